@@ -1,0 +1,98 @@
+# `make demo` and `make test` need git, make and Python 3.11 or later, nothing else: they make .venv and install what the
+# locks name. Say PYTHON=/path/to/python to choose another interpreter than the newest that is found.
+
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+PYTEST_ARGS ?=
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+export PIP_ROOT_USER_ACTION := ignore
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+export UV_SYSTEM_CERTS := 1
+
+.PHONY: help demo test check format external lock clean
+.DEFAULT_GOAL := help
+
+help: ## say what each target does
+	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' Makefile | expand -t 16
+
+demo: $(VENV)/.runtime ## start the bot on the sample company, and print the address of its page
+	@echo "Starting the demonstration; Ctrl-C stops it."
+	@exec $(BIN)/plumbline demo
+
+test: $(VENV)/.dev ## run the tests that need nothing but Python
+	@echo "Running the tests with $(WORKERS) workers."
+	@$(BIN)/python -m pytest -q -n $(WORKERS) $(PYTEST_ARGS)
+
+check: $(VENV)/.dev ## lint, formatting, types and layers
+	@echo "Linting with ruff."
+	@$(BIN)/ruff check
+	@echo "Checking the formatting with ruff."
+	@$(BIN)/ruff format --check
+	@echo "Checking the layers with import-linter."
+	@$(BIN)/lint-imports --no-logo
+	@echo "Checking the types with pyright."
+	@$(BIN)/pyright
+
+format: $(VENV)/.dev ## format, and mend what ruff can mend
+	@$(BIN)/ruff check --fix-only --quiet
+	@$(BIN)/ruff format
+
+external: $(VENV)/.dev ## run the tests against real servers, emulators and a browser (.ci/run installs them)
+	@echo "Running the external tests."
+	@$(BIN)/python -m pytest -q -m external $(PYTEST_ARGS)
+
+# Pins that are still allowed stay; `make lock UPGRADE=--upgrade` takes the newest of everything.
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(UPGRADE)
+
+lock: $(VENV)/.bootstrap ## write the locks anew from pyproject.toml
+	@echo "Resolving the dependencies for Python 3.11 and later."
+	@printf 'setuptools>=77\nuv\n' | $(COMPILE) --output-file requirements-bootstrap.lock -
+	@$(COMPILE) --output-file requirements.lock pyproject.toml
+	@$(COMPILE) --output-file requirements-dev.lock --group dev --extra postgres --extra otel \
+		--constraint requirements.lock pyproject.toml
+
+clean: ## remove .venv and everything that was built
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf tests/external/node_modules
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One line of shell that prints the newest Python with which the locks install: 3.14 to 3.11 by name, else whatever
+# `python3` is. A candidate must run, be 3.11 or later, and be able to make a virtual environment.
+USABLE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for name in python3.14 python3.13 python3.12 python3.11 python3 python; do \
+	$$name -c '$(USABLE)' >/dev/null 2>&1 && { command -v $$name; break; }; done)
+
+$(VENV)/.bootstrap:
+	@test -n "$(PYTHON)" || { echo "No Python 3.11 or later that can make a virtual environment was found: install" \
+		"one (on Debian and Ubuntu: python3 and python3-venv), or say make PYTHON=/path/to/python." >&2; exit 1; }
+	@echo "Making $(VENV) with $$($(PYTHON) --version)."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --require-hashes --only-binary :all: -r requirements-bootstrap.lock \
+		|| echo "uv is not to be had here; pip installs instead, which takes longer."
+	@touch $@
+
+UV = VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --build-constraints requirements-bootstrap.lock
+PIP = $(BIN)/python -m pip install --quiet --use-pep517
+
+# uv where it is there and works, else pip: a machine may be set up for pip only (a mirror in pip.conf, say).
+define install
+	@echo "Installing the $$(grep -c == $(1)) packages of $(1) (a minute or so, the first time)."
+	@{ test -x $(BIN)/uv \
+		&& $(UV) --require-hashes -r $(1) \
+		&& $(UV) --no-deps --editable . ; } 2>$(VENV)/uv.log \
+	|| { echo "uv could not ($(VENV)/uv.log says why); installing with pip, which takes longer." \
+		&& $(PIP) --require-hashes -r $(1) \
+		&& $(PIP) --no-deps --editable . ; }
+endef
+
+$(VENV)/.runtime: requirements.lock pyproject.toml | $(VENV)/.bootstrap
+	$(call install,requirements.lock)
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock requirements.lock pyproject.toml | $(VENV)/.bootstrap
+	$(call install,requirements-dev.lock)
+	@touch $(VENV)/.runtime $@
