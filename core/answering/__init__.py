@@ -1,0 +1,1 @@
+"""Question and evidence → an answer of which every sentence is cited."""

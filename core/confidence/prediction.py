@@ -1,0 +1,56 @@
+"""What Plumbline claimed, with all that its badge was made from, and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class PredictionKind(StrEnum):
+    ANSWER = "answer"
+    OWNER = "owner"
+    CAUSE = "cause"
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The two raw measures of LM-PACE, both in [0, 1].
+
+    `coe`, confidence of evaluation: how far the retrieved references can decide at all.
+    `rce`, root-cause evaluation: how far they support this very prediction.
+    """
+
+    coe: float
+    rce: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One claim, stored so that its badge can be recomputed and audited.
+
+    `subject` is the id of the question or incident, `value` the claim in words (an owner's team id, a cause, an
+    answer's text). `probability` is what was shown, None if the badge was not calibrated.
+    """
+
+    id: str
+    kind: PredictionKind
+    subject: str
+    value: str
+    evaluation: Evaluation
+    engine: str
+    estimator_version: str
+    made_at: datetime
+    calibrator_version: str | None = None
+    probability: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A label on a prediction. A later label by the same person replaces the earlier one."""
+
+    prediction_id: str
+    correct: bool
+    labelled_by: str
+    labelled_at: datetime
+    comment: str = ""

@@ -1,0 +1,100 @@
+"""Who asks what, where, and who reads along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+PUBLIC = "public"  # the reader that everybody in the workspace is
+
+
+class Platform(StrEnum):
+    SLACK = "slack"
+    TEAMS = "teams"
+    CONSOLE = "console"  # the local page
+    TERMINAL = "terminal"  # `plumbline ask` and `plumbline replay`
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A spot in a chat where a message can stand.
+
+    `workspace` is the Slack team or the Teams tenant, empty where the platform has only one. `channel` and `thread`
+    are the platform's own ids; `thread` is the id of the root message, or None for the channel itself.
+    """
+
+    platform: Platform
+    channel: str
+    thread: str | None = None
+    workspace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageReference:
+    """A message that was posted: enough to edit it and to reply in its thread."""
+
+    place: Place
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody in a chat. `id` is the platform's own, `name` what people there see."""
+
+    platform: Platform
+    id: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """What the place that is answered in may read.
+
+    `readers` are the reader names that every member of the place holds: `public`, `channel:NAME`, `person:ID`.
+    A document may be shown if it names at least one of them.
+    """
+
+    readers: frozenset[str] = frozenset({PUBLIC})
+
+    def may_read(self, readers: frozenset[str]) -> bool:
+        return not self.readers.isdisjoint(readers)
+
+
+class Speaker(StrEnum):
+    PERSON = "person"
+    PLUMBLINE = "plumbline"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One earlier message of the conversation, oldest first in a history."""
+
+    speaker: Speaker
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as it was asked. `id` is the idempotency key of the chat event that brought it."""
+
+    id: str
+    text: str
+    asker: Person
+    place: Place
+    audience: Audience
+    asked_at: datetime
+    history: tuple[Turn, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A channel as plumbline.yaml names it: one name here, an id on each platform.
+
+    `ids` maps a platform to the channel's own id there. A document whose readers hold `channel:NAME` is readable in
+    that channel, whatever platform it is on. A channel that is not private is read by the whole workspace.
+    """
+
+    name: str
+    ids: dict[Platform, str]
+    private: bool = False

@@ -1,0 +1,56 @@
+"""Every error that Plumbline raises on purpose. The docstring of each is what an operator reads."""
+
+
+class PlumblineError(Exception):
+    """Something that Plumbline foresaw went wrong. The message says what, where, and what to do."""
+
+
+class ConfigurationError(PlumblineError):
+    """A setting or a line of plumbline.yaml is missing or wrong; the bot does not start with it."""
+
+
+class MalformedInput(PlumblineError):
+    """A request, file or payload cannot be understood. It was not accepted; the sender should mend it."""
+
+
+class InputTooLarge(MalformedInput):
+    """A request is over the size limit. It was not read to its end and not accepted."""
+
+
+class Unauthorized(PlumblineError):
+    """A signature, token or secret is missing, wrong or too old. Nothing was accepted."""
+
+
+class Unavailable(PlumblineError):
+    """An outside system did not answer, or refused for now. The step is tried again.
+
+    `retry_after` is the number of seconds that the system asked us to wait, if it named one.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ChatUnavailable(Unavailable):
+    """Slack, Teams or the local page did not take a message. The post stays recorded and is tried again."""
+
+
+class MessageNotFound(PlumblineError):
+    """The chat message to edit or to reply to no longer exists: somebody deleted it."""
+
+
+class SourceUnavailable(Unavailable):
+    """A knowledge source could not be read. What was indexed from it before stays, and is marked by its age."""
+
+
+class ToolUnavailable(Unavailable):
+    """A monitoring, log or change system could not be read. The investigation goes on without it and says so."""
+
+
+class IndexUnavailable(Unavailable):
+    """The passage index cannot be opened or reached: another process holds it, or the server is down."""
+
+
+class Conflict(PlumblineError):
+    """Two writers changed the same record at once. The loser reads it again and repeats its decision."""

@@ -1,0 +1,276 @@
+"""Alerts, and the incidents that they are folded into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+
+from core.confidence.badge import Badge
+from core.conversation import MessageReference, Place
+
+MAX_KEPT_ALERTS = 50  # alerts of one incident kept in full; the rest are counted
+
+
+class AlertStatus(StrEnum):
+    FIRING = "firing"
+    RESOLVED = "resolved"
+
+
+class Severity(StrEnum):
+    CRITICAL = "critical"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One alert as its monitoring system sent it, in our terms. All texts are untrusted."""
+
+    fingerprint: str
+    name: str
+    status: AlertStatus
+    severity: Severity
+    starts_at: datetime
+    service: str = ""
+    summary: str = ""
+    description: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+    ends_at: datetime | None = None
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertDelivery:
+    """One webhook request: alerts that belong together by `group_key`.
+
+    `key` is the idempotency key: a request that says the same again has the same key. `omitted` counts the alerts of
+    the group that the request names but `alerts` does not hold.
+    """
+
+    key: str
+    source: str
+    group_key: str
+    alerts: tuple[Alert, ...]
+    received_at: datetime
+    omitted: int = 0
+
+
+class IncidentState(StrEnum):
+    OPEN = "open"
+    RESOLVED = "resolved"
+
+
+@dataclass(frozen=True, slots=True)
+class TeamScore:
+    """A candidate owner and its share of the votes, in [0, 1]; the shares of all candidates sum to at most 1."""
+
+    team_id: str
+    team_name: str
+    score: float
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerProposal:
+    """Who probably owns the incident. `candidates` are best first and begin with the owner.
+
+    `owner` is None when nobody can be named: then a person is asked, and the candidates say who is nearest.
+    """
+
+    owner: TeamScore | None
+    candidates: tuple[TeamScore, ...]
+    on_call: tuple[str, ...]
+    badge: Badge
+    prediction_id: str
+
+
+class EvidenceKind(StrEnum):
+    LOG = "log"
+    METRIC = "metric"
+    CHANGE = "change"
+    PAST_INCIDENT = "past incident"
+    TOPOLOGY = "topology"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One quoted line, and where it stands. `quote` is verbatim and untrusted."""
+
+    kind: EvidenceKind
+    source: str
+    quote: str
+    at: datetime | None = None
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A possible cause. `score` in [0, 1] ranks it among its rivals and is no probability."""
+
+    cause: str
+    service: str
+    score: float
+    evidence: tuple[Evidence, ...]
+    disproof: str
+    next_check: str
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarIncident:
+    """A past incident that resembles this one; `similarity` in [0, 1]."""
+
+    id: str
+    title: str
+    owner: str
+    root_cause: str
+    fix: str
+    similarity: float
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    at: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why it probably broke: hypotheses best first, or none and what was ruled out.
+
+    `badge` and `prediction_id` belong to the first hypothesis; both are None when no culprit was found.
+    """
+
+    hypotheses: tuple[Hypothesis, ...]
+    ruled_out: tuple[str, ...]
+    similar: tuple[SimilarIncident, ...]
+    timeline: tuple[TimelineEntry, ...]
+    unavailable: tuple[str, ...] = ()  # tools that could not be read
+    badge: Badge | None = None
+    prediction_id: str | None = None
+
+    @property
+    def cause(self) -> Hypothesis | None:
+        return self.hypotheses[0] if self.hypotheses else None
+
+
+class Stage(StrEnum):
+    """How far the work on an incident has come; each stage is shown in its message."""
+
+    TRIAGING = "finding the owner"
+    EXPLAINING = "looking for the cause"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """What happens, as far as it is known. Stored as a whole; `revision` grows by one with every change.
+
+    `alert_count` counts distinct alerts that ever belonged to it, `delivery_count` the requests folded into it.
+    """
+
+    id: str
+    source: str
+    group_key: str
+    title: str
+    severity: Severity
+    service: str
+    labels: dict[str, str]
+    alerts: tuple[Alert, ...]
+    alert_count: int
+    delivery_count: int
+    started_at: datetime
+    opened_at: datetime
+    updated_at: datetime
+    place: Place
+    state: IncidentState = IncidentState.OPEN
+    stage: Stage = Stage.TRIAGING
+    resolved_at: datetime | None = None
+    message: MessageReference | None = None
+    taken_by: str = ""
+    owner: OwnerProposal | None = None
+    explanation: Explanation | None = None
+    revision: int = 1
+
+    @property
+    def firing_count(self) -> int:
+        return sum(alert.status is AlertStatus.FIRING for alert in self.alerts)
+
+    @property
+    def description(self) -> str:
+        """All that the alerts say, for triage and for the search for similar incidents."""
+        texts = [self.title, *(text for alert in self.alerts[:5] for text in (alert.summary, alert.description))]
+        return "\n".join(dict.fromkeys(text for text in texts if text))
+
+
+def open_from(delivery: AlertDelivery, incident_id: str, place: Place) -> Incident:
+    """The incident that a delivery of firing alerts opens."""
+    first = min(delivery.alerts, key=lambda alert: (alert.starts_at, alert.fingerprint))
+    return _with_alerts(
+        Incident(
+            id=incident_id,
+            source=delivery.source,
+            group_key=delivery.group_key,
+            title=first.summary or first.name,
+            severity=first.severity,
+            service=first.service,
+            labels=first.labels,
+            alerts=(),
+            alert_count=0,
+            delivery_count=0,
+            started_at=first.starts_at,
+            opened_at=delivery.received_at,
+            updated_at=delivery.received_at,
+            place=place,
+            revision=0,
+        ),
+        delivery,
+    )
+
+
+def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
+    """The incident with the alerts of one more delivery in it; resolved once none of its alerts fires any more."""
+    return _with_alerts(incident, delivery)
+
+
+def _with_alerts(incident: Incident, delivery: AlertDelivery) -> Incident:
+    known = {alert.fingerprint: alert for alert in incident.alerts}
+    new = sum(alert.fingerprint not in known for alert in delivery.alerts)
+    known |= {alert.fingerprint: alert for alert in delivery.alerts}
+    # A firing alert must not be forgotten: only settled ones give way when there are more than we keep.
+    ordered = sorted(known.values(), key=lambda alert: (alert.status is not AlertStatus.FIRING, alert.starts_at))
+    kept = tuple(ordered[:MAX_KEPT_ALERTS])
+    firing = any(alert.status is AlertStatus.FIRING for alert in kept)
+    return replace(
+        incident,
+        alerts=kept,
+        alert_count=incident.alert_count + new,
+        delivery_count=incident.delivery_count + 1,
+        severity=min((alert.severity for alert in kept), key=list(Severity).index),
+        started_at=min(incident.started_at, *(alert.starts_at for alert in delivery.alerts)),
+        updated_at=delivery.received_at,
+        state=IncidentState.OPEN if firing else IncidentState.RESOLVED,
+        resolved_at=None if firing else delivery.received_at,
+        revision=incident.revision + 1,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PastIncident:
+    """An incident that was closed, with what is known of it: the history that triage and root cause learn from."""
+
+    id: str
+    title: str
+    description: str
+    service: str
+    severity: Severity
+    started_at: datetime
+    owner: str
+    environment: str = ""
+    resolved_at: datetime | None = None
+    reassignments: tuple[str, ...] = ()
+    root_cause: str = ""
+    fix: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+    url: str = ""

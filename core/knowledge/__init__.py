@@ -1,0 +1,1 @@
+"""Documents → passages → ranked evidence."""

@@ -1,0 +1,81 @@
+"""What a knowledge source yields."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from core.conversation import PUBLIC
+
+
+class DocumentKind(StrEnum):
+    PAGE = "page"  # a runbook, guide or manual
+    THREAD = "thread"  # a chat message with all its replies, in order
+    INCIDENT = "incident"  # a past incident with its cause and fix
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document, whatever it came from.
+
+    `id` is unique and stable over all sources (`SOURCE/path`). `text` is Markdown; a heading in it can be linked to.
+    `family` is the manual or collection that the document belongs to: evidence of two families is not mixed in one
+    claim (Evidence-Chain RAG). `url` is where a person reads it, empty if only Plumbline's own page can show it.
+    `readers` are the reader names that may see it (see `Audience`).
+    """
+
+    id: str
+    source: str
+    family: str
+    title: str
+    text: str
+    kind: DocumentKind = DocumentKind.PAGE
+    url: str = ""
+    owner: str = ""
+    updated_at: datetime | None = None
+    readers: frozenset[str] = frozenset({PUBLIC})
+
+    @property
+    def content_hash(self) -> str:
+        """Changes exactly when something changes that a reader could see or that decides who may see it."""
+        parts = (
+            self.family,
+            self.title,
+            self.text,
+            self.kind,
+            self.url,
+            self.owner,
+            self.updated_at.isoformat() if self.updated_at else "",
+            *sorted(self.readers),
+        )
+        return hashlib.blake2b("\x00".join(parts).encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of a document, short enough to be ranked and quoted.
+
+    `text` is Markdown without the title prefix; `heading` is the nearest heading above its first line. `number`
+    counts from 1 within the document. `content_hash` is that of the whole document.
+    """
+
+    id: str
+    document_id: str
+    number: int
+    title: str
+    heading: str
+    text: str
+    family: str
+    kind: DocumentKind
+    url: str
+    owner: str
+    updated_at: datetime | None
+    readers: frozenset[str]
+    content_hash: str
+
+    @property
+    def indexed_text(self) -> str:
+        """What is indexed: the passage with its title and number before it (Ericsson chatbot, section V-A)."""
+        return f"{self.title}\nPassage {self.number}\n{self.text}"

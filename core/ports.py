@@ -1,0 +1,446 @@
+"""Every port: what the decisions need from outside. Each has a fake, real adapters, and one contract suite."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.confidence.calibrator import Calibrator
+from core.confidence.prediction import Outcome, Prediction, PredictionKind
+from core.conversation import MessageReference, Place, Question, Turn
+from core.feedback import Feedback
+from core.incident import Incident
+from core.knowledge.document import Document, Passage
+from core.messages import Message
+
+if TYPE_CHECKING:  # it is built on the vector types below
+    from core.knowledge.encoder import Encoder
+
+
+class Clock(Protocol):
+    """The time. The only way for the core and the handlers to know it."""
+
+    def now(self) -> datetime:
+        """The current time, with a time zone (UTC)."""
+        ...
+
+
+# --- knowledge -------------------------------------------------------------------------------------------------------
+
+
+class KnowledgeSource(Protocol):
+    """One place that documents come from."""
+
+    @property
+    def name(self) -> str:
+        """Unique among the sources; the first part of its documents' ids."""
+        ...
+
+    def documents(self) -> AsyncIterator[Document]:
+        """Every document that the source holds now, each id once, in any order.
+
+        Raises SourceUnavailable when the source cannot be read to its end: then nothing is deleted.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVector:
+    """Term weights: `indices` are distinct and ascending unsigned 32-bit numbers, `values` as many weights above 0."""
+
+    indices: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPassage:
+    """A passage as it is stored: its text, its term weights, and its dense vector of unit length."""
+
+    passage: Passage
+    lexical: SparseVector
+    dense: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPassage:
+    """A passage and one retriever's score for it: an inner product, higher is better."""
+
+    passage: Passage
+    score: float
+
+
+class PassageIndex(Protocol):
+    """Passages with a lexical and a dense vector, filtered by reader.
+
+    What was written is found at once by the next search, and survives a kill -9 after `upsert` returned.
+    Raises IndexUnavailable when the index cannot be reached.
+    """
+
+    async def upsert(self, passages: Sequence[EncodedPassage]) -> None:
+        """Write passages; those with a known id are replaced."""
+        ...
+
+    async def delete_documents(self, document_ids: Sequence[str]) -> None:
+        """Remove all passages of these documents; unknown ids are ignored."""
+        ...
+
+    async def clear(self, dimensions: int) -> None:
+        """Remove everything and expect dense vectors of this length from now on."""
+        ...
+
+    async def search_lexical(self, query: SparseVector, readers: frozenset[str], limit: int) -> list[ScoredPassage]:
+        """The passages readable by one of `readers` with the highest inner product above 0, best first."""
+        ...
+
+    async def search_dense(
+        self, query: NDArray[np.float32], readers: frozenset[str], limit: int
+    ) -> list[ScoredPassage]:
+        """The passages readable by one of `readers` with the highest inner product, best first."""
+        ...
+
+    async def passages_of(self, document_id: str, readers: frozenset[str]) -> list[Passage]:
+        """A document's passages in order; empty if it does not exist or none of `readers` may read it."""
+        ...
+
+    def scan(self, document_ids: Sequence[str] | None = None) -> AsyncIterator[Passage]:
+        """Every passage (of these documents), whoever may read it: to learn term statistics from, never to show."""
+        ...
+
+    async def content_hashes(self, source: str) -> dict[str, str]:
+        """Document id → content hash of everything indexed from this source."""
+        ...
+
+    async def count(self) -> int:
+        """The number of passages."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class EncoderStore(Protocol):
+    """Keeps what the encoder learned from the corpus, beside the index whose vectors depend on it."""
+
+    async def load(self) -> Encoder | None:
+        """The encoder that was saved last, by whatever process; None if there is none that this version can read.
+
+        Called for every query: microseconds while nothing was saved since the last call.
+        """
+        ...
+
+    async def save(self, encoder: Encoder) -> None:
+        """Replace the encoder: whole or, after a crash, not at all."""
+        ...
+
+
+class Embedder(Protocol):
+    """A pretrained embedding model, in place of the latent model that is fitted to the corpus."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    async def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row of unit length for each text."""
+        ...
+
+    async def embed_query(self, text: str) -> NDArray[np.float32]:
+        """A vector of unit length; its inner product with a passage's row says how near they are."""
+        ...
+
+
+# --- chat ------------------------------------------------------------------------------------------------------------
+
+
+class Messenger(Protocol):
+    """Speaks on one chat platform.
+
+    Raises ChatUnavailable when the platform does not answer or asks to wait, MessageNotFound when the message to
+    edit or to reply to is gone.
+    """
+
+    async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+        """Post a message. `intent` names this very post, so that `find` finds it after a crash."""
+        ...
+
+    async def edit(self, reference: MessageReference, message: Message) -> None:
+        """Replace the content of a message that was posted."""
+        ...
+
+    async def find(self, place: Place, intent: str) -> MessageReference | None:
+        """The message that was posted for this intent; None if there is none or the platform cannot tell."""
+        ...
+
+
+# --- monitoring ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """From `start` (inclusive) to `end` (exclusive), both with a time zone."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One log record; `text` may hold several lines (a stack trace). Untrusted."""
+
+    service: str
+    at: datetime
+    level: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A metric over time: `values[i]` was measured at `times[i]` (ascending); a missing value is NaN."""
+
+    service: str
+    metric: str
+    times: tuple[datetime, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that somebody or something changed: a deployment, a configuration, a flag, a migration. Untrusted."""
+
+    id: str
+    at: datetime
+    kind: str
+    service: str
+    author: str
+    title: str
+    detail: str = ""
+    files: tuple[str, ...] = ()
+    url: str = ""
+
+
+class LogReader(Protocol):
+    """Reads logs. Raises ToolUnavailable."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
+        """The last `limit` records of a service within the window, oldest first; none for an unknown service."""
+        ...
+
+
+class MetricReader(Protocol):
+    """Reads metrics. Raises ToolUnavailable."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def series(self, service: str, window: TimeWindow) -> list[Series]:
+        """Every metric of a service over the window; none for an unknown service."""
+        ...
+
+
+class ChangeReader(Protocol):
+    """Reads changes. Raises ToolUnavailable."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def changes(self, window: TimeWindow) -> list[Change]:
+        """Every change within the window, oldest first, whatever service it touches."""
+        ...
+
+
+# --- state -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A workflow to be started. `key` is its idempotency key; `payload` is JSON-compatible."""
+
+    key: str
+    workflow: str
+    subject: str
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A message that Plumbline means to post, and the reference of the message once it stands there."""
+
+    intent: str
+    place: Place
+    attempted: bool = False
+    reference: MessageReference | None = None
+    content_hash: str = ""
+
+
+class TaskStore(Protocol):
+    """Workflows that were asked for and not all started yet: what makes an acknowledged event safe."""
+
+    async def add(self, task: Task) -> bool:
+        """Record a task. False, and nothing is changed, if its key was ever recorded before."""
+        ...
+
+    async def has_unstarted(self, workflow: str, subject: str) -> bool: ...
+
+    async def unstarted(self, limit: int) -> list[Task]:
+        """The oldest tasks that are not marked as started."""
+        ...
+
+    async def mark_started(self, key: str) -> None: ...
+
+
+class IncidentStore(Protocol):
+    """Incidents. At most one is open for a source and group key."""
+
+    async def add_delivery(self, key: str, received_at: datetime) -> bool:
+        """Remember an alert delivery. False if its key was ever recorded before."""
+        ...
+
+    async def get(self, incident_id: str) -> Incident | None: ...
+
+    async def open_for(self, source: str, group_key: str) -> Incident | None: ...
+
+    async def in_thread(self, place: Place) -> Incident | None:
+        """The incident whose message is the root of the thread at `place`."""
+        ...
+
+    async def recent(self, limit: int) -> list[Incident]:
+        """The latest incidents, newest first."""
+        ...
+
+    async def save(self, incident: Incident) -> None:
+        """Insert at revision 1, else replace the preceding revision. Raises Conflict if another writer was first."""
+        ...
+
+
+class PostStore(Protocol):
+    """The record of every post, before and after it is made."""
+
+    async def intend(self, intent: str, place: Place) -> Post:
+        """Record the wish to post, or return the record that there is already."""
+        ...
+
+    async def attempted(self, intent: str) -> None: ...
+
+    async def posted(self, intent: str, reference: MessageReference, content_hash: str) -> None: ...
+
+    async def edited(self, intent: str, content_hash: str) -> None: ...
+
+
+class PredictionStore(Protocol):
+    """Every prediction, what became of it, and the calibrators fitted from that."""
+
+    async def add(self, prediction: Prediction) -> None:
+        """Store a prediction; one with a known id is left as it is."""
+        ...
+
+    async def get(self, prediction_id: str) -> Prediction | None: ...
+
+    async def label(self, outcome: Outcome) -> None:
+        """Store a label. A later label by the same person on the same prediction replaces the earlier one."""
+        ...
+
+    async def labelled(self, kind: PredictionKind, engine: str) -> list[tuple[Prediction, Outcome]]:
+        """Every prediction of a kind and engine that has a label, with its latest one, oldest prediction first."""
+        ...
+
+    async def engines(self, kind: PredictionKind) -> list[str]:
+        """The engines that ever made a prediction of this kind, by name."""
+        ...
+
+    async def count_labelled(self, kind: PredictionKind, engine: str) -> int: ...
+
+    async def recent(self, kind: PredictionKind, limit: int) -> list[tuple[Prediction, Outcome | None]]:
+        """The latest predictions of a kind, newest first, each with its latest label if it has one."""
+        ...
+
+    async def calibrator(self, kind: PredictionKind, engine: str) -> Calibrator | None:
+        """The calibrator in use, None while there is none."""
+        ...
+
+    async def adopt(self, kind: PredictionKind, engine: str, calibrator: Calibrator) -> None: ...
+
+
+class ConversationStore(Protocol):
+    """What was said in the threads that Plumbline took part in."""
+
+    async def add(self, key: str, place: Place, turn: Turn, at: datetime) -> None:
+        """Remember a turn; one with a known key is left as it is."""
+        ...
+
+    async def history(self, place: Place, limit: int) -> tuple[Turn, ...]:
+        """The last turns in the thread at `place`, oldest first; empty outside a thread."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ingestion:
+    """The last time a source was read: how many documents it holds, and why it failed if it did."""
+
+    source: str
+    finished_at: datetime
+    documents: int
+    failure: str = ""
+
+
+class IngestionStore(Protocol):
+    """How fresh each knowledge source is."""
+
+    async def record(self, ingestion: Ingestion) -> None: ...
+
+    async def all(self) -> list[Ingestion]:
+        """The last ingestion of every source, by name."""
+        ...
+
+
+class Transaction(Protocol):
+    """The stores, written together or not at all."""
+
+    @property
+    def tasks(self) -> TaskStore: ...
+    @property
+    def incidents(self) -> IncidentStore: ...
+    @property
+    def posts(self) -> PostStore: ...
+    @property
+    def predictions(self) -> PredictionStore: ...
+    @property
+    def conversations(self) -> ConversationStore: ...
+    @property
+    def ingestions(self) -> IngestionStore: ...
+
+
+class Store(Protocol):
+    """Durable state."""
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction: committed when the block ends, rolled back when it raises."""
+        ...
+
+
+# --- inbound ---------------------------------------------------------------------------------------------------------
+
+
+class Inbox(Protocol):
+    """Where the inbound adapters hand in what people do in a chat.
+
+    Each call returns as soon as the event is durably recorded (milliseconds), so that the chat can be acknowledged;
+    the work happens afterwards. An event whose id was handed in before is dropped.
+    """
+
+    async def ask(self, question: Question) -> None:
+        """A mention, a direct message or a slash command; the text is what follows the bot's name."""
+        ...
+
+    async def press(self, feedback: Feedback) -> None:
+        """A pressed button."""
+        ...
