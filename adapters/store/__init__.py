@@ -1,0 +1,1 @@
+"""Durable state on SQLAlchemy: SQLite embedded, PostgreSQL beyond one machine."""

@@ -1,0 +1,89 @@
+"""The incident store on SQL."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import sqlalchemy as sa
+from pydantic import TypeAdapter
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from adapters.store.database import insert_if_absent
+from adapters.store.tables import deliveries, incidents
+from core.conversation import Place
+from core.errors import Conflict
+from core.incident import Incident, IncidentState
+
+_BODY = TypeAdapter(Incident)
+
+
+class SqlIncidents:
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def add_delivery(self, key: str, received_at: datetime) -> bool:
+        return await insert_if_absent(self._connection, deliveries, {"key": key, "received_at": received_at})
+
+    async def get(self, incident_id: str) -> Incident | None:
+        return await self._one(incidents.c.id == incident_id)
+
+    async def open_for(self, source: str, group_key: str) -> Incident | None:
+        return await self._one(
+            incidents.c.source == source, incidents.c.group_key == group_key, incidents.c.state == IncidentState.OPEN
+        )
+
+    async def in_thread(self, place: Place) -> Incident | None:
+        return await self._one(
+            incidents.c.platform == place.platform,
+            incidents.c.channel == place.channel,
+            incidents.c.message_id == place.thread,
+        )
+
+    async def recent(self, limit: int) -> list[Incident]:
+        rows = await self._connection.execute(
+            sa.select(incidents.c.body).order_by(incidents.c.opened_at.desc(), incidents.c.id.desc()).limit(limit)
+        )
+        return [_BODY.validate_python(body) for body in rows.scalars()]
+
+    async def save(self, incident: Incident) -> None:
+        message = incident.message
+        row = {
+            "id": incident.id,
+            "source": incident.source,
+            "group_key": incident.group_key,
+            "state": incident.state,
+            "revision": incident.revision,
+            "opened_at": incident.opened_at,
+            "platform": message.place.platform if message else None,
+            "channel": message.place.channel if message else None,
+            "message_id": message.message_id if message else None,
+            "body": _BODY.dump_python(incident, mode="json"),
+        }
+        if incident.revision == 1:
+            await self._insert(row)
+        else:
+            await self._replace(row)
+
+    async def _insert(self, row: dict[str, object]) -> None:
+        try:
+            async with self._connection.begin_nested():
+                await self._connection.execute(incidents.insert().values(row))
+        except IntegrityError as error:
+            raise Conflict(f"Incident {row['id']}: another one is open for the same alert group.") from error
+
+    async def _replace(self, row: dict[str, object]) -> None:
+        replaced = await self._connection.execute(
+            incidents.update()
+            .where(incidents.c.id == row["id"], incidents.c.revision == int(str(row["revision"])) - 1)
+            .values(row)
+        )
+        if replaced.rowcount == 0:
+            raise Conflict(f"Incident {row['id']}: somebody else changed revision {row['revision']} first.")
+
+    async def _one(self, *conditions: sa.ColumnElement[bool]) -> Incident | None:
+        row = await self._connection.execute(
+            sa.select(incidents.c.body).where(*conditions).order_by(incidents.c.opened_at.desc()).limit(1)
+        )
+        body = row.scalar_one_or_none()
+        return _BODY.validate_python(body) if body is not None else None

@@ -1,0 +1,114 @@
+"""Predictions, their outcomes and the calibrators on SQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from pydantic import TypeAdapter
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from adapters.store.database import insert_if_absent, upsert
+from adapters.store.tables import calibrators, outcomes, predictions
+from core.confidence.calibrator import Calibrator
+from core.confidence.prediction import Outcome, Prediction, PredictionKind
+
+_PREDICTION = TypeAdapter(Prediction)
+_CALIBRATOR = TypeAdapter(Calibrator)
+
+
+class SqlPredictions:
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def add(self, prediction: Prediction) -> None:
+        await insert_if_absent(
+            self._connection,
+            predictions,
+            {
+                "id": prediction.id,
+                "kind": prediction.kind,
+                "engine": prediction.engine,
+                "made_at": prediction.made_at,
+                "body": _PREDICTION.dump_python(prediction, mode="json"),
+            },
+        )
+
+    async def get(self, prediction_id: str) -> Prediction | None:
+        row = await self._connection.execute(sa.select(predictions.c.body).where(predictions.c.id == prediction_id))
+        body = row.scalar_one_or_none()
+        return _PREDICTION.validate_python(body) if body is not None else None
+
+    async def label(self, outcome: Outcome) -> None:
+        await upsert(
+            self._connection,
+            outcomes,
+            {
+                "prediction_id": outcome.prediction_id,
+                "labelled_by": outcome.labelled_by,
+                "correct": outcome.correct,
+                "labelled_at": outcome.labelled_at,
+                "comment": outcome.comment,
+            },
+        )
+
+    async def labelled(self, kind: PredictionKind, engine: str) -> list[tuple[Prediction, Outcome]]:
+        rows = await self._connection.execute(
+            sa.select(predictions.c.body, outcomes)
+            .join(outcomes, outcomes.c.prediction_id == predictions.c.id)
+            .where(predictions.c.kind == kind, predictions.c.engine == engine)
+            .order_by(predictions.c.made_at, predictions.c.id, outcomes.c.labelled_at)
+        )
+        latest = {row.prediction_id: (_PREDICTION.validate_python(row.body), _outcome(row)) for row in rows}
+        return list(latest.values())
+
+    async def engines(self, kind: PredictionKind) -> list[str]:
+        rows = await self._connection.execute(
+            sa.select(predictions.c.engine).where(predictions.c.kind == kind).distinct().order_by(predictions.c.engine)
+        )
+        return list(rows.scalars())
+
+    async def count_labelled(self, kind: PredictionKind, engine: str) -> int:
+        count = await self._connection.execute(
+            sa.select(sa.func.count(sa.distinct(outcomes.c.prediction_id)))
+            .join(predictions, outcomes.c.prediction_id == predictions.c.id)
+            .where(predictions.c.kind == kind, predictions.c.engine == engine)
+        )
+        return count.scalar_one()
+
+    async def recent(self, kind: PredictionKind, limit: int) -> list[tuple[Prediction, Outcome | None]]:
+        newest = (
+            sa.select(predictions.c.id, predictions.c.body, predictions.c.made_at)
+            .where(predictions.c.kind == kind)
+            .order_by(predictions.c.made_at.desc(), predictions.c.id)
+            .limit(limit)
+            .subquery()
+        )
+        rows = await self._connection.execute(
+            sa.select(newest.c.id, newest.c.body, outcomes)
+            .outerjoin(outcomes, outcomes.c.prediction_id == newest.c.id)
+            .order_by(newest.c.made_at.desc(), newest.c.id, outcomes.c.labelled_at)
+        )
+        latest = {
+            row.id: (_PREDICTION.validate_python(row.body), _outcome(row) if row.prediction_id else None)
+            for row in rows
+        }
+        return list(latest.values())
+
+    async def calibrator(self, kind: PredictionKind, engine: str) -> Calibrator | None:
+        row = await self._connection.execute(
+            sa.select(calibrators.c.body)
+            .where(calibrators.c.kind == kind, calibrators.c.engine == engine)
+            .order_by(calibrators.c.number.desc())
+            .limit(1)
+        )
+        body = row.scalar_one_or_none()
+        return _CALIBRATOR.validate_python(body) if body is not None else None
+
+    async def adopt(self, kind: PredictionKind, engine: str, calibrator: Calibrator) -> None:
+        body = _CALIBRATOR.dump_python(calibrator, mode="json")
+        await self._connection.execute(calibrators.insert().values(kind=kind, engine=engine, body=body))
+
+
+def _outcome(row: sa.Row[Any]) -> Outcome:
+    return Outcome(row.prediction_id, row.correct, row.labelled_by, row.labelled_at, row.comment)

@@ -1,0 +1,148 @@
+"""The tables. Migrations in `migrations/` are written against these."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+
+class UtcDateTime(sa.types.TypeDecorator[datetime]):
+    """A point in time, always with the UTC zone in Python; SQLite alone would drop the zone."""
+
+    impl = sa.DateTime
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        return value.astimezone(UTC).replace(tzinfo=None) if value else None
+
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> datetime | None:
+        return value.replace(tzinfo=UTC) if value else None
+
+
+metadata = sa.MetaData()
+
+tasks = sa.Table(
+    "tasks",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("key", sa.Text, nullable=False, unique=True),
+    sa.Column("workflow", sa.Text, nullable=False),
+    sa.Column("subject", sa.Text, nullable=False),
+    sa.Column("payload", sa.JSON, nullable=False),
+    sa.Column("started", sa.Boolean, nullable=False, default=False),
+    sa.Index("ix_tasks_unstarted", "started", "number"),
+)
+
+deliveries = sa.Table(
+    "deliveries",
+    metadata,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("received_at", UtcDateTime, nullable=False),
+)
+
+incidents = sa.Table(
+    "incidents",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("source", sa.Text, nullable=False),
+    sa.Column("group_key", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("opened_at", UtcDateTime, nullable=False, index=True),
+    sa.Column("platform", sa.Text),
+    sa.Column("channel", sa.Text),
+    sa.Column("message_id", sa.Text),
+    sa.Column("body", sa.JSON, nullable=False),
+    sa.Index("ix_incidents_message", "channel", "message_id"),
+    sa.Index(
+        "uq_incidents_open",
+        "source",
+        "group_key",
+        unique=True,
+        sqlite_where=sa.text("state = 'open'"),
+        postgresql_where=sa.text("state = 'open'"),
+    ),
+)
+
+posts = sa.Table(
+    "posts",
+    metadata,
+    sa.Column("intent", sa.Text, primary_key=True),
+    sa.Column("place", sa.JSON, nullable=False),
+    sa.Column("attempted", sa.Boolean, nullable=False, default=False),
+    sa.Column("reference", sa.JSON),
+    sa.Column("content_hash", sa.Text, nullable=False, default=""),
+)
+
+predictions = sa.Table(
+    "predictions",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("engine", sa.Text, nullable=False),
+    sa.Column("made_at", UtcDateTime, nullable=False),
+    sa.Column("body", sa.JSON, nullable=False),
+    sa.Index("ix_predictions_kind", "kind", "engine", "made_at"),
+)
+
+outcomes = sa.Table(
+    "outcomes",
+    metadata,
+    sa.Column("prediction_id", sa.Text, sa.ForeignKey("predictions.id"), primary_key=True),
+    sa.Column("labelled_by", sa.Text, primary_key=True),
+    sa.Column("correct", sa.Boolean, nullable=False),
+    sa.Column("labelled_at", UtcDateTime, nullable=False),
+    sa.Column("comment", sa.Text, nullable=False, default=""),
+)
+
+calibrators = sa.Table(
+    "calibrators",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("engine", sa.Text, nullable=False),
+    sa.Column("body", sa.JSON, nullable=False),
+)
+
+turns = sa.Table(
+    "turns",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("key", sa.Text, nullable=False, unique=True),
+    sa.Column("thread", sa.Text, nullable=False, index=True),
+    sa.Column("speaker", sa.Text, nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("at", UtcDateTime, nullable=False),
+)
+
+ingestions = sa.Table(
+    "ingestions",
+    metadata,
+    sa.Column("source", sa.Text, primary_key=True),
+    sa.Column("finished_at", UtcDateTime, nullable=False),
+    sa.Column("documents", sa.Integer, nullable=False),
+    sa.Column("failure", sa.Text, nullable=False, default=""),
+)
+
+console_messages = sa.Table(
+    "console_messages",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("channel", sa.Text, nullable=False),
+    sa.Column("thread", sa.Integer, index=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("payload", sa.JSON, nullable=False),
+    sa.Column("intent", sa.Text, nullable=False, unique=True),
+    sa.Column("at", UtcDateTime, nullable=False),
+    sa.Column("revision", sa.Integer, nullable=False, unique=True),
+    sa.Index("ix_console_messages_channel", "channel", "thread", "id"),
+)
+
+teams_conversations = sa.Table(
+    "teams_conversations",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("reference", sa.JSON, nullable=False),
+)
