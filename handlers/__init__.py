@@ -1,0 +1,1 @@
+"""What the bot does, one behaviour per file: a message and the ports it needs, nothing else."""

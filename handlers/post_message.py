@@ -1,0 +1,61 @@
+"""Post a message once, and keep it in line with what it shows.
+
+Every post is recorded before and after it is made. A process that was killed in between asks the platform whether the
+message stands there already, so that it is not posted twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from weakref import WeakValueDictionary
+
+from core.conversation import MessageReference, Place, Platform
+from core.errors import ConfigurationError
+from core.messages import Message
+from core.ports import Messenger, Store
+
+
+class Poster:
+    """Posts on whatever platform a place belongs to, each intent once."""
+
+    def __init__(self, store: Store, messengers: Mapping[Platform, Messenger]) -> None:
+        self._store = store
+        self._messengers = messengers
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def one_at_a_time(self, intent: str) -> AbstractAsyncContextManager[None]:
+        """Serialises the writers of one message; what is shown must be read inside, or an older state could win."""
+        return self._locks.setdefault(intent, asyncio.Lock())
+
+    async def post_once(self, intent: str, place: Place, message: Message, version: str = "") -> MessageReference:
+        """Post the message unless it was posted for this intent before. `version` names the content that it shows."""
+        messenger = self._messenger(place)
+        async with self._store.transaction() as transaction:
+            post = await transaction.posts.intend(intent, place)
+            if post.reference is not None:
+                return post.reference
+            await transaction.posts.attempted(intent)
+        reference = await messenger.find(place, intent) if post.attempted else None
+        reference = reference or await messenger.post(place, message, intent)
+        async with self._store.transaction() as transaction:
+            await transaction.posts.posted(intent, reference, version)
+        return reference
+
+    async def post_or_edit(self, intent: str, place: Place, message: Message, version: str) -> MessageReference:
+        """Post the message, or edit it if it stands there with another version of its content."""
+        reference = await self.post_once(intent, place, message, version)
+        async with self._store.transaction() as transaction:
+            shown = (await transaction.posts.intend(intent, place)).content_hash
+        if shown != version:
+            await self._messenger(place).edit(reference, message)
+            async with self._store.transaction() as transaction:
+                await transaction.posts.edited(intent, version)
+        return reference
+
+    def _messenger(self, place: Place) -> Messenger:
+        messenger = self._messengers.get(place.platform)
+        if messenger is None:
+            raise ConfigurationError(f"A message is meant for {place.platform}, which is not configured here.")
+        return messenger

@@ -1,0 +1,54 @@
+"""A pressed button becomes a labelled outcome, or moves an incident on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.confidence.prediction import Outcome
+from core.feedback import Feedback
+from core.messages import Notice, NoticeKind, Verdict
+from core.ports import Store
+from handlers.open_incident import present_task
+from handlers.post_message import Poster
+from handlers.update_incident import update_incident
+
+CORRECT = {
+    Verdict.HELPFUL: True,
+    Verdict.WRONG: False,
+    Verdict.OWNER_RIGHT: True,
+    Verdict.OWNER_WRONG: False,
+    Verdict.CAUSE_RIGHT: True,
+    Verdict.CAUSE_WRONG: False,
+}
+
+ASK_A_PERSON = "{person} would like a person to answer this. Whoever knows: please reply here in the thread."
+
+
+async def record_feedback(feedback: Feedback, *, store: Store, poster: Poster) -> None:
+    """Store the label; `take it` names the person on the incident, `ask a person` calls into the thread.
+
+    A button of a prediction that no longer exists is ignored: there is nothing to learn from it.
+    """
+    if feedback.verdict is Verdict.TAKE_IT:
+        await _take(feedback, store)
+    elif feedback.verdict is Verdict.ASK_A_PERSON:
+        text = ASK_A_PERSON.format(person=feedback.person.name or "Somebody")
+        await poster.post_once(f"ask-a-person:{feedback.subject}", feedback.place, Notice(text, NoticeKind.INFORMATION))
+    else:
+        await _label(feedback, store)
+
+
+async def _label(feedback: Feedback, store: Store) -> None:
+    person = f"{feedback.person.platform}:{feedback.person.id}"
+    async with store.transaction() as transaction:
+        if await transaction.predictions.get(feedback.subject) is not None:
+            await transaction.predictions.label(
+                Outcome(feedback.subject, CORRECT[feedback.verdict], person, feedback.at)
+            )
+
+
+async def _take(feedback: Feedback, store: Store) -> None:
+    name = feedback.person.name or feedback.person.id
+    incident = await update_incident(feedback.subject, lambda latest: replace(latest, taken_by=name), store)
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(present_task(incident))
