@@ -1,0 +1,118 @@
+"""Messages in a terminal, for `plumbline ask` and `plumbline replay`."""
+
+from __future__ import annotations
+
+import itertools
+
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.text import Text
+
+from core.answering.answer import Answer
+from core.conversation import MessageReference, Place
+from core.incident import Explanation, Hypothesis, Incident, OwnerProposal, Stage
+from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
+
+SHOWN_EVIDENCE = 3  # lines quoted under a hypothesis
+
+
+class TerminalMessenger:
+    """Implements `core.ports.Messenger`: an edit is printed below what it replaces."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._ids = itertools.count(1)
+        self._posted: dict[str, MessageReference] = {}
+
+    async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+        reference = MessageReference(place, str(next(self._ids)))
+        self._posted[intent] = reference
+        self._console.print(render(message))
+        return reference
+
+    async def edit(self, reference: MessageReference, message: Message) -> None:
+        self._console.print(render(message))
+
+    async def find(self, place: Place, intent: str) -> MessageReference | None:
+        return self._posted.get(intent)
+
+
+def render(message: Message) -> RenderableType:
+    """Plain `Text` throughout: markup in what a document, log or alert says is shown as it is."""
+    match message:
+        case AnswerMessage(answer):
+            return _answer(answer)
+        case IncidentMessage(incident):
+            return Panel(_incident(incident), title=Text(f"incident {incident.id}"), title_align="left")
+        case IncidentDetails(incident):
+            return Panel(_details(incident), title=Text("details"), title_align="left")
+        case Notice(text):
+            return Text(text)
+
+
+def _answer(answer: Answer) -> RenderableType:
+    if answer.abstained:
+        lines = [Text("I don't know." + (" This is the nearest that I have:" if answer.citations else ""))]
+    else:
+        lines = [
+            Text(f"{sentence.text} {''.join(f'[{number}]' for number in sentence.citations)}")
+            for sentence in answer.sentences
+        ]
+    sources = [
+        Text(f"[{citation.number}] {citation.title}" + (f" › {citation.heading}" if citation.heading else ""), "dim")
+        for citation in answer.citations
+    ]
+    badge = [Text(answer.badge.text, "bold")] if answer.badge else []
+    return Group(*lines, Text(), *sources, *badge)
+
+
+def _incident(incident: Incident) -> RenderableType:
+    lines = [
+        Text(f"{incident.severity.upper()} · {incident.state} · {incident.title}", "bold"),
+        Text(f"since {incident.started_at:%Y-%m-%d %H:%M} UTC · {incident.alert_count} alert(s) · {incident.service}"),
+    ]
+    if incident.owner:
+        lines.append(_owner(incident.owner))
+    if incident.explanation:
+        lines.append(_cause(incident.explanation))
+    if incident.stage is not Stage.DONE:
+        lines.append(Text(f"… {incident.stage}", "dim"))
+    return Group(*lines)
+
+
+def _owner(proposal: OwnerProposal) -> Text:
+    if proposal.owner is None:
+        nearest = ", ".join(candidate.team_name for candidate in proposal.candidates[:2])
+        return Text(f"Owner: nobody can be named; nearest: {nearest or 'no team'}")
+    on_call = f" · on call: {', '.join(proposal.on_call)}" if proposal.on_call else ""
+    return Text(f"Owner: {proposal.owner.team_name} {proposal.badge.text}{on_call}")
+
+
+def _cause(explanation: Explanation) -> Text:
+    if explanation.cause is None:
+        return Text("Cause: no culprit found")
+    badge = f" {explanation.badge.text}" if explanation.badge else ""
+    return Text(f"Cause: {explanation.cause.cause}{badge}\nNext check: {explanation.cause.next_check}")
+
+
+def _details(incident: Incident) -> RenderableType:
+    lines: list[RenderableType] = []
+    if incident.owner and incident.owner.owner:
+        lines += [Text(f"Why {incident.owner.owner.team_name}: {reason}") for reason in incident.owner.owner.reasons]
+    if incident.explanation:
+        for hypothesis in incident.explanation.hypotheses:
+            lines += _hypothesis(hypothesis)
+        lines += [Text(f"Ruled out: {reason}") for reason in incident.explanation.ruled_out]
+        lines += [
+            Text(f"Similar: {similar.id} {similar.title} → {similar.root_cause}") for similar in incident.explanation.similar
+        ]
+        lines += [Text(f"{entry.at:%H:%M:%S} {entry.text}", "dim") for entry in incident.explanation.timeline]
+    return Group(*lines) if lines else Text("Nothing was found.")
+
+
+def _hypothesis(hypothesis: Hypothesis) -> list[RenderableType]:
+    return [
+        Text(f"Possible cause: {hypothesis.cause}", "bold"),
+        *(Text(f"  {line.kind} {line.source}: {line.quote}") for line in hypothesis.evidence[:SHOWN_EVIDENCE]),
+        Text(f"  Disproved if: {hypothesis.disproof}"),
+    ]

@@ -1,0 +1,1 @@
+"""The process: the only package that knows every other."""

@@ -1,0 +1,136 @@
+"""The commands. Exit codes: 0 fine, 1 a finding or a failed check, 2 wrong usage."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from bot.settings import Settings, load_settings
+from bot.telemetry import configure_logging
+from core.errors import PlumblineError
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=(
+    "Plumbline answers on-call engineers with cited evidence and a calibrated confidence."
+))
+evaluations = typer.Typer(no_args_is_help=True, help="Measure Plumbline on files of your own.")
+app.add_typer(evaluations, name="eval")
+
+out = Console()
+err = Console(stderr=True)
+
+JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")]
+
+
+def main() -> None:
+    """The console script. One sentence on standard error and exit code 1 for what Plumbline foresaw."""
+    try:
+        app()
+    except PlumblineError as error:
+        err.print(f"plumbline: {error}", style="red", markup=False, highlight=False)
+        sys.exit(1)
+
+
+def _run(work: Callable[[Settings], Coroutine[Any, Any, int]], **overrides: object) -> None:
+    """Run a command with the settings of the environment."""
+    settings = load_settings(**overrides)
+    configure_logging(settings.log)
+    code = asyncio.run(work(settings))
+    if code:
+        raise typer.Exit(code)
+
+
+@app.command()
+def demo(
+    port: Annotated[int, typer.Option(help="Port of the local page; the next free one if it is taken.")] = 8080,
+) -> None:
+    """Start everything on a temporary workspace with the sample company, and replay an incident."""
+    from bot.demo import run_demo
+
+    _run(lambda settings: run_demo(settings, port, out))
+
+
+@app.command()
+def serve() -> None:
+    """Run the bot."""
+    from bot.commands import run_serve
+
+    _run(lambda settings: run_serve(settings, out))
+
+
+@app.command()
+def ask(
+    question: str,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+    channel: Annotated[str, typer.Option(help="Answer with what this channel may read; default: the public.")] = "",
+) -> None:
+    """Answer one question in the terminal."""
+    from bot.commands import run_ask
+
+    _run(lambda settings: run_ask(settings, question, channel, as_json, out, err))
+
+
+@app.command()
+def replay(
+    file: Path,
+    source: Annotated[str, typer.Option(help="The monitoring system whose webhook was recorded.")] = "alertmanager",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the incident as JSON.")] = False,
+) -> None:
+    """Work on one incident from a recorded webhook, in the terminal. Nothing of it is kept."""
+    from bot.commands import run_replay
+
+    _run(lambda settings: run_replay(settings, file, source, as_json, out))
+
+
+@app.command()
+def ingest(sources: Annotated[list[str] | None, typer.Argument(help="Sources to read; default: all.")] = None) -> None:
+    """Build or refresh the corpus: only what changed."""
+    from bot.commands import run_ingest
+
+    _run(lambda settings: run_ingest(settings, sources or [], out))
+
+
+@app.command()
+def doctor() -> None:
+    """Check settings, tokens, reachability and index, and say how to mend what is wrong."""
+    from bot.doctor import run_doctor
+
+    _run(lambda settings: run_doctor(settings, out))
+
+
+@evaluations.command("retrieval")
+def eval_retrieval(
+    questions: Annotated[Path, typer.Option(help="JSON lines with `question` and `gold_doc`.")],
+    corpus: Annotated[list[Path], typer.Option(help="JSON lines with `path` and `text`, plain or .gz; repeatable.")],
+    unanswerable: Annotated[Path | None, typer.Option(help="JSON lines with a `question` that has no document.")] = None,
+    json_file: JsonFile = None,
+) -> None:
+    """Does the search find the document that answers?"""
+    from bot.evaluation.retrieval import print_table, run
+    from bot.evaluation.report import write_json
+
+    figures = run(questions, corpus, unanswerable)
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
+@evaluations.command("load")
+def eval_load(
+    rate: Annotated[float, typer.Option(help="Signed events a second, half of them mentions, half alerts.")] = 50.0,
+    seconds: Annotated[float, typer.Option(help="How long to send.")] = 60.0,
+    json_file: JsonFile = None,
+) -> None:
+    """Does a running bot keep up? Starts `serve` on the sample company and a Slack of our own beside it."""
+    from bot.evaluation.load import print_table, run
+    from bot.evaluation.report import write_json
+
+    figures = asyncio.run(run(rate, seconds))
+    print_table(figures, out)
+    write_json(figures, json_file)
+    if figures["lost"] or figures["duplicated"]:
+        raise typer.Exit(1)

@@ -1,0 +1,1 @@
+"""Each measure of `plumbline eval`: files in, figures out."""

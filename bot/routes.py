@@ -1,0 +1,164 @@
+"""Every inbound path: verify, parse, record, answer. The work itself comes after the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+import time
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+
+import structlog
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from bot import telemetry
+from core.errors import InputTooLarge, MalformedInput, PlumblineError, Unauthorized, Unavailable
+from core.incident import AlertDelivery
+from core.ports import Clock
+
+MAX_BODY = 8 * 1024 * 1024  # bytes of a webhook; the chats' own limit is 1 MiB
+LARGE_BODY = 256 * 1024  # bytes above which parsing would hold up everybody else
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Parser = Callable[[bytes, datetime], AlertDelivery]
+
+log = structlog.get_logger()
+
+
+class Webhooks:
+    """`POST /webhooks/SOURCE`: alert deliveries of every monitoring system."""
+
+    def __init__(
+        self,
+        parsers: Mapping[str, Parser],
+        accept: Callable[[AlertDelivery], Awaitable[str | None]],
+        secret: str | None,
+        clock: Clock,
+    ) -> None:
+        """`accept` stores a delivery and returns the id of its incident, None if there was nothing to do."""
+        self._parsers = parsers
+        self._accept = accept
+        self._secret = secret
+        self._clock = clock
+
+    async def handle(self, request: web.Request) -> web.Response:
+        self._authenticate(request)
+        source = request.match_info["source"]
+        parse = self._parsers.get(source)
+        if parse is None:
+            return refusal(404, f"There is no webhook for {source!r}: use one of {', '.join(sorted(self._parsers))}.")
+        body = await request.read()
+        now = self._clock.now()
+        delivery = await asyncio.to_thread(parse, body, now) if len(body) > LARGE_BODY else parse(body, now)
+        return web.json_response({"incident": await self._accept(delivery)}, status=202)
+
+    def _authenticate(self, request: web.Request) -> None:
+        if self._secret is not None and not hmac.compare_digest(_given_secret(request).encode(), self._secret.encode()):
+            raise Unauthorized("The webhook secret is missing or wrong: send PLUMBLINE_WEBHOOK_SECRET as bearer token.")
+
+
+def _given_secret(request: web.Request) -> str:
+    """The bearer token, or the password of basic authentication for senders that know only that."""
+    scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return credentials.strip()
+    if scheme.lower() == "basic":
+        try:
+            return b64decode(credentials, validate=True).decode().partition(":")[2]
+        except (Base64Error, UnicodeDecodeError):
+            return ""
+    return ""
+
+
+def build_app(
+    *,
+    webhooks: Webhooks,
+    slack: Handler | None,
+    teams: Handler | None,
+    ready: Callable[[], Awaitable[str]],
+    add_console: Callable[[web.Application], None],
+) -> web.Application:
+    """The application with every route. `ready` returns what is missing, or an empty string."""
+    app = web.Application(client_max_size=MAX_BODY, middlewares=[_measure, _answer_errors])
+    app.router.add_post("/webhooks/{source}", webhooks.handle)
+    app.router.add_post(
+        "/slack/events", slack or _not_configured("Slack: set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET")
+    )
+    app.router.add_post("/api/messages", teams or _not_configured("Teams: set TEAMS_APP_ID and TEAMS_APP_PASSWORD"))
+    app.router.add_get("/healthz", _healthy)
+    app.router.add_get("/readyz", _readiness(ready))
+    app.router.add_get("/metrics", _metrics)
+    add_console(app)
+    return app
+
+
+def refusal(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> web.Response:
+    """An error response: one sentence, as JSON."""
+    return web.json_response({"error": sentence}, status=status, headers=headers)
+
+
+def _not_configured(what: str) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        return refusal(404, f"Not configured here. To use {what}.")
+
+    return handle
+
+
+async def _healthy(request: web.Request) -> web.StreamResponse:
+    return web.Response(text="ok\n")
+
+
+def _readiness(ready: Callable[[], Awaitable[str]]) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        missing = await ready()
+        return web.Response(text=f"{missing or 'ready'}\n", status=503 if missing else 200)
+
+    return handle
+
+
+async def _metrics(request: web.Request) -> web.StreamResponse:
+    return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+@web.middleware
+async def _measure(request: web.Request, handler: Handler) -> web.StreamResponse:
+    started = time.perf_counter()
+    response = await handler(request)
+    route = request.match_info.route.resource.canonical if request.match_info.route.resource else "none"
+    telemetry.REQUESTS.labels(route, response.status).inc()
+    telemetry.ACKNOWLEDGEMENT.labels(route).observe(time.perf_counter() - started)
+    return response
+
+
+@web.middleware
+async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Our errors as a status and a sentence; an unforeseen one as a reference that the log holds too."""
+    try:
+        return await handler(request)
+    except Unauthorized as error:
+        return refusal(401, str(error))
+    except InputTooLarge as error:
+        return refusal(413, str(error))
+    except MalformedInput as error:
+        return refusal(400, str(error))
+    except Unavailable as error:
+        return refusal(503, str(error), {"Retry-After": str(int(error.retry_after or 5))})
+    except PlumblineError as error:
+        log.error("request failed", path=request.path, error=str(error))
+        return refusal(500, str(error))
+    except web.HTTPRequestEntityTooLarge:
+        return refusal(413, f"The body is larger than {MAX_BODY // 1024 // 1024} MiB: send less at once.")
+    except web.HTTPException as error:
+        if error.status < 400:
+            raise
+        return refusal(
+            error.status, f"{error.reason}.", {"Allow": error.headers["Allow"]} if error.status == 405 else None
+        )
+    except Exception:
+        reference = secrets.token_hex(4)
+        log.exception("request failed", path=request.path, reference=reference)
+        return refusal(500, f"Something went wrong here; the log has it under {reference}.")

@@ -1,0 +1,215 @@
+"""The running bot: chats, webhooks, workflows and schedules around one core."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import structlog
+from aiohttp import web
+from dbos import DBOS
+
+from adapters.alerts import alertmanager
+from adapters.console.live import Live
+from adapters.console.messenger import ConsoleMessenger
+from adapters.console.pages import ConsolePages
+from adapters.console.sources import SourceStatus
+from adapters.store.console_messages import SqlConsoleMessages
+from adapters.store.teams_conversations import SqlTeamsConversations
+from bot import workflows
+from bot.routes import Webhooks, build_app
+from bot.schedules import INGEST, build_schedules
+from bot.tasks import Dispatcher, TaskInbox
+from bot.wiring import Core, behaviours, new_incident_id, place_for, secret
+from core.conversation import Platform
+from core.errors import PlumblineError
+from core.incident import AlertDelivery
+from core.ports import Inbox, Messenger, Task
+from handlers.open_incident import open_incident
+from handlers.post_message import Poster
+
+PARSERS = {"alertmanager": alertmanager.parse}
+
+log = structlog.get_logger()
+
+Replays = Mapping[str, Callable[[], Awaitable[None]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """One chat platform: what speaks on it, and what its requests are handed to."""
+
+    messenger: Messenger
+    handle: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    start: Callable[[], Awaitable[None]]
+    close: Callable[[], Awaitable[None]]
+
+
+@asynccontextmanager
+async def running(core: Core, replays: Replays | None = None) -> AsyncIterator[str]:
+    """Serve until the block ends; yields the address of the local page."""
+    async with AsyncExitStack() as stack:
+        dispatcher = Dispatcher(core.store, lambda task: flows.start(task))
+        inbox = TaskInbox(core.store, dispatcher.ring)
+        live = Live()
+        messages = SqlConsoleMessages(core.engine)
+        console = ConsoleMessenger(messages, live, core.clock)
+        slack = _slack(core, inbox)
+        teams = _teams(core, inbox)
+        messengers: dict[Platform, Messenger] = {Platform.CONSOLE: console}
+        messengers |= {Platform.SLACK: slack.messenger} if slack else {}
+        messengers |= {Platform.TEAMS: teams.messenger} if teams else {}
+
+        workflows.configure(core.settings.workflow_database)
+        flows = workflows.Workflows(
+            behaviours(core, Poster(core.store, messengers)), asyncio.get_running_loop()
+        )
+        await asyncio.to_thread(DBOS.launch)
+        stack.push_async_callback(asyncio.to_thread, partial(DBOS.destroy, workflow_completion_timeout_sec=5))
+
+        async def accept_delivery(delivery: AlertDelivery) -> str | None:
+            incident = await open_incident(
+                delivery, store=core.store, place_for=place_for(core), new_id=new_incident_id
+            )
+            dispatcher.ring()
+            return incident.id if incident else None
+
+        pages = ConsolePages(
+            messages=messages,
+            live=live,
+            inbox=inbox,
+            store=core.store,
+            index=core.knowledge.index,
+            sources_status=partial(_sources_status, core),
+            channels=core.workspace.channels,
+            workspace_name=core.workspace.name,
+            examples=core.workspace.examples,
+            token=secret(core.settings.console_token),
+            clock=core.clock,
+            replays=replays or {},
+        )
+        app = build_app(
+            webhooks=Webhooks(PARSERS, accept_delivery, secret(core.settings.webhook_secret), core.clock),
+            slack=slack.handle if slack else None,
+            teams=teams.handle if teams else None,
+            ready=partial(_missing, core),
+            add_console=pages.add_routes,
+        )
+        for chat in filter(None, (slack, teams)):
+            await chat.start()
+            stack.push_async_callback(chat.close)
+        await _start_background(core, dispatcher, stack)
+        yield await _listen(app, core, stack)
+
+
+async def serve(core: Core, on_ready: Callable[[str], None], replays: Replays | None = None) -> None:
+    """Serve until SIGINT or SIGTERM."""
+    stop = asyncio.Event()
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
+    async with running(core, replays) as address:
+        on_ready(address)
+        await stop.wait()
+
+
+async def _start_background(core: Core, dispatcher: Dispatcher, stack: AsyncExitStack) -> None:
+    async def accept(task: Task) -> None:
+        async with core.store.transaction() as transaction:
+            await transaction.tasks.add(task)
+        dispatcher.ring()
+
+    scheduler = build_schedules(accept, core.clock)
+    scheduler.start()
+    stack.callback(scheduler.shutdown, wait=False)
+    # Sources may have changed while nobody looked.
+    await accept(Task(f"{INGEST}:{core.clock.now():%Y-%m-%dT%H:%M:%S.%f}", INGEST, INGEST, {}))
+    serving = asyncio.create_task(dispatcher.serve())
+
+    async def stop() -> None:
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+        await dispatcher.drain()
+
+    stack.push_async_callback(stop)
+
+
+async def _listen(app: web.Application, core: Core, stack: AsyncExitStack) -> str:
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=2.0)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    site = web.TCPSite(runner, core.settings.host, core.settings.port)
+    try:
+        await site.start()
+    except OSError as error:
+        raise PlumblineError(
+            f"Port {core.settings.port} on {core.settings.host} cannot be used: {error.strerror}. Set PLUMBLINE_PORT."
+        ) from error
+    host, port = runner.addresses[0][:2]
+    return f"http://{host}:{port}/"
+
+
+async def _sources_status(core: Core) -> list[SourceStatus]:
+    async with core.store.transaction() as transaction:
+        read = {ingestion.source: ingestion for ingestion in await transaction.ingestions.all()}
+    return [
+        SourceStatus(
+            name=section.name,
+            reads=f"{section.kind.replace('_', ' ')} {section.path.name}",
+            documents=read[section.name].documents if section.name in read else 0,
+            passages=None,
+            read_at=read[section.name].finished_at if section.name in read else None,
+            failure=read[section.name].failure if section.name in read else "",
+        )
+        for section in core.workspace.sources
+    ]
+
+
+async def _missing(core: Core) -> str:
+    async with core.store.transaction() as transaction:
+        await transaction.tasks.unstarted(1)
+    return "" if await core.knowledge.index.count() or not core.knowledge.sources else "nothing is indexed yet"
+
+
+def _slack(core: Core, inbox: Inbox) -> Chat | None:
+    settings = core.settings
+    if settings.slack_bot_token is None:
+        return None
+    from adapters.slack.inbound import SlackInbound
+    from adapters.slack.messenger import SlackMessenger
+
+    inbound = SlackInbound(
+        bot_token=settings.slack_bot_token.get_secret_value(),
+        signing_secret=secret(settings.slack_signing_secret) or "",
+        api_url=settings.slack_api_url,
+        app_token=secret(settings.slack_app_token),
+        channels=core.workspace.channels,
+        inbox=inbox,
+        clock=core.clock,
+    )
+    return Chat(SlackMessenger(inbound.client), inbound.handle, inbound.start, inbound.close)
+
+
+def _teams(core: Core, inbox: Inbox) -> Chat | None:
+    settings = core.settings
+    if not settings.teams_enabled:
+        return None
+    from adapters.teams.inbound import TeamsInbound
+    from adapters.teams.messenger import TeamsMessenger
+
+    references = SqlTeamsConversations(core.engine)
+    inbound = TeamsInbound(
+        app_id=settings.teams_app_id,
+        app_password=secret(settings.teams_app_password) or "",
+        tenant_id=settings.teams_tenant_id,
+        sdk=settings.teams_sdk,
+        anonymous=settings.teams_anonymous,
+        channels=core.workspace.channels,
+        inbox=inbox,
+        references=references,
+        clock=core.clock,
+    )
+    return Chat(TeamsMessenger(inbound.transport, references), inbound.handle, inbound.start, inbound.close)

@@ -1,0 +1,101 @@
+"""The settings, read from the environment here and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from core.errors import ConfigurationError
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+class Settings(BaseSettings):
+    """What the operator sets. Every field is optional; DESIGN and README list what each does."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", populate_by_name=True, env_ignore_empty=True)
+
+    host: str = Field("127.0.0.1", validation_alias="PLUMBLINE_HOST")
+    port: int = Field(8080, validation_alias="PLUMBLINE_PORT", ge=0, le=65535)
+    data_dir: Path = Field(Path("plumbline-data"), validation_alias="PLUMBLINE_DATA_DIR")
+    database_url: str = Field("", validation_alias="PLUMBLINE_DATABASE_URL")
+    qdrant_url: str = Field("", validation_alias="PLUMBLINE_QDRANT_URL")
+    qdrant_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_QDRANT_API_KEY")
+    embeddings: str = Field("latent", validation_alias="PLUMBLINE_EMBEDDINGS")
+    config: Path | None = Field(None, validation_alias="PLUMBLINE_CONFIG")
+    webhook_secret: SecretStr | None = Field(None, validation_alias="PLUMBLINE_WEBHOOK_SECRET")
+    console_token: SecretStr | None = Field(None, validation_alias="PLUMBLINE_CONSOLE_TOKEN")
+    log: Literal["console", "json"] = Field("console", validation_alias="PLUMBLINE_LOG")
+    slack_bot_token: SecretStr | None = Field(None, validation_alias="SLACK_BOT_TOKEN")
+    slack_signing_secret: SecretStr | None = Field(None, validation_alias="SLACK_SIGNING_SECRET")
+    slack_app_token: SecretStr | None = Field(None, validation_alias="SLACK_APP_TOKEN")
+    slack_api_url: str = Field("https://slack.com/api/", validation_alias="SLACK_API_URL")
+    teams_app_id: str = Field("", validation_alias="TEAMS_APP_ID")
+    teams_app_password: SecretStr | None = Field(None, validation_alias="TEAMS_APP_PASSWORD")
+    teams_tenant_id: str = Field("", validation_alias="TEAMS_TENANT_ID")
+    teams_sdk: Literal["botbuilder", "agents"] = Field("agents", validation_alias="TEAMS_SDK")
+
+    @field_validator("slack_api_url")
+    @classmethod
+    def _ends_with_slash(cls, url: str) -> str:
+        return url if url.endswith("/") else f"{url}/"
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine can reach the bot."""
+        return self.host in LOOPBACK
+
+    @property
+    def slack_enabled(self) -> bool:
+        return self.slack_bot_token is not None
+
+    @property
+    def teams_anonymous(self) -> bool:
+        """Local mode for the playground: no credentials, reachable from this machine only."""
+        return not self.teams_app_id and self.local
+
+    @property
+    def teams_enabled(self) -> bool:
+        return bool(self.teams_app_id) or self.teams_anonymous
+
+    @property
+    def database(self) -> str:
+        return self.database_url or f"sqlite:///{self.data_dir / 'plumbline.sqlite'}"
+
+    @property
+    def workflow_database(self) -> str:
+        """Where the durable workflows keep their state: the same PostgreSQL, or a SQLite file of their own."""
+        return self.database_url or f"sqlite:///{self.data_dir / 'workflows.sqlite'}"
+
+
+def load_settings(**overrides: object) -> Settings:
+    """The settings of this process. Raises ConfigurationError naming the variable that is wrong."""
+    try:
+        settings = Settings(**overrides)  # pyright: ignore[reportArgumentType]
+    except ValidationError as error:
+        problems = "; ".join(f"{problem['loc'][0]}: {problem['msg']}" for problem in error.errors())
+        raise ConfigurationError(f"The environment holds settings that cannot be used: {problems}.") from None
+    _refuse_open_doors(settings)
+    return settings
+
+
+def _refuse_open_doors(settings: Settings) -> None:
+    if settings.local:
+        return
+    missing = [
+        name
+        for name, value in (
+            ("PLUMBLINE_WEBHOOK_SECRET", settings.webhook_secret),
+            ("PLUMBLINE_CONSOLE_TOKEN", settings.console_token),
+        )
+        if value is None
+    ]
+    if missing:
+        raise ConfigurationError(
+            f"PLUMBLINE_HOST={settings.host} can be reached from other machines: set {' and '.join(missing)} first."
+        )
+    if settings.slack_enabled and settings.slack_signing_secret is None and settings.slack_app_token is None:
+        raise ConfigurationError("SLACK_BOT_TOKEN is set: set SLACK_SIGNING_SECRET (HTTP) or SLACK_APP_TOKEN as well.")
