@@ -80,7 +80,8 @@ def scenarios() -> list[str]:
 async def replay(scenario: str, live: Path, address: str, webhook_secret: str) -> None:
     """Stage a recorded incident as if it happened now, and deliver its alert to the bot's own webhook."""
     body = await asyncio.to_thread(stage, SAMPLE_COMPANY / "live" / scenario, live / scenario, datetime.now(UTC))
-    headers = {"Authorization": f"Bearer {webhook_secret}"} if webhook_secret else {}
+    headers = {"Content-Type": "application/json"}
+    headers |= {"Authorization": f"Bearer {webhook_secret}"} if webhook_secret else {}
     async with (
         aiohttp.ClientSession() as session,
         session.post(f"{address}webhooks/alertmanager", data=body, headers=headers) as response,

@@ -7,7 +7,6 @@ import hmac
 import secrets
 import time
 from base64 import b64decode
-from binascii import Error as Base64Error
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 
@@ -50,14 +49,19 @@ class Webhooks:
         source = request.match_info["source"]
         parse = self._parsers.get(source)
         if parse is None:
-            return refusal(404, f"There is no webhook for {source!r}: use one of {', '.join(sorted(self._parsers))}.")
+            known = ", ".join(sorted(self._parsers))
+            return refusal(404, f"There is no webhook for {source[:50]!r}: use one of {known}.")
+        # A page in somebody's browser could send a form to a bot that knows no secret, but no JSON unasked.
+        if request.content_type != "application/json":
+            raise MalformedInput("A webhook is JSON: send Content-Type: application/json.")
         body = await request.read()
         now = self._clock.now()
         delivery = await asyncio.to_thread(parse, body, now) if len(body) > LARGE_BODY else parse(body, now)
         return web.json_response({"incident": await self._accept(delivery)}, status=202)
 
     def _authenticate(self, request: web.Request) -> None:
-        if self._secret is not None and not hmac.compare_digest(_given_secret(request).encode(), self._secret.encode()):
+        given = _given_secret(request).encode(errors="surrogateescape")
+        if self._secret is not None and not hmac.compare_digest(given, self._secret.encode()):
             raise Unauthorized("The webhook secret is missing or wrong: send PLUMBLINE_WEBHOOK_SECRET as bearer token.")
 
 
@@ -69,7 +73,7 @@ def _given_secret(request: web.Request) -> str:
     if scheme.lower() == "basic":
         try:
             return b64decode(credentials, validate=True).decode().partition(":")[2]
-        except (Base64Error, UnicodeDecodeError):
+        except ValueError:
             return ""
     return ""
 
@@ -152,12 +156,17 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
         return refusal(500, str(error))
     except web.HTTPRequestEntityTooLarge:
         return refusal(413, f"The body is larger than {MAX_BODY // 1024 // 1024} MiB: send less at once.")
+    except web.RequestPayloadError:
+        return refusal(400, "The body broke off or cannot be decoded: send it again, whole.")
+    except web.HTTPMethodNotAllowed as error:
+        allowed = ", ".join(sorted(error.allowed_methods))
+        return refusal(405, f"This address does not take {error.method}: use {allowed}.", {"Allow": allowed})
+    except web.HTTPNotFound:
+        return refusal(404, "There is nothing at this address.")
     except web.HTTPException as error:
         if error.status < 400:
             raise
-        return refusal(
-            error.status, f"{error.reason}.", {"Allow": error.headers["Allow"]} if error.status == 405 else None
-        )
+        return refusal(error.status, f"{error.reason}.")
     except Exception:
         reference = secrets.token_hex(4)
         log.exception("request failed", path=request.path, reference=reference)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -45,8 +46,6 @@ class Chat:
 
     messenger: Messenger
     handle: Callable[[web.Request], Awaitable[web.StreamResponse]]
-    start: Callable[[], Awaitable[None]]
-    close: Callable[[], Awaitable[None]]
 
 
 @asynccontextmanager
@@ -58,8 +57,8 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncIterator[s
         live = Live()
         messages = SqlConsoleMessages(core.engine)
         console = ConsoleMessenger(messages, live, core.clock)
-        slack = _slack(core, inbox)
-        teams = _teams(core, inbox)
+        slack = await _slack(core, inbox, stack)
+        teams = await _teams(core, inbox, stack)
         messengers: dict[Platform, Messenger] = {Platform.CONSOLE: console}
         messengers |= {Platform.SLACK: slack.messenger} if slack else {}
         messengers |= {Platform.TEAMS: teams.messenger} if teams else {}
@@ -69,7 +68,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncIterator[s
             behaviours(core, Poster(core.store, messengers)), asyncio.get_running_loop()
         )
         await asyncio.to_thread(DBOS.launch)
-        stack.push_async_callback(asyncio.to_thread, partial(DBOS.destroy, workflow_completion_timeout_sec=5))
+        stack.push_async_callback(_stop_workflows)
 
         async def accept_delivery(delivery: AlertDelivery) -> str | None:
             incident = await open_incident(
@@ -99,9 +98,6 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncIterator[s
             ready=partial(_missing, core),
             add_console=pages.add_routes,
         )
-        for chat in filter(None, (slack, teams)):
-            await chat.start()
-            stack.push_async_callback(chat.close)
         await _start_background(core, dispatcher, stack)
         yield await _listen(app, core, stack)
 
@@ -114,6 +110,12 @@ async def serve(core: Core, on_ready: Callable[[str], None], replays: Replays | 
     async with running(core, replays) as address:
         on_ready(address)
         await stop.wait()
+
+
+async def _stop_workflows() -> None:
+    """Also gives the loop an executor of its own again: the engine puts its own there, and takes it along."""
+    await asyncio.to_thread(DBOS.destroy, workflow_completion_timeout_sec=5)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
 async def _start_background(core: Core, dispatcher: Dispatcher, stack: AsyncExitStack) -> None:
@@ -170,46 +172,64 @@ async def _sources_status(core: Core) -> list[SourceStatus]:
 
 async def _missing(core: Core) -> str:
     async with core.store.transaction() as transaction:
-        await transaction.tasks.unstarted(1)
+        await transaction.ingestions.all()  # does the database answer?
     return "" if await core.knowledge.index.count() or not core.knowledge.sources else "nothing is indexed yet"
 
 
-def _slack(core: Core, inbox: Inbox) -> Chat | None:
+async def _slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None:
     settings = core.settings
     if settings.slack_bot_token is None:
         return None
+    from adapters.slack.client import slack_client
     from adapters.slack.inbound import SlackInbound
     from adapters.slack.messenger import SlackMessenger
 
+    token = settings.slack_bot_token.get_secret_value()
     inbound = SlackInbound(
-        bot_token=settings.slack_bot_token.get_secret_value(),
-        signing_secret=secret(settings.slack_signing_secret) or "",
+        bot_token=token,
+        signing_secret=secret(settings.slack_signing_secret),
         api_url=settings.slack_api_url,
         app_token=secret(settings.slack_app_token),
         channels=core.workspace.channels,
         inbox=inbox,
         clock=core.clock,
     )
-    return Chat(SlackMessenger(inbound.client), inbound.handle, inbound.start, inbound.close)
+    stack.push_async_callback(inbound.close)
+    await inbound.start()
+    return Chat(SlackMessenger(slack_client(token, settings.slack_api_url, core.session)), inbound.handle)
 
 
-def _teams(core: Core, inbox: Inbox) -> Chat | None:
+async def _teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None:
     settings = core.settings
     if not settings.teams_enabled:
         return None
+    from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE
     from adapters.teams.inbound import TeamsInbound
     from adapters.teams.messenger import TeamsMessenger
+    from adapters.teams.transport import open_transport
 
     references = SqlTeamsConversations(core.engine)
-    inbound = TeamsInbound(
+    cloud = THIS_MACHINE if settings.teams_anonymous else PUBLIC_CLOUD
+    transport = open_transport(
+        settings.teams_sdk,
         app_id=settings.teams_app_id,
         app_password=secret(settings.teams_app_password) or "",
         tenant_id=settings.teams_tenant_id,
-        sdk=settings.teams_sdk,
+        cloud=cloud,
+    )
+    messenger = TeamsMessenger(
+        transport=transport, references=references, tenant_id=settings.teams_tenant_id, cloud=cloud
+    )
+    inbound = TeamsInbound(
+        app_id=settings.teams_app_id,
+        tenant_id=settings.teams_tenant_id,
         anonymous=settings.teams_anonymous,
         channels=core.workspace.channels,
         inbox=inbox,
         references=references,
         clock=core.clock,
+        cloud=cloud,
     )
-    return Chat(TeamsMessenger(inbound.transport, references), inbound.handle, inbound.start, inbound.close)
+    stack.push_async_callback(messenger.close)
+    stack.push_async_callback(inbound.close)
+    return Chat(messenger, inbound.handle)

@@ -14,6 +14,7 @@ import structlog
 from pydantic import TypeAdapter
 
 from core.conversation import Question
+from core.errors import StoreUnavailable
 from core.feedback import Feedback
 from core.ports import Store, Task
 
@@ -70,12 +71,11 @@ class Dispatcher:
         """Dispatch until cancelled."""
         while True:
             self._bell.clear()
-            async with self._store.transaction() as transaction:
-                tasks = await transaction.tasks.unstarted(BATCH)
-            for task in tasks:
+            started = False
+            for task in await self._claimed():
                 await self._places.acquire()
-                await self._start(task)
-            if not tasks:
+                started |= await self._start(task)
+            if not started:
                 await self._wait()
 
     async def drain(self) -> None:
@@ -83,13 +83,35 @@ class Dispatcher:
         if self._running:
             await asyncio.wait(self._running, timeout=5.0)
 
-    async def _start(self, task: Task) -> None:
-        finished = await self._run(task)
-        async with self._store.transaction() as transaction:
-            await transaction.tasks.mark_started(task.key)
+    async def _claimed(self) -> list[Task]:
+        try:
+            async with self._store.transaction() as transaction:
+                return await transaction.tasks.claim(BATCH)
+        except StoreUnavailable as error:
+            log.warning("tasks wait", reason=str(error))
+            return []
+
+    async def _start(self, task: Task) -> bool:
+        """Start one task; False if that failed. It is then tried again, and keeps no other task waiting."""
+        try:
+            finished = await self._run(task)
+        except Exception:
+            log.exception("task cannot be started", workflow=task.workflow, key=task.key)
+            self._places.release()
+            return False
         running = asyncio.create_task(self._watch(task, finished))
         self._running.add(running)
         running.add_done_callback(self._running.discard)
+        return await self._mark_started(task)
+
+    async def _mark_started(self, task: Task) -> bool:
+        try:
+            async with self._store.transaction() as transaction:
+                await transaction.tasks.mark_started(task.key)
+        except StoreUnavailable as error:
+            log.warning("task is started again", workflow=task.workflow, key=task.key, reason=str(error))
+            return False
+        return True
 
     async def _watch(self, task: Task, finished: Awaitable[object]) -> None:
         (result,) = await asyncio.gather(finished, return_exceptions=True)

@@ -86,6 +86,7 @@ class Core:
     workspace: Workspace
     clock: Clock
     engine: AsyncEngine
+    session: aiohttp.ClientSession
     store: SqlStore
     knowledge: Knowledge
     tools: Tools
@@ -108,6 +109,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncIterator[C
             workspace=workspace,
             clock=SystemClock(),
             engine=engine,
+            session=session,
             store=SqlStore(engine),
             knowledge=knowledge,
             tools=_tools(workspace.tools, session),

@@ -12,7 +12,7 @@ from core.confidence.prediction import PredictionKind
 from core.errors import ToolUnavailable
 from core.incident import Incident, SimilarIncident
 from core.ports import ChangeReader, Clock, LogReader, MetricReader, Store
-from core.rca.dependencies import neighbourhood
+from core.rca.dependencies import neighbourhood, service_of
 from core.rca.explain import explain
 from core.rca.observations import Observations, change_window, signal_window
 from core.triage.history import IncidentHistory
@@ -45,7 +45,8 @@ async def explain_incident(
     A tool that fails or does not answer in time is named in the explanation, and the rest goes on.
     """
     now = clock.now()
-    services = neighbourhood(incident.service, dependencies, MAX_SERVICES) if incident.service else []
+    service = service_of(incident, dependencies)
+    services = neighbourhood(service, dependencies, MAX_SERVICES) if service else []
     window = signal_window(incident, now)
     tools = _Tools()
     logs, series, changes = await asyncio.gather(
@@ -56,11 +57,11 @@ async def explain_incident(
                 for service in services
             ]
         ),
-        tools.ask([(reader.name, reader.series(service, window)) for reader in metric_readers for service in services]),
+        tools.ask([(reader.name, reader.series(name, window)) for reader in metric_readers for name in services]),
         tools.ask([(reader.name, reader.changes(change_window(incident, now))) for reader in change_readers]),
     )
     observations = Observations(
-        incident=incident,
+        incident=replace(incident, service=service),
         until=window.end,
         services=tuple(services),
         logs=tuple(logs),

@@ -44,7 +44,7 @@ async def _record(
         incident = fold(known, delivery)
         await transaction.incidents.save(incident)
         # One waiting presentation shows everything that arrives before it runs: a storm makes no queue.
-        if not await transaction.tasks.has_unstarted(PRESENT, incident.id):
+        if not await transaction.tasks.has_waiting(PRESENT, incident.id):
             await transaction.tasks.add(present_task(incident))
         return incident
     firing = [alert for alert in delivery.alerts if alert.status is AlertStatus.FIRING]

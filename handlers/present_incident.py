@@ -42,5 +42,5 @@ async def _load(incident_id: str, store: Store) -> Incident:
 
 def _shown(incident: Incident) -> str:
     """Names what the message shows: differs exactly when the message would read differently."""
-    visible = replace(incident, revision=0, message=None, updated_at=incident.opened_at, delivery_count=0)
+    visible = replace(incident, revision=0, message=None, updated_at=incident.opened_at)
     return hashlib.blake2b(repr(visible).encode(), digest_size=16).hexdigest()

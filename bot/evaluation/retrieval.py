@@ -1,0 +1,244 @@
+"""`plumbline eval retrieval`: does the search find the document that answers, and does it know when there is none?
+
+Every method ranks the passages of the same corpus, and a document ranks as its best passage. `tfidf`, `bm25`, `dense`
+and `ensemble` are the four retrievers of the Ericsson chatbot (section VI-G); `plumbline` is what answers use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from adapters.encoder_file import EncoderFile
+from adapters.qdrant_edge import EdgeIndex
+from adapters.sources.folder import parse_markdown
+from bot.evaluation.intervals import SEED, bootstrap_interval
+from core.answering.find import ANSWER_THRESHOLD, ENGINE, answer
+from core.confidence.calibrator import raw_score
+from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question
+from core.errors import MalformedInput
+from core.knowledge.document import Document, Passage
+from core.knowledge.encoder import Encoder
+from core.knowledge.ranking import fused
+from core.knowledge.retriever import CANDIDATES, RERANKED, Retriever
+from core.ports import ScoredPassage
+from handlers.ingest_knowledge import ingest_knowledge
+
+CUTOFFS = (1, 3, 5)
+ANSWERED_SHARE = 0.9  # of the answerable questions that the reported threshold answers
+READERS = frozenset({PUBLIC})
+
+Method = Callable[[str], Awaitable[list[str]]]  # a query → document ids, best first, each once
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question and the path of the document that answers it; no path: there is none."""
+
+    question: str
+    gold_path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusFile:
+    """A file of documents as a knowledge source."""
+
+    name: str
+    path: Path
+
+    async def documents(self) -> Any:
+        for row in _rows(self.path):
+            yield _document(self.name, row["path"], row["text"])
+
+
+def run(questions: Path, corpora: Sequence[Path], unanswerable: Path | None = None) -> dict[str, Any]:
+    """Figures as in DESIGN, section 7. Raises MalformedInput for a file that is not as described there."""
+    return asyncio.run(_run(questions, corpora, unanswerable))
+
+
+async def _run(questions: Path, corpora: Sequence[Path], unanswerable: Path | None) -> dict[str, Any]:
+    answerable = [Case(row["question"], row["gold_doc"]) for row in _rows(questions)]
+    without = [Case(row["question"]) for row in _rows(unanswerable)] if unanswerable else []
+    async with _corpus(corpora) as corpus:
+        figures: dict[str, Any] = {
+            "measure": "retrieval",
+            "engine": ENGINE,
+            "seed": SEED,
+            "cases": len(answerable),
+            "documents": corpus.documents,
+            "passages": len(corpus.passages),
+            "results": {name: await _measured(method, answerable) for name, method in corpus.methods().items()},
+        }
+        if without:
+            figures["abstention"] = _abstention(
+                [await corpus.confidence(case.question) for case in answerable],
+                [await corpus.confidence(case.question) for case in without],
+            )
+    return figures
+
+
+def print_table(figures: Mapping[str, Any], console: Console) -> None:
+    title = f"{figures['cases']} questions, {figures['documents']} documents, {figures['passages']} passages"
+    table = Table("method", "recall@1", "95 %", "recall@3", "95 %", "recall@5", "mrr", "p50 ms", "p95 ms", title=title)
+    for name, row in figures["results"].items():
+        intervals = [f"{low:.2f}–{high:.2f}" for low, high in (row["recall@1_ci"], row["recall@3_ci"])]
+        table.add_row(
+            name,
+            f"{row['recall@1']:.3f}",
+            intervals[0],
+            f"{row['recall@3']:.3f}",
+            intervals[1],
+            *(f"{row[key]:.3f}" for key in ("recall@5", "mrr")),
+            *(f"{row[key]:.1f}" for key in ("p50_ms", "p95_ms")),
+        )
+    console.print(table)
+    if found := figures.get("abstention"):
+        console.print(
+            f"At the threshold {found['threshold']:.3f}, {found['answered']:.0%} of the answerable questions are "
+            f"answered and {found['abstained']:.0%} of the {found['unanswerable']} unanswerable ones are not. At the "
+            f"shipped threshold {ANSWER_THRESHOLD}: {found['answered_shipped']:.0%} and {found['abstained_shipped']:.0%}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Corpus:
+    """An ingested corpus and the methods that search it."""
+
+    documents: int
+    passages: tuple[Passage, ...]
+    index: EdgeIndex
+    encoder: Encoder
+    retriever: Retriever
+
+    def methods(self) -> dict[str, Method]:
+        return {
+            "tfidf": _tfidf(self.passages),
+            "bm25": self._bm25,
+            "dense": self._dense,
+            "ensemble": self._ensemble,
+            "plumbline": self._plumbline,
+        }
+
+    async def confidence(self, text: str) -> float:
+        """The raw score that decides whether a question is answered."""
+        question = Question("", text, Person(Platform.TERMINAL, ""), Place(Platform.TERMINAL, ""), Audience(), _NOW)
+        retrieval = await self.retriever.search(text, Audience(), RERANKED)
+        return raw_score(answer(question, retrieval)[1])
+
+    async def _bm25(self, query: str) -> list[str]:
+        return _ranked(found.passage for found in await self._lexical(query))
+
+    async def _dense(self, query: str) -> list[str]:
+        return _ranked(found.passage for found in await self._nearest(query))
+
+    async def _ensemble(self, query: str) -> list[str]:
+        return _ranked(row[0] for row in fused(await self._lexical(query), await self._nearest(query), 0.5))
+
+    async def _plumbline(self, query: str) -> list[str]:
+        return _ranked(found.passage for found in await self.retriever.retrieve(query, Audience(), RERANKED))
+
+    async def _lexical(self, query: str) -> list[ScoredPassage]:
+        return await self.index.search_lexical(self.encoder.encode_query(query).lexical, READERS, CANDIDATES)
+
+    async def _nearest(self, query: str) -> list[ScoredPassage]:
+        return await self.index.search_dense(self.encoder.encode_query(query).dense, READERS, CANDIDATES)
+
+
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@asynccontextmanager
+async def _corpus(files: Sequence[Path]):
+    with tempfile.TemporaryDirectory(prefix="plumbline-eval-") as folder:
+        index, encoders = EdgeIndex(Path(folder) / "index"), EncoderFile(Path(folder) / "encoder.npz")
+        sources = [CorpusFile(str(number), path) for number, path in enumerate(files, start=1)]
+        report = await ingest_knowledge(sources, index, encoders)
+        encoder = await encoders.load()
+        assert encoder is not None
+        passages = sorted([passage async for passage in index.scan()], key=lambda passage: passage.id)
+        yield _Corpus(report.added, tuple(passages), index, encoder, Retriever(index, encoders))
+        await index.close()
+
+
+async def _measured(method: Method, cases: Sequence[Case]) -> dict[str, Any]:
+    ranks: list[float] = []
+    milliseconds: list[float] = []
+    for case in cases:
+        started = time.perf_counter()
+        found = await method(case.question)
+        milliseconds.append(1000 * (time.perf_counter() - started))
+        paths = [document.partition("/")[2] for document in found]
+        ranks.append(paths.index(case.gold_path) + 1 if case.gold_path in paths else np.inf)
+    figures: dict[str, Any] = {}
+    for cutoff in CUTOFFS:
+        hits = [float(rank <= cutoff) for rank in ranks]
+        figures |= {f"recall@{cutoff}": round(float(np.mean(hits)), 4), f"recall@{cutoff}_ci": bootstrap_interval(hits)}
+    low, high = np.percentile(milliseconds, [50, 95])
+    return figures | {
+        "mrr": round(float(np.mean([1 / rank for rank in ranks])), 4),
+        "p50_ms": round(float(low), 3),
+        "p95_ms": round(float(high), 3),
+    }
+
+
+def _abstention(answerable: Sequence[float], unanswerable: Sequence[float]) -> dict[str, Any]:
+    """At the highest threshold that still answers ANSWERED_SHARE of the answerable questions, and at the shipped one."""
+    threshold = sorted(answerable)[int(len(answerable) * (1 - ANSWERED_SHARE))]
+    abstained = [float(score < threshold) for score in unanswerable]
+    return {
+        "unanswerable": len(unanswerable),
+        "threshold": round(threshold, 4),
+        "answered": round(float(np.mean([score >= threshold for score in answerable])), 4),
+        "abstained": round(float(np.mean(abstained)), 4),
+        "abstained_ci": bootstrap_interval(abstained),
+        "answered_shipped": round(float(np.mean([score >= ANSWER_THRESHOLD for score in answerable])), 4),
+        "abstained_shipped": round(float(np.mean([score < ANSWER_THRESHOLD for score in unanswerable])), 4),
+    }
+
+
+def _tfidf(passages: Sequence[Passage]) -> Method:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer()
+    matrix = vectorizer.fit_transform([passage.indexed_text for passage in passages])
+
+    async def search(query: str) -> list[str]:
+        scores = (matrix @ vectorizer.transform([query]).T).toarray().ravel()
+        return _ranked(passages[index] for index in np.argsort(-scores, kind="stable")[:CANDIDATES])
+
+    return search
+
+
+def _ranked(passages: Iterable[Passage]) -> list[str]:
+    return list(dict.fromkeys(passage.document_id for passage in passages))
+
+
+def _document(source: str, path: str, text: str) -> Document:
+    try:
+        properties, body = parse_markdown(text)
+    except MalformedInput:
+        return Document(f"{source}/{path}", source, source, Path(path).stem, text)
+    return Document(f"{source}/{path}", source, source, properties.title or Path(path).stem, body)
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+            for line in file:
+                if line.strip():
+                    yield json.loads(line)
+    except (OSError, ValueError) as error:
+        raise MalformedInput(f"{path} is no file of JSON lines: {error}.") from error
