@@ -52,5 +52,9 @@ class IndexUnavailable(Unavailable):
     """The passage index cannot be opened or reached: another process holds it, or the server is down."""
 
 
+class StoreUnavailable(Unavailable):
+    """The database did not answer, or has no room left. Nothing was written; what was asked for is tried again."""
+
+
 class Conflict(PlumblineError):
     """Two writers changed the same record at once. The loser reads it again and repeats its decision."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -167,7 +168,10 @@ class Stage(StrEnum):
 class Incident:
     """What happens, as far as it is known. Stored as a whole; `revision` grows by one with every change.
 
-    `alert_count` counts distinct alerts that ever belonged to it, `delivery_count` the requests folded into it.
+    `alerts` are the kept ones, the firing ones first. `also_firing` holds the fingerprints, in order, of alerts that
+    fire as well and are too many to be kept. `alert_count` counts distinct alerts that ever belonged to it, and of these
+    `unseen_count` those that a delivery only counted. `delivery_count` is the number of requests folded into it,
+    `severity` the worst that any of its alerts ever had.
     """
 
     id: str
@@ -191,11 +195,13 @@ class Incident:
     taken_by: str = ""
     owner: OwnerProposal | None = None
     explanation: Explanation | None = None
+    also_firing: tuple[str, ...] = ()
+    unseen_count: int = 0
     revision: int = 1
 
     @property
     def firing_count(self) -> int:
-        return sum(alert.status is AlertStatus.FIRING for alert in self.alerts)
+        return sum(alert.status is AlertStatus.FIRING for alert in self.alerts) + len(self.also_firing)
 
     @property
     def description(self) -> str:
@@ -205,9 +211,10 @@ class Incident:
 
 
 def open_from(delivery: AlertDelivery, incident_id: str, place: Place) -> Incident:
-    """The incident that a delivery of firing alerts opens."""
-    first = min(delivery.alerts, key=lambda alert: (alert.starts_at, alert.fingerprint))
-    return _with_alerts(
+    """The incident that a delivery opens; it is named after the first of its alerts that fire (at least one)."""
+    firing = (alert for alert in delivery.alerts if alert.status is AlertStatus.FIRING)
+    first = min(firing, key=lambda alert: (alert.starts_at, alert.fingerprint))
+    return fold(
         Incident(
             id=incident_id,
             source=delivery.source,
@@ -231,29 +238,35 @@ def open_from(delivery: AlertDelivery, incident_id: str, place: Place) -> Incide
 
 def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
     """The incident with the alerts of one more delivery in it; resolved once none of its alerts fires any more."""
-    return _with_alerts(incident, delivery)
-
-
-def _with_alerts(incident: Incident, delivery: AlertDelivery) -> Incident:
+    delivered = {alert.fingerprint: alert for alert in delivery.alerts}
     known = {alert.fingerprint: alert for alert in incident.alerts}
-    new = sum(alert.fingerprint not in known for alert in delivery.alerts)
-    known |= {alert.fingerprint: alert for alert in delivery.alerts}
-    # A firing alert must not be forgotten: only settled ones give way when there are more than we keep.
-    ordered = sorted(known.values(), key=lambda alert: (alert.status is not AlertStatus.FIRING, alert.starts_at))
-    kept = tuple(ordered[:MAX_KEPT_ALERTS])
-    firing = any(alert.status is AlertStatus.FIRING for alert in kept)
+    new = delivered.keys() - known.keys() - set(incident.also_firing)
+    seen_count = incident.alert_count - incident.unseen_count + len(new)
+    alert_count = max(incident.alert_count, seen_count, len(delivered) + delivery.omitted)
+    firing, settled = _by_status((known | delivered).values())
+    also_firing = set(incident.also_firing) - delivered.keys() | {a.fingerprint for a in firing[MAX_KEPT_ALERTS:]}
+    is_firing = bool(firing or also_firing)
     return replace(
         incident,
-        alerts=kept,
-        alert_count=incident.alert_count + new,
+        alerts=tuple((firing + settled)[:MAX_KEPT_ALERTS]),
+        also_firing=tuple(sorted(also_firing)),
+        alert_count=alert_count,
+        unseen_count=alert_count - seen_count,
         delivery_count=incident.delivery_count + 1,
-        severity=min((alert.severity for alert in kept), key=list(Severity).index),
+        severity=min((incident.severity, *(alert.severity for alert in delivery.alerts)), key=list(Severity).index),
         started_at=min(incident.started_at, *(alert.starts_at for alert in delivery.alerts)),
         updated_at=delivery.received_at,
-        state=IncidentState.OPEN if firing else IncidentState.RESOLVED,
-        resolved_at=None if firing else delivery.received_at,
+        state=IncidentState.OPEN if is_firing else IncidentState.RESOLVED,
+        resolved_at=None if is_firing else delivery.received_at,
         revision=incident.revision + 1,
     )
+
+
+def _by_status(alerts: Iterable[Alert]) -> tuple[list[Alert], list[Alert]]:
+    """The firing and the resolved ones, each the earliest first."""
+    ordered = sorted(alerts, key=lambda alert: (alert.starts_at, alert.fingerprint))
+    firing = [alert for alert in ordered if alert.status is AlertStatus.FIRING]
+    return firing, [alert for alert in ordered if alert.status is not AlertStatus.FIRING]
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,10 +289,15 @@ class TaskStore(Protocol):
         """Record a task. False, and nothing is changed, if its key was ever recorded before."""
         ...
 
-    async def has_unstarted(self, workflow: str, subject: str) -> bool: ...
+    async def has_waiting(self, workflow: str, subject: str) -> bool:
+        """Whether there is such a task that nobody has claimed yet.
 
-    async def unstarted(self, limit: int) -> list[Task]:
-        """The oldest tasks that are not marked as started."""
+        Whoever claims it afterwards sees what this transaction writes, so that a second task is not needed.
+        """
+        ...
+
+    async def claim(self, limit: int) -> list[Task]:
+        """The oldest tasks that are not marked as started, also those that were claimed before (by a dead process)."""
         ...
 
     async def mark_started(self, key: str) -> None: ...
@@ -420,7 +425,7 @@ class Transaction(Protocol):
 
 
 class Store(Protocol):
-    """Durable state."""
+    """Durable state. Raises StoreUnavailable."""
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction: committed when the block ends, rolled back when it raises."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from adapters.store.conversations import SqlConversations
@@ -13,6 +15,7 @@ from adapters.store.ingestions import SqlIngestions
 from adapters.store.posts import SqlPosts
 from adapters.store.predictions import SqlPredictions
 from adapters.store.tasks import SqlTasks
+from core.errors import StoreUnavailable
 
 
 class SqlTransaction:
@@ -33,5 +36,9 @@ class SqlStore:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[SqlTransaction]:
-        async with self._engine.begin() as connection:
-            yield SqlTransaction(connection)
+        try:
+            async with self._engine.begin() as connection:
+                yield SqlTransaction(connection)
+        except (OperationalError, InterfaceError, PoolTimeoutError, ConnectionError) as error:
+            reason = getattr(error, "orig", None) or error
+            raise StoreUnavailable(f"The database cannot be read or written: {reason}.") from error

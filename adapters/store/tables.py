@@ -31,6 +31,7 @@ tasks = sa.Table(
     sa.Column("workflow", sa.Text, nullable=False),
     sa.Column("subject", sa.Text, nullable=False),
     sa.Column("payload", sa.JSON, nullable=False),
+    sa.Column("claimed", sa.Boolean, nullable=False, default=False),
     sa.Column("started", sa.Boolean, nullable=False, default=False),
     sa.Index("ix_tasks_unstarted", "started", "number"),
 )

@@ -23,22 +23,31 @@ class SqlTasks:
                 "workflow": task.workflow,
                 "subject": task.subject,
                 "payload": dict(task.payload),
+                "claimed": False,
                 "started": False,
             },
         )
 
-    async def has_unstarted(self, workflow: str, subject: str) -> bool:
+    async def has_waiting(self, workflow: str, subject: str) -> bool:
         found = await self._connection.execute(
             sa.select(tasks.c.number)
-            .where(tasks.c.started.is_(False), tasks.c.workflow == workflow, tasks.c.subject == subject)
+            .where(
+                tasks.c.started.is_(False),
+                tasks.c.claimed.is_(False),
+                tasks.c.workflow == workflow,
+                tasks.c.subject == subject,
+            )
             .limit(1)
+            .with_for_update()  # the claim waits until this transaction has written; SQLite has one writer anyway
         )
         return found.first() is not None
 
-    async def unstarted(self, limit: int) -> list[Task]:
-        rows = await self._connection.execute(
-            sa.select(tasks).where(tasks.c.started.is_(False)).order_by(tasks.c.number).limit(limit)
-        )
+    async def claim(self, limit: int) -> list[Task]:
+        oldest = sa.select(tasks).where(tasks.c.started.is_(False)).order_by(tasks.c.number).limit(limit)
+        rows = list(await self._connection.execute(oldest.with_for_update()))
+        waiting = [row.number for row in rows if not row.claimed]
+        if waiting:
+            await self._connection.execute(tasks.update().where(tasks.c.number.in_(waiting)).values(claimed=True))
         return [Task(row.key, row.workflow, row.subject, row.payload) for row in rows]
 
     async def mark_started(self, key: str) -> None:

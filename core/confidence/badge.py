@@ -31,8 +31,9 @@ class Badge:
     def text(self) -> str:
         if self.probability is None:
             return f"○○○ not calibrated yet · evidence {self.strength}"
-        filled = 1 + (self.probability >= 0.5) + (self.probability >= 0.8)
-        return f"{'●' * filled}{'○' * (3 - filled)} {self.probability:.0%}".replace("%", " %")
+        percentage = round(100 * self.probability)
+        filled = 1 + (percentage >= 50) + (percentage >= 80)
+        return f"{'●' * filled}{'○' * (3 - filled)} {percentage} %"
 
     @property
     def explanation(self) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 
 from core.confidence.badge import Badge, Strength
 from core.confidence.prediction import Evaluation
@@ -61,9 +63,11 @@ def fit(labelled: Sequence[tuple[Evaluation, bool]], version: str, fitted_at: da
         return None
     base_rate = sum(correct for _, correct in labelled) / len(labelled)
     blocks: list[_Block] = []
-    for score, correct in sorted((raw_score(evaluation), correct) for evaluation, correct in labelled):
-        blocks.append(_Block(score, float(correct), 1.0))
-        while len(blocks) > 1 and (blocks[-2].rate >= blocks[-1].rate or blocks[-2].upper == blocks[-1].upper):
+    scored = sorted((raw_score(evaluation), correct) for evaluation, correct in labelled)
+    for score, alike in groupby(scored, key=itemgetter(0)):
+        outcomes = [correct for _, correct in alike]
+        blocks.append(_Block(score, float(sum(outcomes)), float(len(outcomes))))
+        while len(blocks) > 1 and blocks[-2].rate >= blocks[-1].rate:
             last = blocks.pop()
             blocks[-1] = _Block(last.upper, blocks[-1].correct + last.correct, blocks[-1].weight + last.weight)
     prior = PRIOR_WEIGHT / len(blocks)

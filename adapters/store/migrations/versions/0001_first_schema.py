@@ -96,6 +96,7 @@ def upgrade() -> None:
         sa.Column("workflow", sa.Text(), nullable=False),
         sa.Column("subject", sa.Text(), nullable=False),
         sa.Column("payload", sa.JSON(), nullable=False),
+        sa.Column("claimed", sa.Boolean(), nullable=False),
         sa.Column("started", sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint("number"),
         sa.UniqueConstraint("key"),

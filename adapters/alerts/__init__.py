@@ -1,0 +1,1 @@
+"""One module per webhook format: a request body in, an AlertDelivery out."""

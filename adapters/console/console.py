@@ -1,0 +1,70 @@
+"""What every page of the local page is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from adapters.console.live import Live
+from adapters.console.messages import ConsoleMessages
+from adapters.console.render import Renderer
+from adapters.console.sources import SourceStatus
+from core.audience import channel_audience
+from core.confidence.prediction import PredictionKind
+from core.conversation import Audience, Channel, Place, Platform
+from core.errors import PlumblineError
+from core.incident import Incident
+from core.ports import Clock, Inbox, PassageIndex, Store
+
+RECENT_INCIDENTS = 50
+RECENT_PREDICTIONS = 100  # of a kind, whose labels are shown on the buttons
+
+Replay = Callable[[], Awaitable[None]]
+
+
+class PageNotFound(PlumblineError):
+    """An address of the local page names something that does not exist, or that this channel may not read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Console:
+    """The ports and the settings of the local page. `channels` are those that have an id on it."""
+
+    messages: ConsoleMessages
+    live: Live
+    inbox: Inbox
+    store: Store
+    index: PassageIndex
+    sources_status: Callable[[], Awaitable[Sequence[SourceStatus]]]
+    channels: Sequence[Channel]
+    clock: Clock
+    renderer: Renderer
+    examples: Sequence[str]
+    replays: Mapping[str, Replay]
+
+    def channel(self, channel_id: str) -> Channel:
+        """The channel with this id on the local page. Raises PageNotFound."""
+        for channel in self.channels:
+            if channel.ids[Platform.CONSOLE] == channel_id:
+                return channel
+        raise PageNotFound("There is no such channel on this page: choose one from the list on the left.")
+
+    def audience(self, channel_id: str) -> Audience:
+        """What may be read in a channel. Raises PageNotFound."""
+        self.channel(channel_id)
+        return channel_audience(Place(Platform.CONSOLE, channel_id), self.channels)
+
+    async def recent_incidents(self) -> list[Incident]:
+        async with self.store.transaction() as transaction:
+            return await transaction.incidents.recent(RECENT_INCIDENTS)
+
+    async def labels(self) -> dict[str, bool]:
+        """Prediction id → whether it was judged right, for the latest predictions that were judged."""
+        async with self.store.transaction() as transaction:
+            recent = [await transaction.predictions.recent(kind, RECENT_PREDICTIONS) for kind in PredictionKind]
+        return {
+            prediction.id: outcome.correct
+            for predictions in recent
+            for prediction, outcome in predictions
+            if outcome is not None
+        }

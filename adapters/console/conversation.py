@@ -1,0 +1,219 @@
+"""The chat: a channel's messages, live, and what people do in it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import uuid4
+
+from aiohttp import web
+
+from adapters.console.console import Console, PageNotFound
+from adapters.console.feed import Feed
+from adapters.console.forms import message_text, page_of, read_form, see_other
+from adapters.console.guard import HEADERS
+from adapters.console.messages import ConsoleMessage, Cursor
+from adapters.console.payload import Content, PersonMessage, decode, encode
+from adapters.console.render import verdict_subjects
+from core.answering.answer import Answer
+from core.conversation import Person, Place, Platform, Question
+from core.errors import MalformedInput
+from core.feedback import Feedback
+from core.incident import Incident
+from core.messages import AnswerMessage, Verdict
+
+THREADS = 50  # on one page; a link leads to the older ones
+AWAITED = timedelta(minutes=2)  # a question is shown as being worked on for so long, if there is no reply
+SEND_TIMEOUT = 20.0  # seconds in which a browser must have taken what it is sent
+STREAM_HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+OPERATOR = Person(Platform.CONSOLE, "operator", "You")  # the page knows no accounts
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A message and what it says."""
+
+    message: ConsoleMessage
+    content: Content
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    root: Shown
+    replies: tuple[Shown, ...]
+    awaited: bool
+
+
+class Conversation:
+    """Handlers of everything under the conversation."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    async def show(self, request: web.Request) -> web.Response:
+        """`GET /?channel=ID&before=MESSAGE`"""
+        channel_id = request.query.get("channel") or self._first_channel()
+        channel = self._console.channel(channel_id)
+        before = _number(request.query["before"]) if "before" in request.query else None
+        messages = await self._console.messages.page(channel_id, THREADS + 1, before)
+        threads = self._threads(messages)
+        html = self._console.renderer.page(
+            "conversation.html",
+            channels=self._console.channels,
+            channel=channel,
+            channel_id=channel_id,
+            threads=threads[-THREADS:],
+            older=threads[-THREADS].root.message.id if len(threads) > THREADS else None,
+            latest=before is None,
+            cursor=Cursor().after(messages),
+            labels=await self._console.labels(),
+            incidents=await self._console.recent_incidents(),
+            examples=self._console.examples,
+            replays=list(self._console.replays),
+        )
+        return web.Response(text=html, content_type="text/html")
+
+    async def as_json(self, request: web.Request) -> web.Response:
+        """`GET /console/messages.json?channel=ID`: the latest threads, every message as it is kept."""
+        channel_id = request.query.get("channel", "")
+        self._console.channel(channel_id)
+        messages = await self._console.messages.page(channel_id, THREADS)
+        return web.json_response(
+            {
+                "channel": channel_id,
+                "messages": [
+                    {
+                        "id": message.id,
+                        "thread": message.thread,
+                        "kind": message.kind,
+                        "at": message.at.isoformat(),
+                        "revision": message.revision,
+                        "payload": message.payload,
+                    }
+                    for message in messages
+                ],
+            }
+        )
+
+    async def stream(self, request: web.Request) -> web.StreamResponse:
+        """`GET /console/live?channel=ID&after=CURSOR&incidents=FINGERPRINT`: server-sent events."""
+        channel = request.query.get("channel")
+        if channel is not None:
+            self._console.channel(channel)
+        cursor = Cursor.parse(request.headers.get("Last-Event-ID") or request.query.get("after", "0.0"))
+        feed = Feed(self._console, channel, cursor, request.query.get("incidents", ""))
+        response = web.StreamResponse(headers=HEADERS | STREAM_HEADERS)
+        with self._console.live.reader() as reader:
+            await response.prepare(request)
+            async for data in feed.events(reader):
+                try:
+                    async with asyncio.timeout(SEND_TIMEOUT):
+                        await response.write(data)
+                except (TimeoutError, ConnectionResetError):
+                    break  # too slow, or gone: the browser connects again and asks for what it missed
+        return response
+
+    async def say(self, request: web.Request) -> web.Response:
+        """`POST /console/messages` (channel, text, optional thread): keep the message and hand it in as a question."""
+        form = await read_form(request)
+        channel_id, text = form.get("channel", ""), message_text(form)
+        audience = self._console.audience(channel_id)
+        thread = await self._root(channel_id, form["thread"]) if form.get("thread") else None
+        at = self._console.clock.now()
+        kind, payload = encode(PersonMessage(OPERATOR.name, text))
+        message_id = await self._console.messages.append(channel_id, thread, kind, payload, f"person:{uuid4().hex}", at)
+        self._console.live.notify()
+        root = message_id if thread is None else thread
+        place = Place(Platform.CONSOLE, channel_id, str(root))
+        await self._console.inbox.ask(Question(f"console:{message_id}", text, OPERATOR, place, audience, at))
+        return _done(request, f"/?channel={channel_id}#m-{message_id}")
+
+    async def judge(self, request: web.Request) -> web.Response:
+        """`POST /console/feedback` (verdict, and the message or the incident that it is about)."""
+        form = await read_form(request)
+        content, place = await self._judged(form)
+        try:
+            verdict = Verdict(form.get("verdict", ""))
+        except ValueError:
+            raise MalformedInput("The page does not know this verdict: load it again.") from None
+        subjects = verdict_subjects(content)
+        if verdict not in subjects:
+            raise MalformedInput("This cannot be judged so (any more): load the page again.")
+        at = self._console.clock.now()
+        await self._console.inbox.press(
+            Feedback(f"console:{uuid4().hex}", verdict, subjects[verdict], OPERATOR, place, at)
+        )
+        if "HX-Request" not in request.headers:
+            return see_other(page_of(form))
+        html = self._console.renderer.fragment("_feedback.html", "judged", form, subjects, verdict)
+        return web.Response(text=html, content_type="text/html")
+
+    async def replay(self, request: web.Request) -> web.Response:
+        """`POST /console/replays` (name): let a sample incident happen."""
+        form = await read_form(request)
+        replay = self._console.replays.get(form.get("name", ""))
+        if replay is None:
+            raise PageNotFound("There is no such sample incident to replay.")
+        await replay()
+        return _done(request, page_of(form))
+
+    def _first_channel(self) -> str:
+        if not self._console.channels:
+            raise PageNotFound("No channel is on this page: give one a `console` id in plumbline.yaml.")
+        return self._console.channels[0].ids[Platform.CONSOLE]
+
+    def _threads(self, messages: Sequence[ConsoleMessage]) -> list[Thread]:
+        replies: dict[int, list[Shown]] = {message.id: [] for message in messages if message.thread is None}
+        for message in messages:
+            if message.thread in replies:
+                replies[message.thread].append(_shown(message))
+        since = self._console.clock.now() - AWAITED
+        return [
+            Thread(_shown(message), tuple(replies[message.id]), not replies[message.id] and message.at > since)
+            for message in messages
+            if message.thread is None
+        ]
+
+    async def _root(self, channel_id: str, thread: str) -> int:
+        message = await self._console.messages.get(_number(thread))
+        if message is None or message.channel != channel_id:
+            raise PageNotFound("The thread to reply to is not in this channel: load the page again.")
+        return message.root
+
+    async def _judged(self, form: dict[str, str]) -> tuple[Answer | Incident, Place]:
+        """The answer or the incident that a verdict is about, and where a reply to the verdict belongs."""
+        if "incident" in form:
+            async with self._console.store.transaction() as transaction:
+                incident = await transaction.incidents.get(form["incident"])
+            if incident is None:
+                raise PageNotFound("There is no such incident.")
+            return incident, _thread_of(incident)
+        message = await self._console.messages.get(_number(form.get("message", "")))
+        content = decode(message.kind, message.payload) if message else None
+        if message is None or not isinstance(content, AnswerMessage):
+            raise PageNotFound("There is no such answer.")
+        return content.answer, Place(Platform.CONSOLE, message.channel, str(message.root))
+
+
+def _shown(message: ConsoleMessage) -> Shown:
+    return Shown(message, decode(message.kind, message.payload))
+
+
+def _thread_of(incident: Incident) -> Place:
+    if incident.message is None:
+        return incident.place
+    place = incident.message.place
+    return Place(place.platform, place.channel, incident.message.message_id, place.workspace)
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise PageNotFound("There is no such message on this page.")
+    return int(text)
+
+
+def _done(request: web.Request, page: str) -> web.Response:
+    """Nothing to show: what has changed arrives live. A browser without script is led back to the page."""
+    return web.Response(status=204) if "HX-Request" in request.headers else see_other(page)

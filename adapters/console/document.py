@@ -1,0 +1,199 @@
+"""A document as a page: from its passages back to Markdown, and from Markdown to HTML that can do no harm."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Any
+from urllib.parse import quote as percent_encoded
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from core.knowledge.document import Passage
+from core.knowledge.markdown import plain, slug
+
+MAX_QUOTE = 600  # characters of a quote that travel in a link
+MAX_HIGHLIGHT = 4_000  # characters of a quote that are looked for
+
+# Private-use characters that stand for the begin and end of the highlight while the Markdown is rendered.
+_BEGIN, _END = "\ue000", "\ue001"
+_TAG = re.compile(r"(<[^>]*>)")
+_LIST_MARK = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)]|#{1,6}|>)\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    level: int
+    text: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedDocument:
+    """`highlighted` says whether the quote that was asked for is marked in the HTML."""
+
+    html: Markup
+    headings: tuple[Heading, ...]
+    highlighted: bool
+
+
+def document_url(document_id: str, channel: str | None, quote: str = "", anchor: str = "") -> str:
+    """Where the local page shows a document, to the readers of a channel, at a heading, with a quote marked."""
+    query = {name: value for name, value in (("channel", channel), ("quote", quote[:MAX_QUOTE])) if value}
+    path = f"/documents/{percent_encoded(document_id, safe='/')}"
+    return urlunsplit(("", "", path, urlencode(query), percent_encoded(anchor)))
+
+
+def joined(passages: Sequence[Passage]) -> str:
+    """The document's Markdown: passages in order, what two neighbours share said once.
+
+    Passages repeat whole blocks of the passage before them, and a blank line stands between blocks.
+    """
+    text = ""
+    for passage in passages:
+        ends = [match.start() for match in re.finditer(r"\n\n|\Z", passage.text)]
+        shared = next((end for end in reversed(ends) if _repeats(text, passage.text[:end])), 0)
+        text = f"{text}\n\n{passage.text[shared:].lstrip()}" if text else passage.text
+    return text
+
+
+def _repeats(text: str, start: str) -> bool:
+    return bool(start) and (text == start or text.endswith(f"\n\n{start}"))
+
+
+def render_document(text: str, *, title: str, quote: str = "", channel: str | None = None) -> RenderedDocument:
+    """Markdown as HTML: no raw HTML, no picture, no script; headings carry the link targets that citations use.
+
+    A first heading that says what the title says is left out. Links to other documents keep the channel.
+    """
+    environment: dict[str, Any] = {"quote": quote[:MAX_HIGHLIGHT]}
+    tokens = _parser().parse(text, environment)
+    if len(tokens) > 2 and tokens[0].tag == "h1" and _same(tokens[1].content, title):
+        del tokens[:3]
+    headings = tuple(_with_anchors(tokens))
+    _keep_channel(tokens, channel)
+    html = _parser().renderer.render(tokens, _parser().options, environment)
+    return RenderedDocument(_safe(_marked(html)), headings, _BEGIN in html)
+
+
+def render_inline(text: str) -> Markup:
+    """A line: code and emphasis are shown as such, everything else as it was written."""
+    return _safe(_sentence_parser().renderInline(text))
+
+
+def render_statement(text: str) -> Markup:
+    """A sentence of an answer, which may hold a block of code: paragraphs and code, no other markup."""
+    return _safe(_sentence_parser().render(text))
+
+
+def _safe(html: str) -> Markup:
+    return Markup(html)  # noqa: S704 - made by markdown-it with `html` off, which escapes all text and attributes
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
+    parser.core.ruler.before("inline", "highlight", _highlight)
+    parser.add_render_rule("image", _picture_as_link)
+    parser.add_render_rule("table_open", _scrolling_table)
+    parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
+    return parser
+
+
+@cache
+def _sentence_parser() -> MarkdownIt:
+    return MarkdownIt("zero", {"html": False}).enable(["fence", "backticks", "emphasis", "escape"])
+
+
+def _picture_as_link(_self: Any, tokens: Sequence[Token], index: int, _options: Any, _environment: Any) -> str:
+    """A picture would be fetched from wherever an untrusted document says; its name and address are enough."""
+    picture = tokens[index]
+    return str(
+        Markup('<a href="{}" rel="noreferrer noopener">{}</a>').format(
+            picture.attrGet("src"), picture.content or "picture"
+        )
+    )
+
+
+def _scrolling_table(*_: Any) -> str:
+    return '<div class="table-scroll" tabindex="0" role="group" aria-label="Table"><table>\n'
+
+
+def _same(heading: str, title: str) -> bool:
+    return plain(heading).casefold() in title.casefold()
+
+
+def _with_anchors(tokens: Sequence[Token]) -> Iterator[Heading]:
+    """Give every heading its id; one that comes twice is numbered from its second time on."""
+    seen: dict[str, int] = {}
+    for opening, content in pairwise(tokens):
+        if opening.type != "heading_open":
+            continue
+        text = content.content.replace(_BEGIN, "").replace(_END, "")
+        anchor = slug(text)
+        times = seen.get(anchor, 0)
+        seen[anchor] = times + 1
+        anchor = f"{anchor}-{times}" if times else anchor
+        opening.attrSet("id", anchor)
+        yield Heading(int(opening.tag[1:]), plain(text), anchor)
+
+
+def _keep_channel(tokens: Sequence[Token], channel: str | None) -> None:
+    for link in (child for token in tokens for child in token.children or () if child.type == "link_open"):
+        url = urlsplit(str(link.attrGet("href")))
+        if url.scheme or url.netloc:
+            link.attrSet("rel", "noreferrer noopener")
+        elif channel and url.path and not url.path.startswith("/"):
+            link.attrSet("href", urlunsplit(url._replace(query=urlencode({"channel": channel}))))
+
+
+def _highlight(state: StateCore) -> None:
+    """Put the two marks around the quote where the text holds it; line by line, if it runs over several blocks."""
+    quote = state.env.get("quote", "")
+    if not quote.strip():
+        return
+    texts = [token for token in state.tokens if token.type in ("inline", "fence", "code_block")]
+    if not _put_marks(texts, quote):
+        for line in quote.splitlines():
+            _put_marks(texts, line)
+
+
+def _put_marks(texts: Sequence[Token], quote: str) -> bool:
+    """Mark the quote in the first text that holds it; False if none does."""
+    pattern = _loose(quote)
+    for token in texts:
+        token.content, count = pattern.subn(rf"{_BEGIN}\g<0>{_END}", token.content, count=1)
+        if count:
+            return True
+    return False
+
+
+def _loose(quote: str) -> re.Pattern[str]:
+    """The words of a quote, whatever white space is between them. What is too short to tell matches nothing."""
+    words = _LIST_MARK.sub("", quote).rstrip("…").split()
+    return re.compile(r"\s+".join(map(re.escape, words)) if sum(map(len, words)) > 3 else r"(?!)")
+
+
+def _marked(html: str) -> str:
+    """The two marks as `<mark>`: around every stretch of text between them, so that no element is cut in two."""
+    pieces: list[str] = []
+    inside = False
+    for piece in _TAG.split(html):
+        if piece.startswith("<"):
+            pieces.append(piece.replace(_BEGIN, "").replace(_END, ""))
+            continue
+        for stretch in re.split(f"([{_BEGIN}{_END}])", piece):
+            if stretch in (_BEGIN, _END):
+                inside = stretch == _BEGIN
+            elif inside and stretch.strip():
+                pieces.append(f"<mark>{stretch}</mark>")
+            else:
+                pieces.append(stretch)
+    return "".join(pieces)

@@ -1,0 +1,91 @@
+"""What one open page is told while it is open: server-sent events that carry finished HTML."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+
+from markupsafe import Markup
+
+from adapters.console.console import Console
+from adapters.console.live import Reader
+from adapters.console.messages import ConsoleMessage, Cursor
+from adapters.console.payload import decode
+from adapters.console.render import fingerprint
+from core.conversation import Platform
+from core.incident import Incident
+
+TICK = 10.0  # seconds after which a page is looked after even if nobody woke it; keeps the connection alive, too
+MAX_CHANGES = 200  # messages that are sent one by one; a page that missed more is loaded afresh
+
+
+class Feed:
+    """Follows a channel and the list of incidents. Without a channel, the incidents alone."""
+
+    def __init__(self, console: Console, channel: str | None, cursor: Cursor, incidents: str) -> None:
+        """`incidents` is the fingerprint of the list that the page shows already."""
+        self._console = console
+        self._channel = channel
+        self._cursor = cursor
+        self._incidents = incidents
+        self._latest: Mapping[str, int] | None = None
+
+    async def events(self, reader: Reader) -> AsyncIterator[bytes]:
+        """What has changed, as often as the reader is woken, until it is closed."""
+        while not reader.closed:
+            events = [event async for event in self._news()]
+            yield b"".join(events) or b": nothing new\n\n"
+            await reader.news(TICK)
+
+    async def _news(self) -> AsyncIterator[bytes]:
+        if self._channel is not None:
+            changed = await self._console.messages.changed(self._channel, self._cursor.revision, MAX_CHANGES)
+            if changed:
+                yield await self._changes(self._channel, changed)
+            if marks := await self._unread(self._channel):
+                yield event("message", marks)
+        incidents = await self._console.recent_incidents()
+        if (state := fingerprint(incidents)) != self._incidents:
+            self._incidents = state
+            yield event("incidents", self._open(incidents))
+
+    async def _changes(self, channel: str, changed: list[ConsoleMessage]) -> bytes:
+        if len(changed) == MAX_CHANGES:
+            latest = await self._console.messages.page(channel, MAX_CHANGES)
+            self._cursor = self._cursor.after([*changed, *latest])
+            return event("reload", "", str(self._cursor))
+        labels = await self._console.labels()
+        fragments = [
+            self._console.renderer.fragment(
+                "_message.html", "update", message, decode(message.kind, message.payload), labels, self._is_new(message)
+            )
+            for message in sorted(changed, key=lambda message: message.id)
+        ]
+        self._cursor = self._cursor.after(changed)
+        # One event for all of them: a connection that breaks has delivered all or none, so none comes twice.
+        return event("message", "".join(fragments), str(self._cursor))
+
+    def _is_new(self, message: ConsoleMessage) -> bool:
+        return message.id > self._cursor.message_id
+
+    async def _unread(self, channel: str) -> str:
+        """The marks of the other channels in which something was posted since this page was opened."""
+        before, self._latest = self._latest, await self._console.messages.latest()
+        if before is None:
+            return ""
+        latest = self._latest
+        ids = [each.ids[Platform.CONSOLE] for each in self._console.channels]
+        return "".join(
+            self._console.renderer.fragment("_sidebar.html", "unread", position)
+            for position, name in enumerate(ids)
+            if name != channel and latest.get(name, 0) > before.get(name, 0)
+        )
+
+    def _open(self, incidents: list[Incident]) -> str:
+        return self._console.renderer.fragment("_sidebar.html", "open_incidents", incidents)
+
+
+def event(name: str, data: str | Markup, event_id: str = "") -> bytes:
+    """A server-sent event. The id is what the browser sends back when it connects again."""
+    lines = [f"event: {name}", *([f"id: {event_id}"] if event_id else [])]
+    lines += [f"data: {line}" for line in data.splitlines() or [""]]
+    return ("\n".join(lines) + "\n\n").encode()

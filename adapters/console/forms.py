@@ -1,0 +1,52 @@
+"""What a browser posts: read with bounds, or refused in a sentence."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qsl
+
+from aiohttp import web
+
+from core.errors import InputTooLarge, MalformedInput
+
+MAX_BODY = 64 * 1024  # bytes; 4 000 characters of any script, percent-encoded, are at most 48 000
+MAX_FIELDS = 10
+MAX_TEXT = 4_000  # characters of a message
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+async def read_form(request: web.Request) -> dict[str, str]:
+    """The fields of a form. Raises MalformedInput, InputTooLarge."""
+    if request.content_type != "application/x-www-form-urlencoded":
+        raise MalformedInput("The local page takes forms only: send application/x-www-form-urlencoded.")
+    body = bytearray()
+    async for chunk in request.content.iter_chunked(8192):
+        body += chunk
+        if len(body) > MAX_BODY:
+            raise InputTooLarge(f"The form is over {MAX_BODY // 1024} KiB: send less text.")
+    try:
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS))
+    except ValueError:
+        raise MalformedInput("The form cannot be read: it is not UTF-8, or has too many fields.") from None
+
+
+def message_text(form: dict[str, str]) -> str:
+    """What somebody wrote: no control characters, not empty, at most MAX_TEXT characters. Raises MalformedInput."""
+    text = _CONTROL.sub("", form.get("text", "").replace("\r\n", "\n")).strip()
+    if not text:
+        raise MalformedInput("The message is empty: write a question first.")
+    if len(text) > MAX_TEXT:
+        raise InputTooLarge(f"The message has {len(text)} characters, at most {MAX_TEXT} are taken: shorten it.")
+    return text
+
+
+def page_of(form: dict[str, str]) -> str:
+    """The page that the form was on, if it says so and means one of ours; else the first page."""
+    page = form.get("page", "/")
+    return page if page.startswith("/") and not page.startswith(("//", "/\\")) else "/"
+
+
+def see_other(page: str) -> web.Response:
+    """Lead the browser on after a form was taken, so that loading again does not send it again."""
+    return web.Response(status=303, headers={"Location": page})

@@ -1,0 +1,52 @@
+"""Speaks on the local page."""
+
+from __future__ import annotations
+
+from adapters.console.live import Live
+from adapters.console.messages import ConsoleMessages
+from adapters.console.payload import encode
+from core.conversation import MessageReference, Place
+from core.errors import MessageNotFound
+from core.messages import Message
+from core.ports import Clock
+
+
+class ConsoleMessenger:
+    """Implements `core.ports.Messenger`: a post is a row in the store, so `find` is exact."""
+
+    def __init__(self, messages: ConsoleMessages, live: Live, clock: Clock) -> None:
+        self._messages = messages
+        self._live = live
+        self._clock = clock
+
+    async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+        thread = None if place.thread is None else await self._root(place)
+        kind, payload = encode(message)
+        message_id = await self._messages.append(place.channel, thread, kind, payload, intent, self._clock.now())
+        self._live.notify()
+        return MessageReference(place, str(message_id))
+
+    async def edit(self, reference: MessageReference, message: Message) -> None:
+        kind, payload = encode(message)
+        await self._messages.replace(_number(reference.message_id), kind, payload)
+        self._live.notify()
+
+    async def find(self, place: Place, intent: str) -> MessageReference | None:
+        found = await self._messages.find(intent)
+        return None if found is None else MessageReference(place, str(found.id))
+
+    async def _root(self, place: Place) -> int:
+        message = await self._messages.get(_number(place.thread or ""))
+        if message is None or message.channel != place.channel:
+            raise _missing(place.thread)
+        return message.root
+
+
+def _number(message_id: str) -> int:
+    if not (message_id.isascii() and message_id.isdigit() and len(message_id) <= 18):
+        raise _missing(message_id)
+    return int(message_id)
+
+
+def _missing(message_id: str | None) -> MessageNotFound:
+    return MessageNotFound(f"The local page has no message {message_id}: it was deleted, or never posted here.")

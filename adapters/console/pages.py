@@ -1,0 +1,153 @@
+"""The routes of the local page, and the door in front of every one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from html import escape
+
+from aiohttp import web
+
+from adapters.console import static
+from adapters.console.console import Console, PageNotFound, Replay
+from adapters.console.conversation import Conversation
+from adapters.console.forms import page_of, read_form, see_other
+from adapters.console.guard import HEADERS, Forbidden, Guard
+from adapters.console.live import Live
+from adapters.console.messages import ConsoleMessages
+from adapters.console.operations import Operations
+from adapters.console.render import Renderer
+from adapters.console.sources import SourceStatus
+from core.conversation import Channel, Platform
+from core.errors import InputTooLarge, MalformedInput, PlumblineError, Unauthorized, Unavailable
+from core.ports import Clock, Inbox, PassageIndex, Store
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+STATUS: tuple[tuple[type[PlumblineError], int], ...] = (
+    (PageNotFound, 404),
+    (Forbidden, 403),
+    (Unauthorized, 401),
+    (InputTooLarge, 413),
+    (MalformedInput, 400),
+    (Unavailable, 503),
+)
+FOREVER = "public, max-age=31536000, immutable"  # the address of a static file changes with its content
+
+
+class ConsolePages:
+    """The local page. `token` guards all of it; without one it answers to localhost only."""
+
+    def __init__(
+        self,
+        *,
+        messages: ConsoleMessages,
+        live: Live,
+        inbox: Inbox,
+        store: Store,
+        index: PassageIndex,
+        sources_status: Callable[[], Awaitable[Sequence[SourceStatus]]],
+        channels: Sequence[Channel],
+        workspace_name: str,
+        clock: Clock,
+        token: str | None = None,
+        examples: Sequence[str] = (),
+        replays: Mapping[str, Replay] | None = None,
+    ) -> None:
+        self._live = live
+        self._guard = Guard(token)
+        self._renderer = Renderer(clock.now, workspace_name)
+        console = Console(
+            messages=messages,
+            live=live,
+            inbox=inbox,
+            store=store,
+            index=index,
+            sources_status=sources_status,
+            channels=[channel for channel in channels if Platform.CONSOLE in channel.ids],
+            clock=clock,
+            renderer=self._renderer,
+            examples=examples,
+            replays=replays or {},
+        )
+        self._conversation = Conversation(console)
+        self._operations = Operations(console)
+
+    def add_routes(self, app: web.Application) -> None:
+        """Add every route of the page, and let open pages go when the application shuts down."""
+        guarded, open_to_all = self._guarded, self._open_to_all
+        app.add_routes(
+            [
+                web.get("/", guarded(self._conversation.show)),
+                web.get("/incidents", guarded(self._operations.incidents)),
+                web.get("/incidents/{incident_id}", guarded(self._operations.incident)),
+                web.get("/sources", guarded(self._operations.sources)),
+                web.get("/documents/{document_id:.+}", guarded(self._operations.document)),
+                web.get("/predictions", guarded(self._operations.predictions)),
+                web.get("/console/messages.json", guarded(self._conversation.as_json)),
+                web.get("/console/live", guarded(self._conversation.stream), allow_head=False),
+                web.post("/console/messages", guarded(self._conversation.say)),
+                web.post("/console/feedback", guarded(self._conversation.judge)),
+                web.post("/console/replays", guarded(self._conversation.replay)),
+                web.post("/console/login", open_to_all(self._log_in)),
+                web.get("/console/static/{name}", open_to_all(self._static)),
+            ]
+        )
+        app.on_shutdown.append(self._let_go)
+
+    def _guarded(self, handler: Handler) -> Handler:
+        async def checked(request: web.Request) -> web.StreamResponse:
+            self._guard.check_token(request)
+            return await handler(request)
+
+        return self._open_to_all(checked)
+
+    def _open_to_all(self, handler: Handler) -> Handler:
+        """Origin checked, refusals answered in a sentence, every response with the headers of the page."""
+
+        async def answered(request: web.Request) -> web.StreamResponse:
+            try:
+                self._guard.check_origin(request)
+                response = await handler(request)
+            except PlumblineError as error:
+                response = self._refusal(request, error)
+            if not response.prepared:
+                response.headers.update(HEADERS)
+                response.headers.setdefault("Cache-Control", "no-store")
+            return response
+
+        return answered
+
+    def _refusal(self, request: web.Request, error: PlumblineError) -> web.Response:
+        status = next((status for kind, status in STATUS if isinstance(error, kind)), 500)
+        if "HX-Request" in request.headers:
+            # The page stands and is right: the sentence goes to its alert region, whatever was asked for.
+            headers = {"HX-Retarget": "#alert", "HX-Reswap": "innerHTML"}
+            return web.Response(status=status, text=escape(str(error)), content_type="text/html", headers=headers)
+        if isinstance(error, Unauthorized):
+            html = self._renderer.page("login.html", page=request.path_qs, wrong=request.method == "POST")
+        else:
+            html = self._renderer.page("refusal.html", status=status, sentence=str(error))
+        return web.Response(status=status, text=html, content_type="text/html")
+
+    async def _log_in(self, request: web.Request) -> web.StreamResponse:
+        form = await read_form(request)
+        if not self._guard.knows(form.get("token", "")):
+            raise Unauthorized("This is not the console token: PLUMBLINE_CONSOLE_TOKEN holds it.")
+        response = see_other(page_of(form))
+        self._guard.log_in(request, response)
+        return response
+
+    async def _static(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        if name not in static.files():
+            raise PageNotFound("There is no such file.")
+        suffix = name[name.rindex(".") :]
+        return web.Response(
+            body=static.files()[name],
+            content_type=static.TYPES[suffix],
+            charset="utf-8",
+            headers={"Cache-Control": FOREVER},
+        )
+
+    async def _let_go(self, _app: web.Application) -> None:
+        self._live.close()

@@ -1,0 +1,48 @@
+"""What the messages of the local page say, to and from JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
+
+
+@dataclass(frozen=True, slots=True)
+class PersonMessage:
+    """What a person wrote on the page. Untrusted."""
+
+    name: str
+    text: str
+
+
+Content = PersonMessage | Message
+
+_KINDS: dict[str, type[Content]] = {
+    "person": PersonMessage,
+    "answer": AnswerMessage,
+    "incident": IncidentMessage,
+    "details": IncidentDetails,
+    "notice": Notice,
+}
+_NAMES = {content: kind for kind, content in _KINDS.items()}
+
+
+def encode(content: Content) -> tuple[str, dict[str, Any]]:
+    """The kind of a message, and a JSON-compatible payload."""
+    kind = _NAMES[type(content)]
+    return kind, _adapter(kind).dump_python(content, mode="json")
+
+
+def decode(kind: str, payload: Mapping[str, Any]) -> Content:
+    """What `encode` was given."""
+    return _adapter(kind).validate_python(payload)
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[Any]:
+    return TypeAdapter(_KINDS[kind])

@@ -1,0 +1,174 @@
+"""Domain → HTML. Everything is escaped by the templates; only `document.py` makes markup out of text."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from adapters.console import static
+from adapters.console.document import document_url, render_inline, render_statement
+from adapters.console.forms import MAX_TEXT
+from adapters.console.payload import PersonMessage
+from core.answering.answer import Answer
+from core.confidence.calibrator import MIN_OUTCOMES
+from core.incident import Incident, IncidentState, Stage
+from core.messages import VERDICT_LABELS, AnswerMessage, IncidentDetails, IncidentMessage, Notice, Verdict
+
+TEMPLATES = Path(__file__).with_name("templates")
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400  # seconds
+
+THANKS = {
+    Verdict.HELPFUL: "Thanks, noted as helpful.",
+    Verdict.WRONG: "Thanks, noted as wrong.",
+    Verdict.ASK_A_PERSON: "A person is asked in the thread.",
+    Verdict.OWNER_RIGHT: "Thanks, noted as the right owner.",
+    Verdict.OWNER_WRONG: "Thanks, noted as the wrong owner.",
+    Verdict.CAUSE_RIGHT: "Thanks, noted as the right cause.",
+    Verdict.CAUSE_WRONG: "Thanks, noted as the wrong cause.",
+    Verdict.TAKE_IT: "It is yours.",
+}
+
+# What a label says about a prediction, and so which button was pressed.
+CORRECT = {
+    Verdict.HELPFUL: True,
+    Verdict.WRONG: False,
+    Verdict.OWNER_RIGHT: True,
+    Verdict.OWNER_WRONG: False,
+    Verdict.CAUSE_RIGHT: True,
+    Verdict.CAUSE_WRONG: False,
+}
+
+
+class Renderer:
+    """Fills the templates. `now` tells the time, for ages and for leaving out today's date."""
+
+    def __init__(self, now: Callable[[], datetime], workspace_name: str) -> None:
+        self._now = now
+        self._workspace_name = workspace_name
+
+    def page(self, template: str, **values: Any) -> str:
+        return self._environment.get_template(template).render(values)
+
+    def fragment(self, template: str, macro: str, *arguments: Any) -> str:
+        """One macro of a template on its own."""
+        return str(getattr(self._environment.get_template(template).module, macro)(*arguments))
+
+    @cached_property
+    def _environment(self) -> Environment:
+        environment = Environment(
+            loader=FileSystemLoader(TEMPLATES),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        environment.filters |= {
+            "inline": render_inline,
+            "statement": render_statement,
+            "time": self._time,
+            "day": self._day,
+            "ago": self._ago,
+            "duration": _duration,
+            "web_url": web_url,
+            "fingerprint": fingerprint,
+            "one_line": _one_line,
+        }
+        environment.tests |= {
+            "person": lambda content: isinstance(content, PersonMessage),
+            "answer": lambda content: isinstance(content, AnswerMessage),
+            "incident": lambda content: isinstance(content, IncidentMessage),
+            "details": lambda content: isinstance(content, IncidentDetails),
+            "notice": lambda content: isinstance(content, Notice),
+        }
+        environment.globals |= {
+            "workspace_name": self._workspace_name,
+            "static": static.url,
+            "document_url": document_url,
+            "verdict_subjects": verdict_subjects,
+            "verdict_labels": VERDICT_LABELS,
+            "correct": CORRECT,
+            "thanks": THANKS,
+            "Verdict": Verdict,
+            "Stage": Stage,
+            "MIN_OUTCOMES": MIN_OUTCOMES,
+            "MAX_TEXT": MAX_TEXT,
+        }
+        return environment
+
+    def _time(self, at: datetime) -> Markup:
+        """A moment as a reader of today needs it; the whole of it as a tooltip."""
+        at, today = at.astimezone(UTC), self._now().astimezone(UTC).date()
+        day = "" if at.date() == today else f"{at.day} {at:%b} " if at.year == today.year else f"{at.day} {at:%b %Y} "
+        return _time_element(at, f"{day}{at:%H:%M}")
+
+    def _day(self, at: datetime) -> Markup:
+        at = at.astimezone(UTC)
+        return _time_element(at, f"{at.day} {at:%b}" if at.year == self._now().year else f"{at.day} {at:%b %Y}")
+
+    def _ago(self, at: datetime) -> Markup:
+        age = self._now() - at
+        return _time_element(at.astimezone(UTC), "just now" if age < timedelta(minutes=1) else f"{_duration(age)} ago")
+
+
+def verdict_subjects(content: Answer | Incident) -> dict[Verdict, str]:
+    """What can be judged here, and the id that each judgement is about.
+
+    An answer that is no prediction has nothing to be judged: then only a person can be asked.
+    """
+    if isinstance(content, Answer):
+        judged = (Verdict.HELPFUL, Verdict.WRONG) if content.prediction_id else ()
+        return dict.fromkeys((*judged, Verdict.ASK_A_PERSON), content.prediction_id or content.question_id)
+    subjects: dict[Verdict, str] = {}
+    if content.owner and content.owner.owner:
+        subjects |= dict.fromkeys((Verdict.OWNER_RIGHT, Verdict.OWNER_WRONG), content.owner.prediction_id)
+    if content.explanation and content.explanation.prediction_id:
+        subjects |= dict.fromkeys((Verdict.CAUSE_RIGHT, Verdict.CAUSE_WRONG), content.explanation.prediction_id)
+    if content.state is IncidentState.OPEN and not content.taken_by:
+        subjects[Verdict.TAKE_IT] = content.id
+    return subjects
+
+
+def web_url(url: str) -> str:
+    """The address if it is one that a link may lead to; empty for `javascript:` and whatever else is not the web."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return url if parts.scheme in ("http", "https") and parts.netloc else ""
+
+
+def fingerprint(incidents: Sequence[Incident]) -> str:
+    """Differs whenever any of these incidents, or which they are, differs."""
+    state = "\n".join(f"{incident.id} {incident.revision}" for incident in incidents)
+    return hashlib.blake2b(state.encode(), digest_size=8).hexdigest()
+
+
+def _time_element(at: datetime, text: str) -> Markup:
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(
+        at.isoformat(timespec="seconds"), f"{at:%Y-%m-%d %H:%M:%S} UTC", text
+    )
+
+
+def _duration(length: timedelta) -> str:
+    seconds = max(0, int(length.total_seconds()))
+    if seconds < MINUTE:
+        return f"{seconds} s"
+    if seconds < HOUR:
+        return f"{seconds // MINUTE} min"
+    if seconds < DAY:
+        return f"{seconds // HOUR} h {seconds % HOUR // MINUTE} min"
+    return f"{seconds // DAY} d {seconds % DAY // HOUR} h"
+
+
+def _one_line(text: str, limit: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"

@@ -1,0 +1,31 @@
+"""How each knowledge source is doing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+STALE_AFTER = timedelta(hours=24)  # without a reading, a source's knowledge is marked as old
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """What is indexed from a source. `passages` is None where the index cannot tell them apart by source.
+
+    `read_at` is when the source was last tried, None if never; `failure` why that failed, empty if it did not.
+    """
+
+    name: str
+    reads: str
+    documents: int
+    passages: int | None
+    read_at: datetime | None
+    failure: str = ""
+
+    def condition(self, now: datetime) -> str:
+        """`failing`, `never read`, `old` or `fresh`."""
+        if self.failure:
+            return "failing"
+        if self.read_at is None:
+            return "never read"
+        return "old" if now - self.read_at > STALE_AFTER else "fresh"

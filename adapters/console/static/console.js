@@ -1,0 +1,52 @@
+// What HTML and htmx alone cannot do: keys, an emptied box after sending, the state of the live connection.
+"use strict";
+
+let lastEventId = "";
+
+// A connection that the page opens anew must go on where the last one ended, or what it brought would come twice.
+htmx.createEventSource = (url) => {
+  const source = new URL(url, location.href);
+  if (lastEventId) source.searchParams.set("after", lastEventId);
+  return new EventSource(source, { withCredentials: true });
+};
+
+document.addEventListener("htmx:sseMessage", (event) => {
+  lastEventId = event.detail.lastEventId || lastEventId;
+});
+
+function showConnection(text, open) {
+  const note = document.querySelector(".connection");
+  note.textContent = text;
+  note.classList.toggle("open", open);
+}
+
+document.addEventListener("htmx:sseOpen", () => showConnection("Live", true));
+document.addEventListener("htmx:sseError", () => showConnection("Reconnecting", false));
+
+document.addEventListener("keydown", (event) => {
+  const field = event.target.closest("textarea, input");
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing && field?.closest(".composer")) {
+    event.preventDefault();
+    if (field.value.trim()) field.form.requestSubmit();
+  } else if (event.key === "/" && !field && !event.ctrlKey && !event.metaKey) {
+    const box = document.querySelector(".foot textarea");
+    if (box) event.preventDefault();
+    box?.focus();
+  } else if (event.key === "Escape" && field) {
+    field.blur();
+  }
+});
+
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (!event.detail.successful) return;
+  document.querySelector("#alert").replaceChildren();
+  const form = event.detail.elt;
+  if (!form.matches("[data-clear]")) return;
+  form.reset();
+  // Somebody who has just sent something wants to see it, wherever they had scrolled to.
+  if (form.closest(".foot")) document.querySelector(".scroll").scrollTop = 0;
+});
+
+document.addEventListener("toggle", (event) => {
+  if (event.target.matches(".reply[open]")) event.target.querySelector("textarea").focus();
+}, true);

@@ -1,0 +1,152 @@
+"""The passage index on a Qdrant server or cluster."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from httpx import HTTPError
+from numpy.typing import NDArray
+from qdrant_client import AsyncQdrantClient, models
+from qdrant_client.http.exceptions import ApiException
+
+from adapters.qdrant_payload import DENSE, KEYWORD_FIELDS, LEXICAL, from_payload, to_payload
+from core.errors import IndexUnavailable
+from core.knowledge.document import Passage
+from core.ports import EncodedPassage, ScoredPassage, SparseVector
+
+T = TypeVar("T")
+
+COLLECTION = "plumbline"
+PAGE = 1_000  # points read at once by a scan
+TIMEOUT = 10  # seconds for one request
+
+
+class QdrantIndex:
+    """A PassageIndex in one collection, shared by as many processes as there are."""
+
+    def __init__(self, client: AsyncQdrantClient, collection: str = COLLECTION) -> None:
+        self._client = client
+        self._collection = collection
+
+    @classmethod
+    def at(cls, url: str, api_key: str | None = None) -> Self:
+        return cls(AsyncQdrantClient(url=url, api_key=api_key, timeout=TIMEOUT))
+
+    async def upsert(self, passages: Sequence[EncodedPassage]) -> None:
+        points = [
+            models.PointStruct(
+                id=encoded.passage.id,
+                vector={
+                    DENSE: encoded.dense.tolist(),
+                    LEXICAL: models.SparseVector(
+                        indices=list(encoded.lexical.indices), values=list(encoded.lexical.values)
+                    ),
+                },
+                payload=to_payload(encoded.passage),
+            )
+            for encoded in passages
+        ]
+        await _answered(self._client.upsert(self._collection, points=points, wait=True))
+
+    async def delete_documents(self, document_ids: Sequence[str]) -> None:
+        if document_ids and await self._exists():
+            selector = models.FilterSelector(filter=models.Filter(must=[_any_of("document_id", document_ids)]))
+            await _answered(self._client.delete(self._collection, points_selector=selector, wait=True))
+
+    async def clear(self, dimensions: int) -> None:
+        if await self._exists():
+            await _answered(self._client.delete_collection(self._collection))
+        await _answered(
+            self._client.create_collection(
+                self._collection,
+                vectors_config={DENSE: models.VectorParams(size=dimensions, distance=models.Distance.DOT)},
+                sparse_vectors_config={LEXICAL: models.SparseVectorParams()},
+            )
+        )
+        for field in KEYWORD_FIELDS:
+            await _answered(
+                self._client.create_payload_index(self._collection, field, models.PayloadSchemaType.KEYWORD, wait=True)
+            )
+
+    async def search_lexical(self, query: SparseVector, readers: frozenset[str], limit: int) -> list[ScoredPassage]:
+        if not query.indices:
+            return []
+        vector = models.SparseVector(indices=list(query.indices), values=list(query.values))
+        return await self._search(vector, LEXICAL, readers, limit)
+
+    async def search_dense(self, query: NDArray[np.float32], readers: frozenset[str], limit: int) -> list[ScoredPassage]:
+        return await self._search(query.tolist(), DENSE, readers, limit)
+
+    async def passages_of(self, document_id: str, readers: frozenset[str]) -> list[Passage]:
+        conditions = models.Filter(must=[_any_of("document_id", [document_id]), _any_of("readers", sorted(readers))])
+        return sorted([passage async for passage in self._scroll(conditions)], key=lambda passage: passage.number)
+
+    async def scan(self, document_ids: Sequence[str] | None = None) -> AsyncIterator[Passage]:
+        conditions = None if document_ids is None else models.Filter(must=[_any_of("document_id", document_ids)])
+        async for passage in self._scroll(conditions):
+            yield passage
+
+    async def content_hashes(self, source: str) -> dict[str, str]:
+        first = models.FieldCondition(key="number", match=models.MatchValue(value=1))
+        conditions = models.Filter(must=[_any_of("source", [source]), first])
+        return {passage.document_id: passage.content_hash async for passage in self._scroll(conditions)}
+
+    async def count(self) -> int:
+        return (await _answered(self._client.count(self._collection, exact=True))).count if await self._exists() else 0
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _exists(self) -> bool:
+        return await _answered(self._client.collection_exists(self._collection))
+
+    async def _search(
+        self, query: Any, vector: str, readers: frozenset[str], limit: int
+    ) -> list[ScoredPassage]:
+        """One request; that there is no collection yet is asked only if it fails."""
+        try:
+            found = await _answered(
+                self._client.query_points(
+                    self._collection,
+                    query=query,
+                    using=vector,
+                    query_filter=models.Filter(must=[_any_of("readers", sorted(readers))]),
+                    limit=limit,
+                    with_payload=True,
+                )
+            )
+        except IndexUnavailable:
+            if await self._exists():
+                raise
+            return []
+        return [ScoredPassage(from_payload(str(point.id), point.payload or {}), point.score) for point in found.points]
+
+    async def _scroll(self, conditions: models.Filter | None) -> AsyncIterator[Passage]:
+        if not await self._exists():
+            return
+        offset: Any = None
+        while True:
+            points, offset = await _answered(
+                self._client.scroll(
+                    self._collection, scroll_filter=conditions, limit=PAGE, offset=offset, with_payload=True
+                )
+            )
+            for point in points:
+                yield from_payload(str(point.id), point.payload or {})
+            if offset is None:
+                return
+
+
+def _any_of(field: str, values: Sequence[str]) -> models.FieldCondition:
+    return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
+
+
+async def _answered(request: Awaitable[T]) -> T:
+    """The server's answer. The client in local mode says ValueError where a server answers 404."""
+    try:
+        return await request
+    except (ApiException, HTTPError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise IndexUnavailable(f"The Qdrant server did not answer: {reason}. Check PLUMBLINE_QDRANT_URL.") from error

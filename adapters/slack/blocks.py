@@ -1,0 +1,71 @@
+"""Block Kit within its limits: https://docs.slack.dev/reference/block-kit
+
+Every text is already escaped where it is `mrkdwn` (see `adapters.slack.mrkdwn`) and is taken literally where it is
+plain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from adapters.slack.mrkdwn import cut, one_line
+
+MAX_TEXT = 3_000  # characters of one text
+MAX_HEADER = 150  # characters
+MAX_BLOCKS = 50  # in one message
+MAX_MESSAGE = 12_000  # characters of all texts of a message; undocumented: github.com/slackapi/bolt-js/issues/2509
+MAX_BUTTON_TEXT = 75  # characters
+MAX_BUTTON_VALUE = 2_000  # characters
+MAX_FALLBACK = 500  # characters of the line that a notification shows; Slack takes 4 000
+
+Block = dict[str, Any]
+
+
+def header(text: str) -> Block:
+    plain = cut(one_line(text, MAX_HEADER), MAX_HEADER)
+    return {"type": "header", "text": {"type": "plain_text", "text": plain, "emoji": False}}
+
+
+def section(mrkdwn: str) -> Block:
+    return {"type": "section", "text": _mrkdwn(mrkdwn)}
+
+
+def context(mrkdwn: str) -> Block:
+    """Small grey text."""
+    return {"type": "context", "elements": [_mrkdwn(mrkdwn)]}
+
+
+def actions(buttons: Sequence[Block]) -> Block:
+    return {"type": "actions", "elements": list(buttons)}
+
+
+def button(label: str, action_id: str, value: str, *, primary: bool = False) -> Block:
+    text = {"type": "plain_text", "text": cut(label, MAX_BUTTON_TEXT), "emoji": False}
+    element = {"type": "button", "text": text, "action_id": action_id, "value": value}
+    return element | {"style": "primary"} if primary else element
+
+
+def listing(lines: Sequence[str], noun: str, limit: int = MAX_TEXT) -> str:
+    """The first lines that fit into `limit` characters; the others are counted: “and 7 more sources”.
+
+    Each line must be shorter than `limit` by the few characters of that count.
+    """
+    room = limit - len(_more(len(lines), noun))
+    shown: list[str] = []
+    for line in lines:
+        room -= len(line) + 1
+        if room < 0:
+            break
+        shown.append(line)
+    missing = len(lines) - len(shown)
+    return "\n".join([*shown, _more(missing, noun)] if missing else shown)
+
+
+def _more(count: int, noun: str) -> str:
+    return f"_and {count} more {noun}_"
+
+
+def _mrkdwn(text: str) -> Block:
+    # Verbatim: Slack links no bare address, channel name or mention by itself.
+    return {"type": "mrkdwn", "text": text, "verbatim": True}

@@ -1,0 +1,93 @@
+"""What kind of conversation a Slack channel id is, and so who reads along."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.slack.client import call
+from core.audience import channel_audience, person_audience
+from core.conversation import PUBLIC, Audience, Channel, Person, Place
+from core.errors import PlumblineError
+from core.ports import Clock
+
+KEPT = timedelta(minutes=1)  # how long what Slack said about a channel is believed
+PATIENCE = 1.5  # seconds; Slack's event waits for its acknowledgement meanwhile
+
+logger = logging.getLogger(__name__)
+
+
+class ChannelKind(StrEnum):
+    CHANNEL = "channel"  # public or private, or a group's direct messages: its members belong to the workspace
+    DIRECT = "direct"  # one person and the bot
+    EXTERNAL = "external"  # people of another organisation read along
+    ABSENT = "absent"  # the bot is not in it
+    UNKNOWN = "unknown"  # Slack did not say
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    kind: ChannelKind
+    until: datetime
+
+
+class ChannelDirectory:
+    """Asks Slack what a channel is, and remembers the answer for a while."""
+
+    def __init__(self, client: AsyncWebClient, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._known: dict[str, _Remembered] = {}
+
+    async def kind(self, channel_id: str) -> ChannelKind:
+        """The kind of a channel; UNKNOWN if Slack does not answer within PATIENCE. Does not raise."""
+        now = self._clock.now()
+        if (known := self._known.get(channel_id)) is not None and now < known.until:
+            return known.kind
+        try:
+            async with asyncio.timeout(PATIENCE):
+                answer = await call("conversations.info", self._client.conversations_info(channel=channel_id))
+        except (PlumblineError, TimeoutError) as error:
+            if _code(error) == "channel_not_found":
+                return ChannelKind.ABSENT
+            logger.warning("Slack does not say who reads channel %s, so nothing public is shown: %s", channel_id, error)
+            return ChannelKind.UNKNOWN
+        kind = _kind(answer.get("channel", {}))
+        self._known[channel_id] = _Remembered(kind, now + KEPT)
+        return kind
+
+
+def audience_of(kind: ChannelKind, place: Place, person: Person, channels: Sequence[Channel]) -> Audience:
+    """Who reads an answer in a channel of this kind.
+
+    Where people of another organisation may read along, only what is shared with exactly this channel may be shown.
+    """
+    if kind is ChannelKind.DIRECT:
+        return person_audience(person)
+    everybody = channel_audience(place, channels)
+    return everybody if kind is ChannelKind.CHANNEL else Audience(everybody.readers - {PUBLIC})
+
+
+def _kind(channel: dict[str, Any]) -> ChannelKind:
+    if channel.get("is_ext_shared") or channel.get("is_pending_ext_shared"):
+        return ChannelKind.EXTERNAL
+    if channel.get("is_im"):
+        return ChannelKind.DIRECT
+    if channel.get("is_member") is False:
+        return ChannelKind.ABSENT
+    known = any(channel.get(flag) for flag in ("is_channel", "is_group", "is_mpim", "is_private"))
+    return ChannelKind.CHANNEL if known else ChannelKind.UNKNOWN
+
+
+def _code(error: BaseException) -> str:
+    cause = error.__cause__
+    body = getattr(cause.response, "data", None) if isinstance(cause, SlackApiError) else None
+    return body.get("error", "") if isinstance(body, dict) else ""

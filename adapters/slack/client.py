@@ -1,0 +1,104 @@
+"""Slack's Web API: the client, and its errors in our terms."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.http_retry.builtin_async_handlers import AsyncRateLimitErrorRetryHandler
+from slack_sdk.http_retry.request import HttpRequest
+from slack_sdk.http_retry.response import HttpResponse
+from slack_sdk.http_retry.state import RetryState
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from core.errors import ChatUnavailable, MessageNotFound, PlumblineError
+
+TIMEOUT = 10  # seconds for one call
+LONGEST_PAUSE = 3.0  # seconds of Retry-After that are waited out here; a longer pause is left to the workflow
+
+GONE = frozenset({"message_not_found", "thread_not_found"})
+
+REMEDIES = {
+    "account_inactive": "install the app again",
+    "channel_not_found": "check the channel's id, and invite the bot if the channel is private",
+    "invalid_auth": "check SLACK_BOT_TOKEN",
+    "is_archived": "unarchive the channel or take it out of the routes",
+    "missing_scope": "install the app again with the scopes of its manifest",
+    "not_authed": "set SLACK_BOT_TOKEN",
+    "not_in_channel": "invite the bot to the channel",
+    "token_expired": "install the app again",
+    "token_revoked": "install the app again",
+}
+
+
+class _ShortRateLimitRetryHandler(AsyncRateLimitErrorRetryHandler):
+    """Waits out a short pause that Slack asks for; the SDK's own handler sleeps however long it is told."""
+
+    async def _can_retry_async(
+        self,
+        *,
+        state: RetryState,
+        request: HttpRequest,
+        response: HttpResponse | None = None,
+        error: Exception | None = None,
+    ) -> bool:
+        pause = _retry_after(response.headers) if response is not None and response.status_code == 429 else None
+        return pause is not None and pause <= LONGEST_PAUSE
+
+
+def slack_client(bot_token: str, api_url: str, session: aiohttp.ClientSession | None = None) -> AsyncWebClient:
+    """A client that waits out short rate limits and repeats nothing else.
+
+    A lost connection is not repeated here: Slack may have posted the message all the same, and only the caller knows
+    how to look for it. With `session`, connections are kept open between calls; the caller closes it.
+    """
+    return AsyncWebClient(
+        bot_token,
+        base_url=api_url,
+        timeout=TIMEOUT,
+        session=session,
+        retry_handlers=[_ShortRateLimitRetryHandler(max_retry_count=1)],
+    )
+
+
+async def call(method: str, response: Awaitable[AsyncSlackResponse]) -> dict[str, Any]:
+    """The body of Slack's answer.
+
+    Raises ChatUnavailable when Slack does not answer, refuses, or asks to wait; MessageNotFound when the message or
+    thread is gone.
+    """
+    try:
+        answered = await response
+    except SlackApiError as error:
+        raise _translated(method, error) from error
+    except (aiohttp.ClientError, TimeoutError, UnicodeDecodeError) as error:
+        reason = str(error) or type(error).__name__
+        raise ChatUnavailable(f"Slack did not answer {method} ({reason}): it is tried again.") from error
+    return answered.data if isinstance(answered.data, dict) else {}
+
+
+def _translated(method: str, error: SlackApiError) -> PlumblineError:
+    # The SDK attaches its own response, or aiohttp's when the body was no JSON.
+    body = getattr(error.response, "data", None)
+    code = body.get("error", "") if isinstance(body, dict) else ""
+    if code in GONE:
+        return MessageNotFound(f"Slack has no such message any more ({method}: {code}): somebody deleted it.")
+    if code in REMEDIES:
+        return ChatUnavailable(f"Slack refused {method} with {code}: {REMEDIES[code]}.")
+    status = getattr(error.response, "status_code", None) or getattr(error.response, "status", "no status")
+    reason = code or f"HTTP {status}"
+    return ChatUnavailable(f"Slack refused {method} with {reason}: it is tried again.", _retry_after(_headers(error)))
+
+
+def _headers(error: SlackApiError) -> Any:
+    return getattr(error.response, "headers", None) or {}
+
+
+def _retry_after(headers: Any) -> float | None:
+    """Seconds, from the header that Slack sends; aiohttp gives one value, the SDK's retry state a list of them."""
+    value = next((value for name, value in headers.items() if name.lower() == "retry-after"), None)
+    text = str(value[0] if isinstance(value, list) and value else value)
+    return float(text) if text.isascii() and text.isdigit() else None

@@ -1,0 +1,37 @@
+"""Who the bot is in its workspace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.authorization.async_authorize import AsyncAuthorize
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.slack.client import call
+
+
+class BotIdentity(AsyncAuthorize):
+    """Asks Slack once. Bolt's own way drops the events that arrive while Slack does not answer; this one raises."""
+
+    def __init__(self, client: AsyncWebClient) -> None:
+        super().__init__()
+        self._client = client
+        self._known: AuthorizeResult | None = None
+
+    async def __call__(self, **_: Any) -> AuthorizeResult:
+        """Raises ChatUnavailable."""
+        if self._known is None:
+            answer = await call("auth.test", self._client.auth_test())
+            self._known = AuthorizeResult(
+                enterprise_id=answer.get("enterprise_id"),
+                team_id=answer.get("team_id"),
+                bot_user_id=answer["user_id"],
+                bot_id=answer.get("bot_id"),
+                bot_token=self._client.token,
+            )
+        return self._known
+
+    async def user_id(self) -> str:
+        """Raises ChatUnavailable."""
+        return (await self()).bot_user_id or ""

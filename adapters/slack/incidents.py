@@ -1,0 +1,218 @@
+"""An incident in Slack: the one message that is edited as work goes on, and the details in its thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from adapters.slack import blocks
+from adapters.slack.blocks import Block, listing
+from adapters.slack.mrkdwn import bold, code, escape, link, prose
+from adapters.slack.parts import (
+    LINE,
+    NAME,
+    Rendered,
+    badge,
+    context,
+    dotted,
+    fallback,
+    feedback_buttons,
+    minute,
+    second,
+    titled,
+)
+from core.confidence.badge import Badge
+from core.incident import Evidence, Explanation, Hypothesis, Incident, IncidentState, Severity, SimilarIncident, Stage
+from core.messages import Verdict
+
+SEVERITY_ICONS = {Severity.CRITICAL: "🔴", Severity.WARNING: "🟡", Severity.INFO: "🔵"}
+RESOLVED_ICON = "✅"
+
+CAUSE_BEFORE_EXPLANATION = {
+    Stage.TRIAGING: "_next_",
+    Stage.EXPLAINING: "_looking for the cause …_",
+    Stage.DONE: "could not be determined",
+}
+
+MAX_NAMES = 3  # on-call people or candidate teams shown
+MAX_HYPOTHESES = 3  # shown in full
+
+# Characters, escapes included; the parts of the details together stay below blocks.MAX_MESSAGE.
+EVIDENCE_SOURCE = 300
+EVIDENCE_QUOTE = 160
+EVIDENCE = 800
+REASONS = 600
+RULED_OUT = 1_000
+SIMILAR = 1_600
+TIMELINE = 1_400
+UNAVAILABLE = 400
+
+
+def incident_message(incident: Incident) -> Rendered:
+    icon, state = _state(incident)
+    return Rendered(
+        fallback([f"{state}: {incident.title}", _owner_name(incident), _cause_text(incident)]),
+        [
+            blocks.header(f"{icon} {state} · {incident.title}"),
+            blocks.section("\n".join(_happening(incident))),
+            blocks.section("\n".join([*_owner(incident), *_cause(incident)])),
+            *context("\n".join(_footnotes(incident))),
+            *_buttons(incident),
+        ],
+    )
+
+
+def incident_details(incident: Incident) -> Rendered:
+    explanation = incident.explanation or Explanation((), (), (), ())
+    timeline = [f"{second(entry.at)}  {prose(entry.text, LINE)}" for entry in explanation.timeline]
+    return Rendered(
+        fallback([f"Details: {incident.title}", _cause_text(incident)]),
+        [
+            *titled("Why this owner", _owner_reasons(incident), "reasons", REASONS),
+            *_hypotheses(explanation),
+            *titled("Ruled out", [f"• {prose(each, LINE)}" for each in explanation.ruled_out], "of them", RULED_OUT),
+            *titled("Similar incidents", [_similar(each) for each in explanation.similar], "of them", SIMILAR),
+            *titled("Timeline (UTC)", timeline, "entries", TIMELINE),
+            *context(_unavailable(explanation)),
+        ],
+    )
+
+
+# --- the one message -------------------------------------------------------------------------------------------------
+
+
+def _state(incident: Incident) -> tuple[str, str]:
+    if incident.state is IncidentState.RESOLVED:
+        return RESOLVED_ICON, "Resolved"
+    return SEVERITY_ICONS[incident.severity], incident.severity.capitalize()
+
+
+def _happening(incident: Incident) -> Iterable[str]:
+    state = f"*Firing* since {minute(incident.started_at)}"
+    if incident.resolved_at is not None:
+        state = f"*Resolved* {minute(incident.resolved_at)} · {incident.severity} since {minute(incident.started_at)}"
+    yield dotted(state, code(incident.service, NAME), _counts(incident))
+    description = next((alert.description for alert in incident.alerts if alert.description), "")
+    if description:
+        yield prose(description, LINE)
+
+
+def _counts(incident: Incident) -> str:
+    if incident.alert_count <= 1:
+        return ""
+    if incident.alert_count > len(incident.alerts) or not incident.firing_count:
+        return f"{incident.alert_count:,} alerts".replace(",", " ")
+    return f"{incident.firing_count} of {incident.alert_count} alerts firing"
+
+
+def _owner(incident: Incident) -> Iterable[str]:
+    proposal = incident.owner
+    if proposal is None:
+        yield f"*Owner*  {'_finding the owner …_' if incident.stage is Stage.TRIAGING else 'could not be determined'}"
+    elif proposal.owner is None:
+        yield f"*Owner*  {dotted('not clear, a person should decide', badge(proposal.badge))}"
+        yield from _names("Nearest", [candidate.team_name for candidate in proposal.candidates])
+    else:
+        yield f"*Owner*  {dotted(escape(proposal.owner.team_name, NAME), badge(proposal.badge))}"
+        yield from _names("On call", proposal.on_call)
+    if incident.taken_by:
+        yield f"*Taken by*  {escape(incident.taken_by, NAME)}"
+
+
+def _names(label: str, names: Sequence[str]) -> Iterable[str]:
+    if names:
+        shown = ", ".join(escape(name, NAME) for name in names[:MAX_NAMES])
+        more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+        yield f"{label}: {shown}{more}"
+
+
+def _cause(incident: Incident) -> Iterable[str]:
+    explanation = incident.explanation
+    if explanation is None:
+        yield f"*Cause*  {CAUSE_BEFORE_EXPLANATION[incident.stage]}"
+    elif explanation.cause is None:
+        yield "*Cause*  no culprit found"
+    else:
+        yield f"*Cause*  {dotted(prose(explanation.cause.cause, LINE), badge(explanation.badge))}"
+        if explanation.cause.next_check:
+            yield f"*Next check*  {prose(explanation.cause.next_check, LINE)}"
+
+
+def _footnotes(incident: Incident) -> Iterable[str]:
+    if incident.owner is not None:
+        yield f"Owner: {escape(incident.owner.badge.explanation, LINE)}"
+    if incident.explanation is not None:
+        if incident.explanation.badge is not None:
+            yield f"Cause: {escape(incident.explanation.badge.explanation, LINE)}"
+        if incident.explanation.unavailable:
+            yield _unavailable(incident.explanation)
+
+
+def _buttons(incident: Incident) -> list[Block]:
+    offered: list[tuple[Verdict, str]] = []
+    if incident.state is IncidentState.OPEN and not incident.taken_by:
+        offered.append((Verdict.TAKE_IT, incident.id))
+    if incident.owner is not None and incident.owner.owner is not None:
+        owner = incident.owner.prediction_id
+        offered += [(Verdict.OWNER_RIGHT, owner), (Verdict.OWNER_WRONG, owner)]
+    if incident.explanation is not None and incident.explanation.prediction_id is not None:
+        cause = incident.explanation.prediction_id
+        offered += [(Verdict.CAUSE_RIGHT, cause), (Verdict.CAUSE_WRONG, cause)]
+    return feedback_buttons(offered)
+
+
+# --- the details -----------------------------------------------------------------------------------------------------
+
+
+def _owner_reasons(incident: Incident) -> list[str]:
+    owner = incident.owner.owner if incident.owner is not None else None
+    return [f"• {prose(reason, LINE)}" for reason in owner.reasons] if owner is not None else []
+
+
+def _hypotheses(explanation: Explanation) -> list[Block]:
+    if not explanation.hypotheses:
+        return [blocks.section("*No culprit found.*")]
+    shown = [
+        blocks.section("\n".join(_hypothesis(number, hypothesis, explanation.badge if number == 1 else None)))
+        for number, hypothesis in enumerate(explanation.hypotheses[:MAX_HYPOTHESES], 1)
+    ]
+    missing = len(explanation.hypotheses) - len(shown)
+    return [*shown, *context(f"_and {missing} more hypotheses_" if missing else "")]
+
+
+def _hypothesis(number: int, hypothesis: Hypothesis, shown_badge: Badge | None) -> Iterable[str]:
+    title = f"{number}. {bold(hypothesis.cause, LINE)}"
+    yield dotted(title, code(hypothesis.service, NAME), badge(shown_badge))
+    if hypothesis.evidence:
+        yield listing([_evidence(each) for each in hypothesis.evidence], "lines of evidence", EVIDENCE)
+    if hypothesis.disproof:
+        yield f"Would disprove it: {prose(hypothesis.disproof, LINE)}"
+    if hypothesis.next_check:
+        yield f"Next check: {prose(hypothesis.next_check, LINE)}"
+
+
+def _evidence(evidence: Evidence) -> str:
+    source = link(evidence.url, evidence.source, EVIDENCE_SOURCE)
+    return f"• {dotted(evidence.kind, source, second(evidence.at) if evidence.at else '')}: " + code(
+        evidence.quote, EVIDENCE_QUOTE
+    )
+
+
+def _similar(incident: SimilarIncident) -> str:
+    title = link(incident.url, f"{incident.id} {incident.title}", LINE)
+    facts = (("owner", incident.owner), ("cause", incident.root_cause), ("fix", incident.fix))
+    return "\n    ".join([f"• {title}", *(f"{name}: {prose(value, LINE)}" for name, value in facts if value)])
+
+
+def _owner_name(incident: Incident) -> str:
+    owner = incident.owner.owner if incident.owner is not None else None
+    return f"Owner: {owner.team_name}" if owner is not None else ""
+
+
+def _cause_text(incident: Incident) -> str:
+    cause = incident.explanation.cause if incident.explanation is not None else None
+    return f"Cause: {cause.cause}" if cause is not None else ""
+
+
+def _unavailable(explanation: Explanation) -> str:
+    names = escape("; ".join(explanation.unavailable), UNAVAILABLE)
+    return f"Could not be read: {names}" if names else ""

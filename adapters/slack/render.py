@@ -1,0 +1,34 @@
+"""What Plumbline says, as Block Kit: one function per message of core.messages."""
+
+from __future__ import annotations
+
+from adapters.slack import blocks
+from adapters.slack.answers import abstention, cited_answer
+from adapters.slack.incidents import incident_details, incident_message
+from adapters.slack.mrkdwn import code, prose
+from adapters.slack.parts import NAME, Rendered, context, fallback
+from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice, NoticeKind
+
+NOTICE_ICONS = {NoticeKind.INFORMATION: "", NoticeKind.THANKS: "✓ ", NoticeKind.ERROR: "⚠️ "}
+NOTICE_LINE = 1_000  # characters
+
+
+def render(message: Message) -> Rendered:
+    match message:
+        case AnswerMessage(answer):
+            return abstention(answer) if answer.abstained else cited_answer(answer)
+        case IncidentMessage(incident):
+            return incident_message(incident)
+        case IncidentDetails(incident):
+            return incident_details(incident)
+        case Notice():
+            return notice(message)
+
+
+def notice(message: Notice) -> Rendered:
+    icon = NOTICE_ICONS[message.kind]
+    lines = [prose(line, NOTICE_LINE) for line in message.text.splitlines()] or ["…"]
+    text = f"{icon}{blocks.listing(lines, 'lines', blocks.MAX_TEXT - len(icon))}"
+    body = blocks.context(text) if message.kind is NoticeKind.THANKS else blocks.section(text)
+    reference = f"Reference: {code(message.reference, NAME)}" if message.reference else ""
+    return Rendered(fallback([message.text]), [body, *context(reference)])

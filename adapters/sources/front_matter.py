@@ -1,0 +1,72 @@
+"""The properties that a document says of itself, whatever its format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from typing import Any
+
+import yaml
+
+from core.conversation import PUBLIC
+from core.errors import MalformedInput
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """What a document's head says; an empty title says that there is none."""
+
+    title: str = ""
+    owner: str = ""
+    updated_at: datetime | None = None
+    readers: frozenset[str] = frozenset({PUBLIC})
+
+
+def split_front_matter(text: str) -> tuple[Properties, str]:
+    """The properties in YAML front matter, and the text after it. Raises MalformedInput if it is not YAML."""
+    match = _FRONT_MATTER.match(text)
+    if not match:
+        return Properties(), text
+    try:
+        # BaseLoader yields nothing but strings, lists and mappings: nothing in a document is interpreted.
+        values: Any = yaml.load(match[1], Loader=yaml.BaseLoader)  # noqa: S506
+    except yaml.YAMLError as error:
+        raise MalformedInput(f"The front matter is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(values, dict):
+        raise MalformedInput("The front matter is not a mapping of names to values.")
+    return properties_from(values), text[match.end() :]
+
+
+def properties_from(values: Mapping[str, Any]) -> Properties:
+    """The properties in a mapping of texts. Raises MalformedInput for a date or for readers that make no sense.
+
+    Readers that cannot be understood must fail the document: it might be shown to everybody otherwise.
+    """
+    return Properties(
+        title=str(values.get("title") or "").strip(),
+        owner=str(values.get("owner") or "").strip(),
+        updated_at=_moment(str(values["updated"])) if values.get("updated") else None,
+        readers=_readers(values["readers"]) if "readers" in values else frozenset({PUBLIC}),
+    )
+
+
+def _moment(text: str) -> datetime:
+    try:
+        parsed = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise MalformedInput(f"`updated: {text}` is not an ISO 8601 date.") from error
+    if len(text.strip()) == len("2026-01-31"):
+        return datetime.combine(date(parsed.year, parsed.month, parsed.day), time(), UTC)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+
+
+def _readers(value: Any) -> frozenset[str]:
+    names = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    readers = frozenset(stripped for name in names if (stripped := str(name).strip(" []'\"")))
+    if not readers:
+        raise MalformedInput("`readers` names nobody: list `public`, `channel:NAME` or `person:PLATFORM:ID`.")
+    return readers

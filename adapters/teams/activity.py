@@ -1,0 +1,154 @@
+"""An activity as Teams sends it: only what we use of it, checked, and null taken for absent."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Annotated, Any
+
+from bs4 import BeautifulSoup
+from pydantic import AliasGenerator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
+
+from core.errors import InputTooLarge, MalformedInput
+from core.messages import Verdict
+
+MAX_TEXT = 30_000  # characters; Teams itself allows about 28 KB
+
+THREAD_SEPARATOR = ";messageid="
+AT = re.compile(r"</?at\b[^>]*>", re.IGNORECASE)
+BLOCK_ENDS = ("p", "div", "li", "tr", "pre", "blockquote")
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+# An id becomes a part of an address: nothing in it may lead to another one.
+Id = Annotated[str, StringConstraints(pattern=r"^[^\s/?#%\\]*$", max_length=400)]
+Name = Annotated[str, StringConstraints(max_length=500)]
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=AliasGenerator(validation_alias=to_camel))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, value: Any) -> Any:
+        return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else value
+
+
+class Account(_Wire):
+    id: Id = ""
+    name: Name = ""
+    aad_object_id: Id = ""
+    role: Name = ""
+
+
+class Conversation(_Wire):
+    id: Id = Field(min_length=1)
+    conversation_type: Name = ""
+    tenant_id: Id = ""
+
+
+class Tenant(_Wire):
+    id: Id = ""
+
+
+class Channel(_Wire):
+    id: Id = ""
+    type: Name = ""
+
+
+class ChannelData(_Wire):
+    tenant: Tenant = Tenant()
+    channel: Channel = Channel()
+    meeting: dict[str, Any] = {}
+
+
+class Activity(_Wire):
+    """`text` is as Teams sent it; `said` is what a person said in it to the bot."""
+
+    type: Name = Field(min_length=1)
+    id: Id = ""
+    channel_id: Name
+    service_url: Name
+    sender: Account = Field(default=Account(), validation_alias="from")
+    recipient: Account = Account()
+    conversation: Conversation
+    text: str = ""
+    text_format: Name = ""
+    entities: tuple[Any, ...] = ()
+    name: Name = ""
+    value: Any = None
+    channel_data: ChannelData = ChannelData()
+
+    @property
+    def tenant_id(self) -> str:
+        return self.conversation.tenant_id or self.channel_data.tenant.id
+
+    @property
+    def channel(self) -> str:
+        """The conversation without the thread."""
+        return self.conversation.id.partition(THREAD_SEPARATOR)[0]
+
+    @property
+    def thread(self) -> str:
+        """The id of the thread's root message, empty outside a thread."""
+        return self.conversation.id.partition(THREAD_SEPARATOR)[2]
+
+    @property
+    def is_personal(self) -> bool:
+        return self.conversation.conversation_type == "personal"
+
+    @property
+    def is_addressed(self) -> bool:
+        """Whether the bot is meant: always in a personal chat, elsewhere if it is mentioned."""
+        return self.is_personal or bool(self._own_mentions)
+
+    @property
+    def said(self) -> str:
+        """The text without the bot's name and without markup."""
+        text = self.text
+        for mention in self._own_mentions:
+            text = text.replace(mention, " ", 1)
+        text = _plain_text(text) if self.text_format in ("xml", "html") else html.unescape(AT.sub("", text))
+        return UNPRINTABLE.sub("", text.replace("\xa0", " ")).strip()
+
+    @property
+    def _own_mentions(self) -> list[str]:
+        return [
+            str(entity.get("text") or "")
+            for entity in self.entities
+            if isinstance(entity, dict)
+            and entity.get("type") == "mention"
+            and isinstance(entity.get("mentioned"), dict)
+            and entity["mentioned"].get("id") == self.recipient.id
+        ]
+
+
+class Pressed(_Wire):
+    """What a button of ours carries."""
+
+    verdict: Verdict
+    subject: Name = Field(min_length=1)
+
+
+def parse_activity(body: bytes) -> Activity:
+    """Raises MalformedInput if the body is no activity, InputTooLarge if it says more than anybody types."""
+    try:
+        activity = Activity.model_validate_json(body)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(str(part) for part in problem["loc"]) or "the body"
+        raise MalformedInput(f"The activity cannot be understood: {where}: {problem['msg']}.") from None
+    if len(activity.text) > MAX_TEXT:
+        raise InputTooLarge(f"The message is longer than {MAX_TEXT} characters: send it in parts.")
+    return activity
+
+
+def _plain_text(markup: str) -> str:
+    page = BeautifulSoup(markup, "html.parser")
+    for hidden in page(["script", "style"]):
+        hidden.decompose()
+    for line in page("br"):
+        line.replace_with("\n")
+    for block in page(BLOCK_ENDS):
+        block.append("\n")
+    return page.get_text()

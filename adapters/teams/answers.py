@@ -1,0 +1,101 @@
+"""An answer in Teams: cited sentences, or an honest “I don’t know”."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adapters.teams.elements import (
+    MAX_SUMMARY,
+    SPACE,
+    Card,
+    Element,
+    Room,
+    Run,
+    button,
+    card,
+    container,
+    dotted,
+    heading,
+    line,
+    listing,
+    prose,
+    run,
+    titled,
+)
+from core.answering.answer import Answer, Citation, Sentence
+from core.confidence.badge import Badge
+from core.messages import Verdict
+
+DONT_KNOW = "I don’t know: nothing that I may show here answers this."
+NEAREST = "I don’t know, this is the nearest that I have:"
+
+SMALL: dict[str, Any] = {"size": "Small", "isSubtle": True}
+MAX_MARKERS = 5  # citation markers after one sentence
+
+
+def answer_card(answer: Answer, room: Room) -> Card:
+    return _abstention(answer, room) if answer.abstained else _cited_answer(answer, room)
+
+
+def _cited_answer(answer: Answer, room: Room) -> Card:
+    urls = {citation.number: _url(citation) for citation in answer.citations}
+    body = [
+        *listing(answer.sentences, room, "sentences", lambda sentence: _sentence(sentence, urls, room)),
+        *_footnote(answer.badge),
+        container(
+            titled("Sources", listing(answer.citations, room, "sources", lambda source: _source(source, room))),
+            separator=True,
+            spacing="Medium",
+        ),
+    ]
+    return card(body, _buttons(answer), " ".join(sentence.text for sentence in answer.sentences))
+
+
+def _abstention(answer: Answer, room: Room) -> Card:
+    said = NEAREST if answer.citations else DONT_KNOW
+    nearest = listing(answer.citations, room, "documents", lambda source: _nearest(source, room))
+    return card([heading(said), *nearest, *_footnote(answer.badge)], _buttons(answer), said)
+
+
+def _url(citation: Citation) -> str:
+    """The address of the cited heading, of the document if there is none or its address names one already."""
+    if not citation.url or not citation.anchor or "#" in citation.url:
+        return citation.url
+    return f"{citation.url}#{citation.anchor}"
+
+
+def _sentence(sentence: Sentence, urls: dict[int, str], room: Room) -> list[Element]:
+    markers: list[Run] = []
+    for number in sentence.citations[:MAX_MARKERS]:
+        markers += [SPACE, run(f"[{number}]", 10, url=urls.get(number, ""), color="Accent", size="Small")]
+    return line([*prose(sentence.text, room.characters), *markers])
+
+
+def _source(citation: Citation, room: Room) -> list[Element]:
+    updated = f"updated {citation.updated_at:%Y-%m-%d}" if citation.updated_at else ""
+    number = run(f"[{citation.number}]", 12, size="Small")
+    return line([number, SPACE, *dotted([_title(citation, room)], [run(updated, 30, **SMALL)])])
+
+
+def _nearest(citation: Citation, room: Room) -> list[Element]:
+    quote = prose(citation.quote, room.characters, **SMALL)
+    return [*line([run("•", 1), SPACE, _title(citation, room)]), *line(quote, "None")]
+
+
+def _title(citation: Citation, room: Room) -> Run:
+    title = " › ".join(filter(None, (citation.title, citation.heading)))
+    return run(title, min(room.characters, 200), url=_url(citation), size="Small")
+
+
+def _footnote(badge: Badge | None) -> list[Element]:
+    if badge is None:
+        return []
+    text, explanation = run(badge.text, 80, weight="Bolder", size="Small"), run(badge.explanation, MAX_SUMMARY, **SMALL)
+    return line(dotted([text], [explanation]))
+
+
+def _buttons(answer: Answer) -> list[Element]:
+    """An answer that is no prediction has nothing to be judged: then only a person can be asked."""
+    judged = (Verdict.HELPFUL, Verdict.WRONG) if answer.prediction_id else ()
+    subject = answer.prediction_id or answer.question_id
+    return [button(verdict, subject) for verdict in (*judged, Verdict.ASK_A_PERSON)]

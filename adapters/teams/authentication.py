@@ -1,0 +1,137 @@
+"""Is this request from Teams? The token is checked here, the same way whichever SDK speaks for us.
+
+Neither SDK is used for it: one answers 500 to a bad token and fetches signing keys with a blocking call, the other
+takes a token for another service URL. The rules are those of “Authentication with the Bot Connector API”, steps 3
+to 4: signature, issuer, audience, life time, service URL, and a key that is endorsed for the channel.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import aiohttp
+import jwt
+
+from adapters.teams.cloud import Cloud
+from core.errors import ChatUnavailable, Unauthorized
+from core.ports import Clock
+
+CLOCK_SKEW = timedelta(minutes=5)
+KEY_LIFETIME = timedelta(hours=24)
+UNKNOWN_KEY_PAUSE = timedelta(minutes=5)  # or anybody could make us fetch keys with every request
+FAILURE_PAUSE = timedelta(seconds=10)
+FETCH_TIMEOUT = aiohttp.ClientTimeout(total=5.0)  # seconds
+
+KEYS_UNAVAILABLE = "The keys that Teams signs with cannot be fetched from {url}: this request cannot be checked now."
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A public key, and the channels (`msteams`, `webchat`, …) whose requests it may sign."""
+
+    public: jwt.PyJWK
+    endorsements: frozenset[str]
+
+
+class SigningKeys:
+    """The keys that Microsoft publishes, fetched without blocking and kept for a day."""
+
+    def __init__(self, metadata_url: str, clock: Clock) -> None:
+        self._metadata_url = metadata_url
+        self._clock = clock
+        self._session: aiohttp.ClientSession | None = None
+        self._fetching = asyncio.Lock()
+        self._keys: dict[str, SigningKey] = {}
+        self._stale_at = datetime.min.replace(tzinfo=UTC)
+        self._not_before = datetime.min.replace(tzinfo=UTC)
+
+    async def find(self, key_id: str) -> SigningKey | None:
+        """The key of this id, None if Microsoft publishes none. Raises ChatUnavailable if that cannot be known."""
+        async with self._fetching:
+            now = self._clock.now()
+            if (key_id not in self._keys or now >= self._stale_at) and now >= self._not_before:
+                await self._refresh(now)
+        if not self._keys:
+            raise ChatUnavailable(KEYS_UNAVAILABLE.format(url=self._metadata_url))
+        return self._keys.get(key_id)
+
+    async def _refresh(self, now: datetime) -> None:
+        """Fetch the keys anew; those that we have go on being used when Microsoft cannot be reached."""
+        self._not_before = now + FAILURE_PAUSE
+        try:
+            metadata = await self._get(self._metadata_url)
+            published = await self._get(metadata["jwks_uri"])
+            self._keys = {
+                key["kid"]: SigningKey(jwt.PyJWK(key, "RS256"), frozenset(key.get("endorsements", ())))
+                for key in published["keys"]
+                if key.get("kty") == "RSA"
+            }
+        except (aiohttp.ClientError, TimeoutError, ValueError, KeyError, TypeError, jwt.PyJWTError):
+            return
+        self._stale_at = now + KEY_LIFETIME
+        self._not_before = now + UNKNOWN_KEY_PAUSE
+
+    async def _get(self, url: str) -> dict:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(timeout=FETCH_TIMEOUT)
+        async with self._session.get(url, raise_for_status=True) as response:
+            return await response.json(content_type=None)
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What a valid token vouches for."""
+
+    service_url: str
+    channels: frozenset[str]
+
+    def vouch(self, service_url: str, channel: str) -> None:
+        """Raises Unauthorized unless an activity that names this service URL and channel came with this token."""
+        if self.service_url.rstrip("/").lower() != service_url.rstrip("/").lower():
+            raise Unauthorized("The token was issued for another service URL than the activity names.")
+        if channel not in self.channels:
+            raise Unauthorized("The token was signed with a key that may not speak for this channel.")
+
+
+class Authenticator:
+    """Checks the tokens that come with Teams' requests."""
+
+    def __init__(self, app_id: str, cloud: Cloud, clock: Clock) -> None:
+        self._app_id = app_id
+        self._cloud = cloud
+        self._keys = SigningKeys(cloud.metadata_url, clock)
+
+    async def check(self, authorization: str | None) -> Credential:
+        """What the token in an Authorization header vouches for.
+
+        Raises Unauthorized for anything but a valid token, ChatUnavailable if the signing keys cannot be fetched.
+        """
+        scheme, _, token = (authorization or "").partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            raise Unauthorized("The request has no bearer token: only Teams may speak at this address.")
+        try:
+            key_id = jwt.get_unverified_header(token).get("kid")
+            key = await self._keys.find(key_id) if isinstance(key_id, str) else None
+            if key is None:
+                raise Unauthorized("The token is signed with a key that Microsoft does not publish.")
+            claims = jwt.decode(
+                token,
+                key.public,
+                algorithms=["RS256"],
+                audience=self._app_id,
+                issuer=self._cloud.issuer,
+                leeway=CLOCK_SKEW,
+                options={"require": ["exp", "iss", "aud"]},
+            )
+        except jwt.PyJWTError as error:
+            raise Unauthorized(f"The token is not valid: {error}.") from None
+        return Credential(str(claims.get("serviceurl", "")), key.endorsements)
+
+    async def close(self) -> None:
+        await self._keys.close()

@@ -1,0 +1,45 @@
+"""The Microsoft cloud that a bot lives in: who signs, who issues tokens, and where messages may be sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from yarl import URL
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """`issuer` and `metadata_url` belong to the tokens that we receive, `login_url` to those that we ask for.
+
+    `service_hosts` are the hosts, with their subdomains, that a connector service may live on.
+    """
+
+    issuer: str
+    metadata_url: str
+    login_url: str
+    service_hosts: frozenset[str]
+
+    def serves(self, service_url: str) -> bool:
+        """Whether a connector service may live at this address: over TLS, unless it is on this machine."""
+        try:
+            url = URL(service_url)
+            host = url.host or ""
+        except ValueError:
+            return False
+        if url.user is not None or url.password is not None or url.query_string or url.fragment:
+            return False
+        if url.scheme != "https" and not (url.scheme == "http" and host in LOOPBACK):
+            return False
+        return any(host == known or host.endswith(f".{known}") for known in self.service_hosts)
+
+
+PUBLIC_CLOUD = Cloud(
+    issuer="https://api.botframework.com",
+    metadata_url="https://login.botframework.com/v1/.well-known/openidconfiguration",
+    login_url="https://login.microsoftonline.com",
+    service_hosts=frozenset({"smba.trafficmanager.net", "botframework.com", "teams.microsoft.com"}),
+)
+
+THIS_MACHINE = Cloud(issuer="", metadata_url="", login_url="", service_hosts=LOOPBACK)  # the playground: no tokens

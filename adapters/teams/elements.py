@@ -1,0 +1,201 @@
+"""Adaptive Cards 1.5 within their limits: https://adaptivecards.io/explorer
+
+Whatever others wrote stands in the text runs of a RichTextBlock, which no client parses: no Markdown, no link, no
+mention can come out of it. A TextBlock, which is parsed, holds nothing but words of ours.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from markdown_it import MarkdownIt
+from yarl import URL
+
+from core.messages import VERDICT_LABELS, Verdict
+
+MAX_MESSAGE = 28 * 1024  # bytes of one message, Teams' limit
+ENVELOPE = 1024  # bytes of the activity around a card
+MAX_SUMMARY = 300  # characters
+MAX_URL = 500  # characters; a longer address is not linked
+
+JOINERS = "\u200c\u200d"  # they shape scripts and emoji; all other invisible characters are dropped
+AT = re.compile(r"<(/?at\b[^>]*)>", re.IGNORECASE)
+
+EMPHASIS: dict[str, dict[str, Any]] = {"strong": {"weight": "Bolder"}, "em": {"italic": True}}
+
+Element = dict[str, Any]
+Run = dict[str, Any]
+T = TypeVar("T")
+
+SPACE: Run = {"type": "TextRun", "text": " "}
+
+_markdown = MarkdownIt("commonmark")
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """An Adaptive Card, and the line that stands for it in a notification."""
+
+    content: dict[str, Any]
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much a card may show: entries of one list, characters of one text."""
+
+    entries: int
+    characters: int
+
+
+# The first one whose card is small enough is taken. At the last, even the largest message is.
+ROOMS = (Room(25, 2000), Room(12, 800), Room(6, 300), Room(3, 120), Room(1, 40))
+
+
+def fitting(build: Callable[[Room], Card]) -> Card:
+    """The card with the most room that Teams still takes."""
+    return next(card for room in ROOMS if _size(card := build(room)) <= MAX_MESSAGE - ENVELOPE or room is ROOMS[-1])
+
+
+def _size(card: Card) -> int:
+    return len(json.dumps([card.content, card.summary]))
+
+
+def card(body: Iterable[Element], actions: Sequence[Element], summary: str) -> Card:
+    short = plain(summary, MAX_SUMMARY)
+    content: dict[str, Any] = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.5",
+        "fallbackText": short,
+        "msteams": {"width": "Full"},
+        "body": list(body),
+    }
+    return Card(content | ({"actions": list(actions)} if actions else {}), short)
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def plain(text: str, limit: int) -> str:
+    """One line of at most `limit` characters, with nothing hidden in it."""
+    line = " ".join(_visible(text).split())
+    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
+
+
+def _visible(text: str) -> str:
+    """The text without mentions, and without characters that hide something or turn it around."""
+    return "".join(c for c in AT.sub(r"‹\1›", text) if c.isprintable() or c.isspace() or c in JOINERS)
+
+
+def run(text: str, limit: int, *, url: str = "", **style: Any) -> Run:
+    """A stretch of text in one style, a link if the address is one of the web. Empty text makes an empty run."""
+    shown: Run = {"type": "TextRun", "text": plain(text, limit), **style}
+    address = web_address(url)
+    return shown | ({"selectAction": {"type": "Action.OpenUrl", "url": address}} if address else {})
+
+
+def web_address(url: str) -> str:
+    """The address as a link may carry it; empty for anything but http and https, or with a password in it."""
+    try:
+        parsed = URL(url)
+    except ValueError:
+        return ""
+    address = str(parsed)
+    safe = parsed.scheme in ("http", "https") and parsed.host and parsed.user is None and len(address) <= MAX_URL
+    return address if safe else ""
+
+
+def prose(text: str, limit: int, **style: Any) -> list[Run]:
+    """Markdown of one paragraph: code and emphasis are kept, everything else becomes its text."""
+    runs: list[Run] = []
+    emphasis: list[str] = []
+    for token in _markdown.parseInline(plain(text, limit))[0].children or ():
+        kind = token.type.partition("_")[0]
+        if kind in EMPHASIS and token.nesting == 1:
+            emphasis.append(kind)
+        elif kind in EMPHASIS:
+            emphasis.remove(kind)
+        elif token.content:  # also of a link or an image, whose address is not ours to show
+            shown: Run = {"type": "TextRun", "text": token.content, **style}
+            for each in emphasis:
+                shown |= EMPHASIS[each]
+            runs.append(shown | ({"fontType": "Monospace"} if kind == "code" else {}))
+    return runs
+
+
+def dotted(*parts: Sequence[Run]) -> list[Run]:
+    """The parts that are not empty, with dots between them."""
+    runs: list[Run] = []
+    for part in parts:
+        shown = [each for each in part if each["text"]]
+        runs += [SPACE, run("·", 1), SPACE, *shown] if runs and shown else shown
+    return runs
+
+
+def line(runs: Sequence[Run], spacing: str = "Small") -> list[Element]:
+    """A line of text, none without a run that says something."""
+    shown = [each for each in runs if each["text"]]
+    return [{"type": "RichTextBlock", "inlines": shown, "spacing": spacing}] if shown else []
+
+
+def heading(text: str) -> Element:
+    """A title of ours above a section."""
+    return {"type": "TextBlock", "text": text, "weight": "Bolder", "size": "Small", "spacing": "Medium"}
+
+
+def note(text: str, limit: int) -> list[Element]:
+    """Small grey text."""
+    return line([run(text, limit, size="Small", isSubtle=True)])
+
+
+# --- arrangement -----------------------------------------------------------------------------------------------------
+
+
+def listing(entries: Sequence[T], room: Room, noun: str, show: Callable[[T], list[Element]]) -> list[Element]:
+    """The first entries; the others are counted: “and 7 more sources”."""
+    shown = [element for entry in entries[: room.entries] for element in show(entry)]
+    missing = len(entries) - room.entries
+    return shown + (note(f"and {missing} more {noun}", MAX_SUMMARY) if missing > 0 else [])
+
+
+def titled(title: str, elements: list[Element]) -> list[Element]:
+    """A section with its title, none without elements."""
+    return [heading(title), *elements] if elements else []
+
+
+def labelled(label: str, elements: list[Element]) -> list[Element]:
+    """A row with a label at its left, none without elements."""
+    if not elements:
+        return []
+    name = line([run(label, MAX_SUMMARY, isSubtle=True)])
+    columns = [
+        {"type": "Column", "width": "84px", "items": name},
+        {"type": "Column", "width": "stretch", "items": elements},
+    ]
+    return [{"type": "ColumnSet", "columns": columns, "spacing": "Small"}]
+
+
+def container(elements: list[Element], **style: Any) -> Element:
+    return {"type": "Container", "items": elements, **style}
+
+
+# --- buttons ---------------------------------------------------------------------------------------------------------
+
+
+def button(verdict: Verdict, subject: str) -> Element:
+    """A button that comes back as an invoke, in older clients as a message."""
+    title, data = VERDICT_LABELS[verdict], {"verdict": str(verdict), "subject": subject}
+    style = {"style": "positive"} if verdict is Verdict.TAKE_IT else {}
+    fallback = {"type": "Action.Submit", "title": title, "data": data, **style}
+    return {"type": "Action.Execute", "title": title, "verb": str(verdict), "data": data, "fallback": fallback, **style}
+
+
+def link_button(title: str, url: str) -> list[Element]:
+    """A button that opens a page, none if the address is not one of the web."""
+    address = web_address(url)
+    return [{"type": "Action.OpenUrl", "title": title, "url": address}] if address else []

@@ -1,0 +1,261 @@
+"""An incident in Teams: the one message that is edited as work goes on, and the details in its thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from adapters.teams.elements import (
+    MAX_SUMMARY,
+    SPACE,
+    Card,
+    Element,
+    Room,
+    Run,
+    button,
+    card,
+    container,
+    dotted,
+    heading,
+    labelled,
+    line,
+    link_button,
+    listing,
+    note,
+    prose,
+    run,
+    titled,
+)
+from core.confidence.badge import Badge
+from core.incident import (
+    Evidence,
+    Explanation,
+    Hypothesis,
+    Incident,
+    IncidentState,
+    Severity,
+    SimilarIncident,
+    Stage,
+    TimelineEntry,
+)
+from core.messages import Verdict
+
+# The colour repeats what the words say, so that it may be missed.
+SEVERITY_STYLES = {Severity.CRITICAL: "attention", Severity.WARNING: "warning", Severity.INFO: "accent"}
+SEVERITY_SIGNS = {Severity.CRITICAL: "▲", Severity.WARNING: "◆", Severity.INFO: "●"}
+
+PROGRESS = {
+    Stage.TRIAGING: "✓ posted · ◐ finding the owner … · ○ looking for the cause",
+    Stage.EXPLAINING: "✓ posted · ✓ owner · ◐ looking for the cause …",
+}
+CAUSE_BEFORE_EXPLANATION = {
+    Stage.TRIAGING: "next",
+    Stage.EXPLAINING: "looking for the cause …",
+    Stage.DONE: "could not be determined",
+}
+
+MAX_NAMES = 3  # on-call people or candidate teams shown
+MAX_NAME = 80  # characters
+
+
+def incident_card(incident: Incident, room: Room) -> Card:
+    body = [
+        container(_header(incident, room), style=_style(incident), bleed=True),
+        *_description(incident, room),
+        *labelled("Owner", _owner(incident)),
+        *labelled("Taken by", line([run(incident.taken_by, MAX_NAME, weight="Bolder")])),
+        *labelled("Cause", _cause(incident, room)),
+        *labelled("Next check", _next_check(incident, room)),
+        *note(PROGRESS.get(incident.stage, ""), MAX_SUMMARY),
+        *_footnotes(incident, room),
+    ]
+    summary = " · ".join(filter(None, (f"{_state(incident)}: {incident.title}", _owner_name(incident))))
+    return card(body, _buttons(incident), summary)
+
+
+def details_card(incident: Incident, room: Room) -> Card:
+    explanation = incident.explanation or Explanation((), (), (), ())
+    body = [
+        *titled("Why this owner", _owner_reasons(incident, room)),
+        *_hypotheses(explanation, room),
+        *titled("Ruled out", listing(explanation.ruled_out, room, "of them", lambda each: _bullet(each, room))),
+        *titled("Similar incidents", listing(explanation.similar, room, "of them", lambda each: _similar(each, room))),
+        *titled("Timeline (UTC)", listing(explanation.timeline, room, "entries", lambda each: _entry(each, room))),
+        *_unavailable(explanation, room),
+    ]
+    return card(body, (), f"Details: {incident.title}")
+
+
+# --- the one message -------------------------------------------------------------------------------------------------
+
+
+def _style(incident: Incident) -> str:
+    return "good" if incident.state is IncidentState.RESOLVED else SEVERITY_STYLES[incident.severity]
+
+
+def _state(incident: Incident) -> str:
+    return "Resolved" if incident.state is IncidentState.RESOLVED else incident.severity.capitalize()
+
+
+def _header(incident: Incident, room: Room) -> list[Element]:
+    if incident.resolved_at is not None:
+        state = f"✓ Resolved {_minute(incident.resolved_at)} · {incident.severity} since {_minute(incident.started_at)}"
+    else:
+        state = f"{SEVERITY_SIGNS[incident.severity]} {_state(incident)} · firing since {_minute(incident.started_at)}"
+    return [
+        *line([run(state, 120, weight="Bolder", size="Small")]),
+        *line([run(incident.title, min(room.characters, 300), weight="Bolder", size="Large")]),
+        *line(dotted([_code(incident.service, MAX_NAME)], [run(_counts(incident), 80, size="Small")])),
+    ]
+
+
+def _counts(incident: Incident) -> str:
+    if incident.alert_count <= 1:
+        return ""
+    if incident.alert_count > len(incident.alerts) or not incident.firing_count:
+        return f"{incident.alert_count:,} alerts".replace(",", " ")
+    return f"{incident.firing_count} of {incident.alert_count} alerts firing"
+
+
+def _description(incident: Incident, room: Room) -> list[Element]:
+    description = next((alert.description for alert in incident.alerts if alert.description), "")
+    return line([run(description, min(room.characters, 400))], "Medium")
+
+
+def _owner(incident: Incident) -> list[Element]:
+    proposal = incident.owner
+    if proposal is None:
+        unknown = "finding the owner …" if incident.stage is Stage.TRIAGING else "could not be determined"
+        return line([run(unknown, MAX_NAME, italic=True)])
+    if proposal.owner is None:
+        candidates = [candidate.team_name for candidate in proposal.candidates]
+        shown = dotted([run("not clear, a person should decide", MAX_NAME)], _badge(proposal.badge))
+        return [*line(shown), *_names("Nearest", candidates)]
+    shown = dotted([run(proposal.owner.team_name, MAX_NAME, weight="Bolder")], _badge(proposal.badge))
+    return [*line(shown), *_names("On call", proposal.on_call)]
+
+
+def _names(label: str, names: Sequence[str]) -> list[Element]:
+    if not names:
+        return []
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    shown = ", ".join(run(name, MAX_NAME)["text"] for name in names[:MAX_NAMES])
+    return note(f"{label}: {shown}{more}", 400)
+
+
+def _cause(incident: Incident, room: Room) -> list[Element]:
+    explanation = incident.explanation
+    if explanation is None:
+        return line([run(CAUSE_BEFORE_EXPLANATION[incident.stage], MAX_NAME, italic=True)])
+    if explanation.cause is None:
+        return line([run("no culprit found", MAX_NAME)])
+    return line(dotted(prose(explanation.cause.cause, min(room.characters, 400)), _badge(explanation.badge)))
+
+
+def _next_check(incident: Incident, room: Room) -> list[Element]:
+    cause = incident.explanation.cause if incident.explanation is not None else None
+    return line(prose(cause.next_check, min(room.characters, 400))) if cause is not None else []
+
+
+def _footnotes(incident: Incident, room: Room) -> list[Element]:
+    notes: list[Element] = []
+    if incident.owner is not None:
+        notes += note(f"Owner: {incident.owner.badge.explanation}", MAX_SUMMARY)
+    if incident.explanation is not None:
+        if incident.explanation.badge is not None:
+            notes += note(f"Cause: {incident.explanation.badge.explanation}", MAX_SUMMARY)
+        notes += _unavailable(incident.explanation, room)
+    return notes
+
+
+def _buttons(incident: Incident) -> list[Element]:
+    offered: list[tuple[Verdict, str]] = []
+    if incident.state is IncidentState.OPEN and not incident.taken_by:
+        offered.append((Verdict.TAKE_IT, incident.id))
+    if incident.owner is not None and incident.owner.owner is not None:
+        owner = incident.owner.prediction_id
+        offered += [(Verdict.OWNER_RIGHT, owner), (Verdict.OWNER_WRONG, owner)]
+    if incident.explanation is not None and incident.explanation.prediction_id is not None:
+        cause = incident.explanation.prediction_id
+        offered += [(Verdict.CAUSE_RIGHT, cause), (Verdict.CAUSE_WRONG, cause)]
+    source = next((alert.url for alert in incident.alerts if alert.url), "")
+    return [*(button(verdict, subject) for verdict, subject in offered), *link_button("Open alert", source)]
+
+
+def _owner_name(incident: Incident) -> str:
+    owner = incident.owner.owner if incident.owner is not None else None
+    return f"Owner: {owner.team_name}" if owner is not None else ""
+
+
+# --- the details -----------------------------------------------------------------------------------------------------
+
+
+def _owner_reasons(incident: Incident, room: Room) -> list[Element]:
+    owner = incident.owner.owner if incident.owner is not None else None
+    return listing(owner.reasons, room, "reasons", lambda each: _bullet(each, room)) if owner is not None else []
+
+
+def _hypotheses(explanation: Explanation, room: Room) -> list[Element]:
+    if not explanation.hypotheses:
+        return [heading("No culprit found")]
+    badges = (explanation.badge, *[None] * (len(explanation.hypotheses) - 1))
+    numbered = [*zip(range(1, len(badges) + 1), explanation.hypotheses, badges, strict=True)]
+    shown = Room(min(room.entries, 3), room.characters)
+    return listing(numbered, shown, "hypotheses", lambda each: [_hypothesis(*each, room)])
+
+
+def _hypothesis(number: int, hypothesis: Hypothesis, badge: Badge | None, room: Room) -> Element:
+    title = [run(f"{number}.", 4, weight="Bolder"), SPACE, *prose(hypothesis.cause, room.characters, weight="Bolder")]
+    quoted = Room(min(room.entries, 5), min(room.characters, 300))
+    elements = [
+        *line(dotted(title, [_code(hypothesis.service, MAX_NAME)], _badge(badge))),
+        *listing(hypothesis.evidence, quoted, "lines of evidence", lambda each: _evidence(each, quoted)),
+        *labelled("Disproof", line(prose(hypothesis.disproof, quoted.characters))),
+        *labelled("Next check", line(prose(hypothesis.next_check, quoted.characters))),
+    ]
+    return container(elements, separator=number > 1, spacing="Medium")
+
+
+def _evidence(evidence: Evidence, room: Room) -> list[Element]:
+    at = f"{evidence.at.astimezone(UTC):%m-%d %H:%M:%S}" if evidence.at else ""
+    small: dict[str, Any] = {"size": "Small", "isSubtle": True}
+    where = dotted(
+        [run(evidence.kind.capitalize(), 30, **small)],
+        [run(evidence.source, MAX_NAME, url=evidence.url, **small)],
+        [run(at, 20, **small)],
+    )
+    return [*line(where), *line([_code(evidence.quote, room.characters)], "None")]
+
+
+def _similar(incident: SimilarIncident, room: Room) -> list[Element]:
+    title = run(f"{incident.id} {incident.title}", min(room.characters, 200), url=incident.url, weight="Bolder")
+    facts = [("owner", incident.owner), ("cause", incident.root_cause), ("fix", incident.fix)]
+    told = [line([run(f"{name}: {value}", room.characters, size="Small")], "None") for name, value in facts if value]
+    return [*line([title]), *(element for elements in told for element in elements)]
+
+
+def _entry(entry: TimelineEntry, room: Room) -> list[Element]:
+    at = _code(f"{entry.at.astimezone(UTC):%H:%M:%S}", 10)
+    return line([at, SPACE, SPACE, run(entry.text, min(room.characters, 300), size="Small")], "None")
+
+
+def _bullet(text: str, room: Room) -> list[Element]:
+    return line([run("•", 1), SPACE, *prose(text, min(room.characters, 300))])
+
+
+def _unavailable(explanation: Explanation, room: Room) -> list[Element]:
+    names = "; ".join(explanation.unavailable)
+    return note(f"Could not be read: {names}", min(room.characters, 400)) if names else []
+
+
+def _badge(badge: Badge | None) -> list[Run]:
+    return [run(badge.text, MAX_NAME, weight="Bolder", size="Small", color="Accent")] if badge else []
+
+
+def _code(text: str, limit: int) -> Run:
+    return run(text, limit, fontType="Monospace", size="Small")
+
+
+def _minute(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,74 @@
+"""How a card leaves for Teams: one small port, two SDKs behind it. Only the chosen one is imported."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Literal, Protocol
+
+from adapters.teams.access_token import AccessToken
+from adapters.teams.cloud import PUBLIC_CLOUD, Cloud
+from adapters.teams.elements import Card
+from core.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError
+
+TIMEOUT = 30  # seconds; a message may stand in the chat although the answer was lost, so better wait than repeat
+
+Sdk = Literal["botbuilder", "agents"]
+
+
+class Transport(Protocol):
+    """Speaks to a connector service.
+
+    Raises ChatUnavailable when it does not answer or asks to wait (408, 412, 429, 5xx), MessageNotFound for 404,
+    ConfigurationError when the bot may not speak there (401, 403), PlumblineError when it refuses the message.
+    """
+
+    async def send(self, service_url: str, conversation_id: str, card: Card) -> str:
+        """Post a card, and return the id of the message."""
+        ...
+
+    async def update(self, service_url: str, conversation_id: str, message_id: str, card: Card) -> None:
+        """Replace the card of a message."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+def open_transport(
+    sdk: Sdk, *, app_id: str, app_password: str, tenant_id: str, cloud: Cloud = PUBLIC_CLOUD
+) -> Transport:
+    """The transport of the chosen SDK; without an `app_id` it speaks without a token, as the playground expects."""
+    token = AccessToken(app_id, app_password, tenant_id, cloud) if app_id else None
+    if sdk == "botbuilder":
+        from adapters.teams.transport_botbuilder import BotbuilderTransport
+
+        return BotbuilderTransport(token)
+    from adapters.teams.transport_agents import AgentsTransport
+
+    return AgentsTransport(token)
+
+
+def failure(status: int, retry_after: str | None, detail: str) -> PlumblineError:
+    """What an answer other than success means to us."""
+    if status in (408, 412, 429) or status >= 500:
+        return ChatUnavailable(f"Teams did not take the message now (HTTP {status}).", _seconds(retry_after))
+    if status == 404:
+        return MessageNotFound("Teams knows no such conversation or message (any more).")
+    if status in (401, 403):
+        return ConfigurationError(
+            f"Teams does not let the bot speak there (HTTP {status}): install the app in that team or chat, "
+            "and check TEAMS_APP_ID, TEAMS_APP_PASSWORD and TEAMS_TENANT_ID."
+        )
+    return PlumblineError(f"Teams refused the message (HTTP {status}): {detail[:200]}")
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """Retry-After holds seconds or a date (RFC 9110, section 10.2.3)."""
+    if not retry_after:
+        return None
+    try:
+        if retry_after.strip().isdigit():
+            return float(retry_after)
+        return max((parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds(), 0.0)
+    except (ValueError, TypeError):
+        return None

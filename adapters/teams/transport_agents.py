@@ -1,0 +1,75 @@
+"""Through the Microsoft 365 Agents SDK.
+
+Mended here: it opens a connection for every message, waits without a limit, cuts a conversation id after 150
+characters, and takes a JSON answer for granted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import aiohttp
+from microsoft_agents.activity import Activity, ResourceResponse
+from microsoft_agents.hosting.core import CardFactory, MessageFactory
+from microsoft_agents.hosting.core.connector.client.connector_client import ConversationsOperations
+
+from adapters.teams.access_token import AccessToken
+from adapters.teams.elements import Card
+from adapters.teams.transport import TIMEOUT, failure
+from core.errors import ChatUnavailable, PlumblineError
+
+MAX_CONVERSATION_ID = 1000  # characters
+
+T = TypeVar("T")
+
+
+class AgentsTransport:
+    """Implements `Transport`."""
+
+    def __init__(self, token: AccessToken | None) -> None:
+        self._token = token
+        self._sessions: dict[str, aiohttp.ClientSession] = {}
+
+    async def send(self, service_url: str, conversation_id: str, card: Card) -> str:
+        conversations = await self._conversations(service_url)
+        response = await _asked(lambda: conversations.send_to_conversation(conversation_id, _activity(card)))
+        if not response.id:
+            raise PlumblineError("Teams took the message without telling its id.")
+        return response.id
+
+    async def update(self, service_url: str, conversation_id: str, message_id: str, card: Card) -> None:
+        conversations = await self._conversations(service_url)
+        await _asked(lambda: conversations.update_activity(conversation_id, message_id, _activity(card)))
+
+    async def close(self) -> None:
+        for session in self._sessions.values():
+            await session.close()
+
+    async def _conversations(self, service_url: str) -> ConversationsOperations:
+        base = service_url if service_url.endswith("/") else f"{service_url}/"
+        session = self._sessions.get(base)
+        if session is None:
+            timeout = aiohttp.ClientTimeout(total=TIMEOUT)
+            session = self._sessions[base] = aiohttp.ClientSession(base_url=base, timeout=timeout)
+        if self._token is not None:
+            session.headers["Authorization"] = f"Bearer {await self._token.get()}"
+        return ConversationsOperations(session, max_conversation_id_length=MAX_CONVERSATION_ID)
+
+
+def _activity(card: Card) -> Activity:
+    activity = MessageFactory.attachment(CardFactory.adaptive_card(card.content))
+    activity.summary = card.summary
+    return activity
+
+
+async def _asked(ask: Callable[[], Awaitable[ResourceResponse]]) -> ResourceResponse:
+    try:
+        return await ask()
+    except aiohttp.ClientResponseError as error:
+        if error.status < 300:  # taken, and answered with something other than JSON
+            return ResourceResponse()
+        headers = error.headers or {}
+        raise failure(error.status, headers.get("Retry-After"), error.message) from None
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise ChatUnavailable(f"Teams cannot be reached: {type(error).__name__}.") from None

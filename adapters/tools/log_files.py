@@ -1,0 +1,105 @@
+"""Log files in folders: `<root>/**/logs/<service>.log`, one record per line, indented lines continuing a record.
+
+A record begins `2026-03-14T09:12:03.412Z LEVEL service message`, and records stand in order of time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from adapters.tools.service_files import files_of
+from core.errors import ToolUnavailable
+from core.ports import LogLine, TimeWindow
+
+RECORD = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)) (\S{1,16}) (\S{1,128}) ?(.*)")
+MAX_LINE = 8_192  # bytes read of one line
+MAX_RECORD_LINES = 60  # lines kept of one record, such as a stack trace
+NEAR = 64 * 1024  # bytes that are read through rather than halved again
+
+
+class LogFiles:
+    """LogReader over a folder."""
+
+    def __init__(self, name: str, root: Path) -> None:
+        self._name = name
+        self._root = root
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
+        return await asyncio.to_thread(self._lines, service, window, limit)
+
+    def _lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
+        kept: deque[LogLine] = deque(maxlen=limit)
+        try:
+            for path in files_of(self._root, "logs", service, ".log"):
+                with path.open("rb") as file:
+                    _seek(file, window.start)
+                    kept.extend(_records(file, service, window))
+        except OSError as error:
+            raise ToolUnavailable(
+                f"The logs of {service} under {self._root} cannot be read: {error.strerror}."
+            ) from error
+        return sorted(kept, key=lambda line: line.at)
+
+
+def _seek(file: BinaryIO, start: datetime) -> None:
+    """Go to a place at or shortly before the first record at or after `start`, by halving the file."""
+    low, high = 0, file.seek(0, 2)
+    while high - low > NEAR:
+        middle = (low + high) // 2
+        file.seek(middle)
+        at = _next_time(file, high)
+        if at is None or at >= start:
+            high = middle
+        else:
+            low = middle
+    file.seek(low)
+    if low:
+        file.readline(MAX_LINE)
+
+
+def _next_time(file: BinaryIO, end: int) -> datetime | None:
+    """The time of the first record that begins after the current position and before `end`."""
+    file.readline(MAX_LINE)
+    while file.tell() < end and (line := file.readline(MAX_LINE)):
+        if match := RECORD.match(line):
+            return _time(match)
+    return None
+
+
+def _records(file: BinaryIO, service: str, window: TimeWindow) -> Iterator[LogLine]:
+    """The records within the window, from the current position to the window's end."""
+    at: datetime | None = None
+    level, texts = "", list[str]()
+    while line := file.readline(MAX_LINE):
+        match = RECORD.match(line)
+        if match is None:
+            if at and len(texts) < MAX_RECORD_LINES and line[:1].isspace() and line.strip():
+                texts.append(_decoded(line).rstrip())
+            continue
+        if at:
+            yield LogLine(service, at, level, "\n".join(texts))
+        time = _time(match)
+        if time >= window.end:
+            return
+        at = time if time >= window.start else None
+        level, texts = _decoded(match[2]), [_decoded(match[4]).rstrip()]
+    if at:
+        yield LogLine(service, at, level, "\n".join(texts))
+
+
+def _time(match: re.Match[bytes]) -> datetime:
+    return datetime.fromisoformat(match[1].decode("ascii"))
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", errors="replace")

@@ -1,0 +1,145 @@
+"""Prometheus, over its HTTP API: https://prometheus.io/docs/prometheus/latest/querying/api/#range-queries"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Literal
+
+import aiohttp
+from pydantic import BaseModel, ValidationError
+
+from core.errors import ToolUnavailable
+from core.ports import Series, TimeWindow
+
+SERVICE_LABELS = ("service", "job", "app")  # any of them may name a series' service
+NOT_SHOWN = frozenset(
+    {"__name__", "service", "job", "app", "instance", "pod", "namespace", "node", "container", "endpoint"}
+)
+"""Labels that do not make another metric: their series are added up (counters) or averaged (gauges)."""
+
+HIDDEN_METRICS = r"ALERTS|ALERTS_FOR_STATE|scrape_.+|.+_bucket|.+_created|go_.+|process_.+|python_gc_.+|promhttp_.+"
+"""Left out by the server: alerts' own series, histogram buckets, and what every process exports about itself."""
+
+COUNTER_SUFFIXES = ("_total", "_count", "_sum")  # OpenMetrics: these only grow
+TIMEOUT = 6.0  # seconds for one answer
+MIN_STEP = 15.0  # seconds between points
+MAX_POINTS = 240  # per series
+MAX_SERIES = 500  # raw series of one service; more are refused
+MAX_BODY = 16 * 1024 * 1024  # bytes of one answer
+MAX_SERVICE = 128  # characters of a service's name
+
+
+class _Row(BaseModel):
+    metric: dict[str, str]
+    values: list[tuple[float, str]]
+
+
+class _Matrix(BaseModel):
+    resultType: Literal["matrix"]
+    result: list[_Row]
+
+
+class _Answer(BaseModel):
+    status: Literal["success"]
+    data: _Matrix
+
+
+class Prometheus:
+    """MetricReader over one Prometheus, or anything that answers like one. A counter is given as its rate per second."""
+
+    def __init__(self, name: str, url: str, session: aiohttp.ClientSession) -> None:
+        self._name = name
+        self._url = url.rstrip("/")
+        self._session = session
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def series(self, service: str, window: TimeWindow) -> list[Series]:
+        if not 0 < len(service) <= MAX_SERVICE:
+            return []
+        step = max(MIN_STEP, (window.end - window.start).total_seconds() / MAX_POINTS)
+        body = await self._query_range(
+            {
+                "query": _selector(service),
+                "start": str(window.start.timestamp()),
+                "end": str(window.end.timestamp()),
+                "step": str(step),
+                "timeout": f"{TIMEOUT:.0f}s",
+            }
+        )
+        try:
+            rows = _Answer.model_validate_json(body).data.result
+        except ValidationError as error:
+            raise ToolUnavailable(f"Prometheus at {self._url} did not answer with a range of values.") from error
+        if len(rows) > MAX_SERIES:
+            raise ToolUnavailable(f"Prometheus at {self._url} has more than {MAX_SERIES} series for one service.")
+        return _series(service, rows, window)
+
+    async def _query_range(self, form: Mapping[str, str]) -> bytes:
+        timeout = aiohttp.ClientTimeout(total=TIMEOUT)
+        try:
+            async with self._session.post(f"{self._url}/api/v1/query_range", data=form, timeout=timeout) as response:
+                status, body = response.status, bytearray()
+                async for chunk in response.content.iter_any():
+                    body += chunk
+                    if len(body) > MAX_BODY:
+                        raise ToolUnavailable(f"Prometheus at {self._url} answered with more than {MAX_BODY} bytes.")
+        except (aiohttp.ClientError, TimeoutError) as error:
+            problem = str(error) or type(error).__name__
+            raise ToolUnavailable(f"Prometheus at {self._url} cannot be reached: {problem}.") from error
+        if status != 200:
+            raise ToolUnavailable(f"Prometheus at {self._url} answered with HTTP status {status}.")
+        return bytes(body)
+
+
+def _selector(service: str) -> str:
+    """The only query there is; the service's name is quoted, so that it cannot become part of the language."""
+    quoted = service.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    return " or ".join(f'{{{label}="{quoted}",__name__!~"{HIDDEN_METRICS}"}}' for label in SERVICE_LABELS)
+
+
+def _series(service: str, rows: Iterable[_Row], window: TimeWindow) -> list[Series]:
+    groups: defaultdict[tuple[str, bool], list[dict[float, float]]] = defaultdict(list)
+    for row in rows:
+        is_counter = row.metric.get("__name__", "").endswith(COUNTER_SUFFIXES)
+        points = {at: float(value) for at, value in row.values if at < window.end.timestamp()}
+        groups[_shown(row.metric, is_counter=is_counter), is_counter].append(_rate(points) if is_counter else points)
+    return [
+        _combined(service, metric, group, is_sum=is_counter)
+        for (metric, is_counter), group in sorted(groups.items())
+        if any(group)
+    ]
+
+
+def _shown(metric: Mapping[str, str], *, is_counter: bool) -> str:
+    name = metric.get("__name__", "") + ("/s" if is_counter else "")
+    labels = ", ".join(f"{label}={value}" for label, value in sorted(metric.items()) if label not in NOT_SHOWN)
+    return f"{name}{{{labels}}}" if labels else name
+
+
+def _rate(points: Mapping[float, float]) -> dict[float, float]:
+    """Growth per second up to each point; after a restart a counter has grown from zero."""
+    ordered = sorted(points.items())
+    return {
+        at: (value - before if value >= before else value) / (at - earlier)
+        for (earlier, before), (at, value) in pairwise(ordered)
+    }
+
+
+def _combined(service: str, metric: str, group: Sequence[Mapping[float, float]], *, is_sum: bool) -> Series:
+    times = sorted({at for points in group for at in points})
+    values = [_together([points[at] for points in group if at in points], is_sum=is_sum) for at in times]
+    return Series(service, metric, tuple(datetime.fromtimestamp(at, UTC) for at in times), tuple(values))
+
+
+def _together(values: Sequence[float], *, is_sum: bool) -> float:
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
+        return math.nan
+    return sum(finite) if is_sum else sum(finite) / len(finite)

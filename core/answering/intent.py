@@ -1,0 +1,64 @@
+"""What kind of thing a question asks for."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from core.answering.statements import Statement
+from core.knowledge.markdown import BlockKind
+
+
+class Intent(StrEnum):
+    """What the answer should hold."""
+
+    PROCEDURE = "procedure"  # commands or steps
+    PERSON = "person"  # a name, a team
+    QUANTITY = "quantity"  # a number, a time, a limit
+    REASON = "reason"  # a cause
+    OTHER = "other"
+
+
+_QUESTIONS = (
+    (Intent.PERSON, re.compile(r"\b(?:who|whom|whose|which team|on[- ]call|owner|owns)\b", re.IGNORECASE)),
+    (
+        Intent.QUANTITY,
+        re.compile(
+            r"\b(?:when|how (?:long|many|much|often|large|big|old|far|fast)|what time|which (?:day|port|version)"
+            r"|limit|threshold|maximum|minimum|timeout|deadline)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (Intent.REASON, re.compile(r"\b(?:why|cause[sd]?|reason)\b", re.IGNORECASE)),
+    (
+        Intent.PROCEDURE,
+        re.compile(r"\bhow\b|\bwhat (?:do|should|can|must|are the steps)\b|\b(?:steps|command|procedure)\b", re.IGNORECASE),
+    ),
+)
+_CODE = re.compile(r"`[^`]+`|^\s*(?:\$|kubectl|curl)\s", re.MULTILINE)
+_NAME = re.compile(r"\b[A-Z][a-z]+ [A-Z][\w'-]+|@\w+|\bteam\b|\bowner\b|\bon[- ]call\b", re.IGNORECASE)
+_CAPITALISED_NAME = re.compile(r"\b[A-Z][a-z]+ [A-Z][a-z'-]+")
+_NUMBER = re.compile(r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|never|always|daily|weekly|nightly)\b")
+_BECAUSE = re.compile(r"\b(?:because|since|caused?|due to|so that|reason|usually|otherwise)\b", re.IGNORECASE)
+
+
+def intent_of(question: str) -> Intent:
+    return next((intent for intent, pattern in _QUESTIONS if pattern.search(question)), Intent.OTHER)
+
+
+def satisfaction(intent: Intent, statement: Statement) -> float:
+    """How far a statement holds the kind of thing that was asked for, in [0, 1]."""
+    text = statement.text
+    match intent:
+        case Intent.PROCEDURE:
+            if statement.kind is BlockKind.CODE or statement.step:
+                return 1.0
+            return 0.7 if _CODE.search(text) else 0.4 if statement.kind is BlockKind.LIST_ITEM else 0.0
+        case Intent.PERSON:
+            return 1.0 if _CAPITALISED_NAME.search(text) else 0.5 if _NAME.search(text) else 0.0
+        case Intent.QUANTITY:
+            return 1.0 if _NUMBER.search(text) else 0.0
+        case Intent.REASON:
+            return 1.0 if _BECAUSE.search(text) else 0.0
+        case Intent.OTHER:
+            return 0.0

@@ -1,0 +1,31 @@
+"""COE and RCE of a named cause, from the investigation's own evidence (LM-PACE, sections 3.2 and 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.confidence.prediction import Evaluation
+from core.rca.observations import Observations
+from core.rca.scene import Scene
+
+VERSION = "cause-evidence-1"
+RIVAL_WEIGHT = 0.5  # of the first cause's support, that a rival as good as it takes away
+FAILED_TOOL_WEIGHT = 0.5  # of what could be known, that is left when a tool could not be read
+
+
+def evaluate_cause(scores: Sequence[float], scene: Scene, observations: Observations) -> Evaluation:
+    """COE: whether logs, metrics, changes and a dated first sign were there to decide with.
+
+    RCE: how well the first cause fits what was seen, less the better its rival fits too. `scores` are those of the
+    named causes, best first, at least one.
+    """
+    service = observations.incident.service
+    known = (
+        any(line.service == service for line in observations.logs),
+        any(series.service == service for series in observations.series),
+        bool(observations.changes),
+        bool(scene.signals),
+    )
+    coe = sum(known) / len(known) * (FAILED_TOOL_WEIGHT if observations.unavailable else 1.0)
+    rival = scores[1] / scores[0] if len(scores) > 1 else 0.0
+    return Evaluation(coe=coe, rce=scores[0] * (1 - RIVAL_WEIGHT * rival))

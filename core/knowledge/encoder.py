@@ -1,0 +1,84 @@
+"""Passages and queries → the vectors that the index stores and searches, all learned from the corpus itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.knowledge.document import Passage
+from core.knowledge.latent import LatentModel
+from core.knowledge.lexical import passage_vector, query_vector, term_counts
+from core.knowledge.statistics import TermStatistics
+from core.knowledge.terms import terms
+from core.ports import EncodedPassage, SparseVector
+
+FORMAT = 1  # grows with every change that makes stored vectors unusable: tokens, weights, features
+REFIT_SHARE = 0.2  # of the passages changed since the last fit, above which the models are fitted anew
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedQuery:
+    """A query as the index is searched for it. `terms` are distinct, in order of first occurrence."""
+
+    text: str
+    terms: tuple[str, ...]
+    lexical: SparseVector
+    dense: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """What is known of the corpus.
+
+    `statistics` are exact at all times. The latent model and `average_length`, which stored vectors depend on, stay
+    as they were fitted until more than REFIT_SHARE of the passages has changed. `settled` is False while
+    passages are being written anew after a fit: then the index may still hold vectors of the model before.
+    `embedder` is the name of the pretrained model that gives the dense vectors; empty: the latent model does.
+    """
+
+    statistics: TermStatistics
+    average_length: float
+    latent: LatentModel
+    changed_since_fit: int = 0
+    settled: bool = True
+    embedder: str = ""
+
+    @classmethod
+    def fitted(cls, passages: Sequence[Passage], embedder: str = "") -> Self:
+        """The encoder of a corpus. Takes seconds for some thousand passages."""
+        statistics = TermStatistics.empty().changed(_measured(passages), ())
+        latent = LatentModel.fitted([] if embedder else [passage.indexed_text for passage in passages])
+        return cls(statistics, statistics.average_length, latent, embedder=embedder)
+
+    def updated(self, added: Sequence[Passage], removed: Sequence[Passage]) -> Self:
+        """The encoder after these passages came and went; vectors stored before stay valid."""
+        return replace(
+            self,
+            statistics=self.statistics.changed(_measured(added), _measured(removed)),
+            changed_since_fit=self.changed_since_fit + max(len(added), len(removed)),
+        )
+
+    @property
+    def outdated(self) -> bool:
+        return self.changed_since_fit > REFIT_SHARE * max(1, self.statistics.passages)
+
+    def encode_passage(self, passage: Passage) -> EncodedPassage:
+        return EncodedPassage(
+            passage,
+            passage_vector(term_counts(passage), self.average_length),
+            self.latent.encode(passage.indexed_text),
+        )
+
+    def encode_query(self, text: str) -> EncodedQuery:
+        counts = Counter(terms(text))
+        return EncodedQuery(text, tuple(counts), query_vector(counts, self.statistics), self.latent.encode(text))
+
+
+def _measured(passages: Sequence[Passage]) -> list[tuple[list[int], float]]:
+    counts = [term_counts(passage) for passage in passages]
+    return [(list(row), sum(row.values())) for row in counts]

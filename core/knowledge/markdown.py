@@ -1,0 +1,134 @@
+"""Markdown → blocks: the pieces that are not to be torn apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class BlockKind(StrEnum):
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    LIST_ITEM = "list item"
+    CODE = "code"
+    TABLE = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines of a document, verbatim. `heading` is the nearest heading at or above it, without markup."""
+
+    kind: BlockKind
+    text: str
+    heading: str = ""
+    level: int = 0
+
+
+_FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
+_UNDERLINE = re.compile(r"^ {0,3}(=+|-{3,})[ \t]*$")
+_ITEM = re.compile(r"^(\s*)(?:[-*+•]|\d{1,3}[.)])[ \t]+\S")
+_TABLE_ROW = re.compile(r"^\s*\|")
+_INDENTED_CODE = re.compile(r"^(?: {4}|\t)")
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_MARKUP = re.compile(r"[*`]+|(?<![^\W_])_+|_+(?![^\W_])")
+
+
+def blocks(text: str) -> list[Block]:
+    """The blocks of a Markdown text in order. Every line that is not blank is in exactly one of them."""
+    found: list[Block] = []
+    heading = ""
+    for kind, lines in _grouped(text.splitlines()):
+        level = 0
+        if kind is BlockKind.HEADING:
+            match = _HEADING.match(lines[0])
+            heading = plain(match[2] if match else lines[0])
+            level = len(match[1]) if match else 1 if lines[1].lstrip().startswith("=") else 2
+        found.append(Block(kind, "\n".join(lines), heading, level))
+    return found
+
+
+def plain(text: str) -> str:
+    """Inline markup removed: what a reader sees."""
+    return _MARKUP.sub("", _LINK.sub(r"\1", text)).strip()
+
+
+def slug(heading: str) -> str:
+    """The heading's link target, as code forges form it: lower case, punctuation dropped, spaces to hyphens."""
+    return re.sub(r"[^\w\- ]", "", plain(heading).lower()).replace(" ", "-")
+
+
+def _grouped(lines: list[str]) -> Iterator[tuple[BlockKind, list[str]]]:
+    index = 0
+    while index < len(lines):
+        if not lines[index].strip():
+            index += 1
+            continue
+        kind, end = _block_at(lines, index)
+        kept = lines[index:end]
+        while not kept[-1].strip():
+            kept.pop()
+        yield kind, kept
+        index = end
+
+
+def _block_at(lines: list[str], start: int) -> tuple[BlockKind, int]:
+    """The kind of the block that starts at a line, and the line after its last."""
+    line = lines[start]
+    if _FENCE.match(line):
+        return BlockKind.CODE, _fence_end(lines, start)
+    if _HEADING.match(line):
+        return BlockKind.HEADING, start + 1
+    if item := _ITEM.match(line):
+        return BlockKind.LIST_ITEM, _item_end(lines, start, len(item[1]))
+    if _TABLE_ROW.match(line):
+        return BlockKind.TABLE, _run_end(lines, start, lambda row: bool(_TABLE_ROW.match(row)))
+    if _INDENTED_CODE.match(line):
+        return BlockKind.CODE, _run_end(lines, start, lambda row: bool(_INDENTED_CODE.match(row)))
+    if start + 1 < len(lines) and _UNDERLINE.match(lines[start + 1]):
+        return BlockKind.HEADING, start + 2
+    return BlockKind.PARAGRAPH, _run_end(lines, start, lambda row: bool(row.strip()) and not _starts_block(row))
+
+
+def _starts_block(line: str) -> bool:
+    return any(pattern.match(line) for pattern in (_FENCE, _HEADING, _ITEM, _TABLE_ROW))
+
+
+def _run_end(lines: list[str], start: int, belongs) -> int:
+    end = start + 1
+    while end < len(lines) and belongs(lines[end]):
+        end += 1
+    return end
+
+
+def _fence_end(lines: list[str], start: int) -> int:
+    """After the closing fence; a fence that is never closed runs to the end."""
+    fence = _FENCE.match(lines[start])
+    mark = fence[1] if fence else "```"
+    closing = re.compile(rf"^\s*{re.escape(mark[0])}{{{len(mark)},}}\s*$")
+    return next((index + 1 for index in range(start + 1, len(lines)) if closing.match(lines[index])), len(lines))
+
+
+def _item_end(lines: list[str], start: int, indent: int) -> int:
+    """A list item goes on over deeper indented lines, code fences and blank lines between them, and lazy lines."""
+    end = start + 1
+    while end < len(lines):
+        line = lines[end]
+        if not line.strip():
+            following = next((later for later in lines[end + 1 :] if later.strip()), "")
+            if _depth(following) <= indent or _ITEM.match(following):
+                break
+            end += 1
+        elif _FENCE.match(line) and _depth(line) > indent:
+            end = _fence_end(lines, end)
+        elif _starts_block(line) or (_depth(line) <= indent and not lines[end - 1].strip()):
+            break
+        else:
+            end += 1
+    return end
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())

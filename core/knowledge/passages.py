@@ -1,0 +1,118 @@
+"""Documents → passages of bounded size that tear no code block and no list item (Ericsson chatbot, section V-A)."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator, Sequence
+
+from core.knowledge.document import Document, DocumentKind, Passage
+from core.knowledge.markdown import Block, BlockKind, blocks
+
+PASSAGE_TOKENS = 800  # most tokens of a passage
+OVERLAP_TOKENS = 200  # most tokens at the start of a passage that ended the one before it
+
+_NAMESPACE = uuid.UUID("6f1c1f0e-6d53-5d1b-9c55-2f4f3c0b7a11")
+_TOKEN = re.compile(r"[^\W_]+|[^\w\s]")
+
+
+def passages_of(document: Document) -> list[Passage]:
+    """The passages of a document in order, numbered from 1; none for a document without text.
+
+    A chat thread or a past incident is always one passage: its parts explain each other.
+    """
+    if not document.text.strip():
+        return []
+    if document.kind is not DocumentKind.PAGE:
+        return [_passage(document, 1, "", document.text.strip())]
+    groups = _packed([piece for block in blocks(document.text) for piece in _bounded(block)])
+    return [
+        _passage(document, number, group[0].heading, "\n\n".join(block.text for block in group))
+        for number, group in enumerate(groups, start=1)
+    ]
+
+
+def passage_id(document_id: str, number: int) -> str:
+    """Stable over runs and machines."""
+    return str(uuid.uuid5(_NAMESPACE, f"{document_id}\x00{number}"))
+
+
+def token_count(text: str) -> int:
+    """Words and punctuation marks: close to what language models count, and the same everywhere."""
+    return sum(1 for _ in _TOKEN.finditer(text))
+
+
+def _passage(document: Document, number: int, heading: str, text: str) -> Passage:
+    return Passage(
+        id=passage_id(document.id, number),
+        document_id=document.id,
+        number=number,
+        title=document.title,
+        heading=heading,
+        text=text,
+        family=document.family,
+        kind=document.kind,
+        url=document.url,
+        owner=document.owner,
+        updated_at=document.updated_at,
+        readers=document.readers,
+        content_hash=document.content_hash,
+    )
+
+
+def _packed(pieces: Sequence[Block]) -> list[list[Block]]:
+    """Blocks in passages as full as they may be, each beginning with the end of the one before it."""
+    sizes = [token_count(piece.text) for piece in pieces]
+    groups: list[list[Block]] = []
+    start, size = 0, 0
+    for index, piece_size in enumerate(sizes):
+        if index > start and size + piece_size > PASSAGE_TOKENS:
+            end = _passage_end(pieces, sizes, start, index)
+            groups.append(list(pieces[start:end]))
+            start = _overlap_start(sizes, start, end, PASSAGE_TOKENS - sum(sizes[end : index + 1]))
+            size = sum(sizes[start:index])
+        size += piece_size
+    if pieces:
+        groups.append(list(pieces[start:]))
+    return groups
+
+
+def _passage_end(pieces: Sequence[Block], sizes: Sequence[int], start: int, index: int) -> int:
+    """Before the block that does not fit, or before a heading just above it: it belongs to what follows."""
+    heading = index - 1
+    moves = pieces[heading].kind is BlockKind.HEADING and heading > start
+    return heading if moves and sizes[heading] + sizes[index] <= PASSAGE_TOKENS else index
+
+
+def _overlap_start(sizes: Sequence[int], start: int, end: int, room: int) -> int:
+    """The first block that is repeated: as many as fit in the overlap and in the room that the next blocks leave."""
+    overlap, first = 0, end
+    while first - 1 > start and overlap + sizes[first - 1] <= min(OVERLAP_TOKENS, room):
+        first -= 1
+        overlap += sizes[first]
+    return first
+
+
+def _bounded(block: Block) -> Iterator[Block]:
+    """The block itself, or, if it alone is larger than a passage, runs of its lines (of its words, if need be)."""
+    if token_count(block.text) <= PASSAGE_TOKENS:
+        yield block
+        return
+    lines = [piece for line in block.text.splitlines() for piece in _bounded_line(line)]
+    kept: list[str] = []
+    size = 0
+    for line in lines:
+        line_size = token_count(line)
+        if kept and size + line_size > PASSAGE_TOKENS:
+            yield Block(block.kind, "\n".join(kept), block.heading, block.level)
+            kept, size = [], 0
+        kept.append(line)
+        size += line_size
+    yield Block(block.kind, "\n".join(kept), block.heading, block.level)
+
+
+def _bounded_line(line: str) -> Iterator[str]:
+    starts = [match.start() for match in _TOKEN.finditer(line)][::PASSAGE_TOKENS]
+    bounds = [0, *starts[1:], len(line)]
+    for begin, end in zip(bounds, bounds[1:], strict=False):
+        yield line[begin:end]

@@ -1,0 +1,64 @@
+"""A query → the passages that this audience may read, best first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.conversation import Audience
+from core.knowledge.encoder import EncodedQuery, Encoder
+from core.knowledge.ranking import RankedPassage, fused
+from core.knowledge.rerank import closeness, reranked
+from core.knowledge.statistics import term_number
+from core.ports import Embedder, EncoderStore, PassageIndex
+
+CANDIDATES = 50  # passages taken from each retriever
+RERANKED = 30  # best fused passages that get a closer look
+MAX_QUERY = 4_000  # characters of a query that are read
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """Passages, best first, and the weight (idf) of each distinct term of the query."""
+
+    passages: list[RankedPassage]
+    weights: dict[str, float]
+
+
+class Retriever:
+    """Lexical and dense search, fused and reranked. Raises IndexUnavailable."""
+
+    def __init__(self, index: PassageIndex, encoders: EncoderStore, embedder: Embedder | None = None) -> None:
+        self._index = index
+        self._encoders = encoders
+        self._embedder = embedder
+
+    async def retrieve(self, query: str, audience: Audience, limit: int) -> list[RankedPassage]:
+        """The best `limit` passages (at most RERANKED) that `audience` may read; none before anything was ingested."""
+        return (await self.search(query, audience, limit)).passages
+
+    async def search(self, query: str, audience: Audience, limit: int) -> Retrieval:
+        """The same, with the query's terms and their weights."""
+        encoder = await self._encoders.load()
+        if encoder is None or limit < 1:
+            return Retrieval([], {})
+        query = query[:MAX_QUERY]
+        encoded = encoder.encode_query(query)
+        lexical = await self._index.search_lexical(encoded.lexical, audience.readers, CANDIDATES)
+        vector = await self._embedder.embed_query(query) if self._embedder else encoded.dense
+        dense = await self._index.search_dense(vector, audience.readers, CANDIDATES) if vector.any() else []
+        weights = term_weights(encoder, encoded)
+        ranked: list[RankedPassage] = []
+        for passage, lexical_score, dense_score, fused_score in fused(lexical, dense)[:RERANKED]:
+            close = closeness(encoded.terms, weights, passage)
+            score = reranked(fused_score, close)
+            ranked.append(RankedPassage(passage, lexical_score, dense_score, fused_score, score, close.coverage))
+        ranked.sort(key=lambda found: (-found.score, found.passage.id))
+        return Retrieval(ranked[:limit], weights)
+
+
+def term_weights(encoder: Encoder, query: EncodedQuery) -> dict[str, float]:
+    """Each term of a query with its idf; a term that the corpus does not know weighs as much as the rarest."""
+    numbers = np.array([term_number(term) for term in query.terms], np.uint32)
+    return dict(zip(query.terms, encoder.statistics.idf(numbers).tolist(), strict=True))

@@ -1,0 +1,88 @@
+"""Text → index terms: stemmed words, identifiers whole and split, CJK as character pairs."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+import snowballstemmer
+
+MAX_TERM_LENGTH = 64  # characters; longer runs are encoded data, which nobody asks for
+WORD_CACHE = 200_000  # distinct words whose terms are remembered
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_WORD = re.compile(
+    rf"(?P<cjk>[{_CJK}]+)"
+    rf"|(?P<word>(?:(?![{_CJK}])[^\W_])+(?:(?:[._:/@+-]|_+)(?:(?![{_CJK}])[^\W_])+)*)(?:['’](?:s|t|re|ve|ll|d|m)\b)?"
+)
+_CJK_RUN = re.compile(f"[{_CJK}]")
+_SEPARATOR = re.compile(r"[._:/@+-]+")
+# a lower-case letter before an upper-case one; an acronym before a capitalised word (`OOM|Killed`)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+STOP_WORDS = frozenset(
+    """a about above after again against all also am an and any are aren as at be because been before being below
+    between both but by can cannot could couldn did didn do does doesn doing don down during each few for from
+    further get had hadn has hasn have haven having he her here hers him his how i if in into is isn it its
+    itself just let ll may me might more most must mustn my no nor not now of off on once only or other our ours
+    out over own please re same shall she should shouldn so some such than that the their theirs them then there
+    these they this those through to too under until up us ve very was wasn we were weren what when where which
+    while who whom whose why will with won would wouldn you your yours""".split()
+)
+
+_stemmer = snowballstemmer.stemmer("english")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """The terms of one word of the text; `position` counts words. Terms of one token mean the same spot."""
+
+    terms: tuple[str, ...]
+    position: int
+
+
+def tokens(text: str) -> list[Token]:
+    """The words of a text with their terms, stop words left out (their positions still count)."""
+    return [
+        Token(found, position)
+        for position, match in enumerate(_WORD.finditer(normalised(text)))
+        if (found := _terms_of(match.group("cjk") or match.group("word")))
+    ]
+
+
+def terms(text: str) -> list[str]:
+    """Every term of a text in order, repeated as often as it occurs."""
+    return [term for token in tokens(text) for term in token.terms]
+
+
+def normalised(text: str) -> str:
+    """Compatibility forms made equal (full-width letters, ligatures)."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
+@lru_cache(maxsize=WORD_CACHE)
+def _terms_of(word: str) -> tuple[str, ...]:
+    if _CJK_RUN.match(word):
+        return _character_pairs(word)
+    parts = [part for part in _SEPARATOR.split(word) if part and len(part) <= MAX_TERM_LENGTH]
+    found = [word.lower()] if len(parts) > 1 and len(word) <= MAX_TERM_LENGTH else []
+    for part in parts:
+        pieces = _CAMEL.split(part)
+        candidates = [part, *pieces] if len(pieces) > 1 else pieces
+        found += [_stem(candidate.lower()) for candidate in candidates if _carries_meaning(candidate)]
+    return tuple(dict.fromkeys(found))
+
+
+def _character_pairs(run: str) -> tuple[str, ...]:
+    """Overlapping pairs; a lone character stands for itself. Repeats are kept: they are term frequency."""
+    return (run,) if len(run) == 1 else tuple(run[index : index + 2] for index in range(len(run) - 1))
+
+
+def _carries_meaning(part: str) -> bool:
+    return part.lower() not in STOP_WORDS and (len(part) > 1 or part.isdigit())
+
+
+def _stem(word: str) -> str:
+    return _stemmer.stemWord(word) if word.isascii() and word.isalpha() else word

@@ -1,0 +1,95 @@
+"""From observations to ranked hypotheses, or to an honest “no culprit found, and here is what was ruled out”."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+from core.confidence.cause_evidence import evaluate_cause
+from core.confidence.prediction import Evaluation
+from core.incident import Explanation, TimelineEntry
+from core.rca.observations import Observations
+from core.rca.scene import Scene, survey
+from core.rca.suspects import Suspect, suspects
+from core.rca.wording import hypothesis, named
+
+MIN_SCORE = 0.35  # of a suspect that is named at all
+MIN_SHARE = 0.4  # of the best suspect's score, below which another is no rival
+MAX_HYPOTHESES = 3
+MAX_RULED_OUT = 12  # suspects whose objection is shown
+MAX_TIMELINE = 16  # entries
+TIMELINE_BACK = timedelta(hours=2)  # before the start
+
+
+def explain(observations: Observations) -> tuple[Explanation, Evaluation | None]:
+    """The explanation without its badge, and the two measures of its first hypothesis; None without a culprit.
+
+    A symptom alone is no cause: unless something was changed, or a service shows signs beyond what the alert said,
+    no culprit is named. Past incidents only support what was observed now.
+    """
+    scene = survey(observations)
+    ranked = suspects(scene, observations.changes)
+    best = _best(ranked)
+    explanation = Explanation(
+        hypotheses=tuple(hypothesis(suspect, scene, observations.similar) for suspect in best),
+        ruled_out=_ruled_out(ranked, best, scene, observations),
+        similar=observations.similar,
+        timeline=_timeline(best, scene, observations),
+        unavailable=observations.unavailable,
+    )
+    return explanation, evaluate_cause([suspect.score for suspect in best], scene, observations) if best else None
+
+
+def _best(ranked: Sequence[Suspect]) -> list[Suspect]:
+    """The best suspects, a service in trouble only where no change to that very service is named."""
+    best: list[Suspect] = []
+    for suspect in ranked:
+        if suspect.score < MIN_SCORE or suspect.score < MIN_SHARE * ranked[0].score or len(best) == MAX_HYPOTHESES:
+            break
+        if suspect.change is not None or all(suspect.service != other.service for other in best):
+            best.append(suspect)
+    return best
+
+
+def _ruled_out(
+    ranked: Sequence[Suspect], best: Sequence[Suspect], scene: Scene, observations: Observations
+) -> tuple[str, ...]:
+    blamed = {suspect.service for suspect in best}
+    others = [
+        suspect for suspect in ranked if suspect not in best and (suspect.change or suspect.service not in blamed)
+    ]
+    lines = [f"{_name(suspect, scene)}: {suspect.objection}." for suspect in others[:MAX_RULED_OUT]]
+    if len(others) > MAX_RULED_OUT:
+        lines.append(f"{len(others) - MAX_RULED_OUT} more, less likely than these.")
+    read = {line.service for line in observations.logs} | {series.service for series in observations.series}
+    calm = [service for service in observations.services if service in read and service not in scene.signals]
+    if calm:
+        lines.append(f"No unusual log message or metric in {_listed(calm)}.")
+    unread = [service for service in observations.services if service not in read]
+    if unread:
+        lines.append(f"No logs or metrics were found of {_listed(unread)}.")
+    return tuple(lines)
+
+
+def _name(suspect: Suspect, scene: Scene) -> str:
+    return f"{named(suspect.change, scene)} ({suspect.change.title})" if suspect.change else suspect.service
+
+
+def _timeline(best: Sequence[Suspect], scene: Scene, observations: Observations) -> tuple[TimelineEntry, ...]:
+    incident = scene.incident
+    known = {incident.service, *scene.distances, *(suspect.service for suspect in best)}
+    entries = [TimelineEntry(incident.started_at, f"Alert: {incident.title}")]
+    entries += [
+        TimelineEntry(change.at, f"{change.kind} {change.id} of {change.service}: {change.title}")
+        for change in observations.changes
+        if change.service in known and change.at >= incident.started_at - TIMELINE_BACK
+    ]
+    signals = sorted(
+        (signal for found in scene.signals.values() for signal in found), key=lambda signal: -signal.strength
+    )
+    entries += [TimelineEntry(signal.since, f"{signal.service}: {signal.what}") for signal in signals]
+    return tuple(sorted(entries[:MAX_TIMELINE], key=lambda entry: entry.at))
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

@@ -1,0 +1,74 @@
+"""Log records of one service, grouped by what they say when numbers and ids are left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import cast
+
+from drain3.drain import Drain, LogCluster  # pyright: ignore[reportMissingTypeStubs]  # it has none
+
+from core.ports import LogLine
+
+DEPTH = 4  # of Drain's parse tree (He et al. 2017, section III)
+SIMILARITY = 0.5  # share of equal tokens from which two messages have one template
+MAX_CHILDREN = 60  # branches per node of the parse tree
+MAX_TEMPLATES = 2_000  # per service; beyond it the longest unused is forgotten
+MAX_MESSAGE = 400  # characters of a record that are compared
+
+_VARIABLE = re.compile(r"\d[\w.:%-]*")  # from the first digit on: numbers, times, addresses, ids, sizes with their unit
+_ROOT_CAUSE = re.compile(r"^\s*(?:Caused by:\s*)?[\w.$]*(?:Error|Exception|Failure|Fault|Panic)\b.*", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Template:
+    """The records of one template, in order of time."""
+
+    text: str
+    level: str
+    lines: list[LogLine] = field(default_factory=list[LogLine])
+
+
+def grouped(lines: Iterable[LogLine]) -> list[Template]:
+    """The templates of one service's records. A record of several lines is one message (RCAgent, section 3.2).
+
+    Records that are equal once their variables are masked are compared once only: Drain sees each text one time.
+    """
+    drain = Drain(
+        depth=DEPTH,
+        sim_th=SIMILARITY,
+        max_children=MAX_CHILDREN,
+        max_clusters=MAX_TEMPLATES,
+        parametrize_numeric_tokens=True,
+    )
+    cluster_of: dict[tuple[str, str], int] = {}
+    templates: dict[int, Template] = {}
+    for line in lines:
+        message = (line.level, masked(message_of(line.text)))
+        number = cluster_of.get(message)
+        if number is None:
+            cluster = cast("LogCluster", drain.add_log_message(" ".join(message))[0])
+            number = cluster_of[message] = cluster.cluster_id
+        template = templates.setdefault(number, Template(message[1], line.level))
+        template.lines.append(line)
+    return list(templates.values())
+
+
+def masked(text: str) -> str:
+    """The text with `*` for every number, address and id."""
+    return _VARIABLE.sub("*", text)
+
+
+def message_of(text: str) -> str:
+    """What a record says in short: its first line and, of a stack trace, the innermost error."""
+    head, _, rest = text.partition("\n")
+    causes = _ROOT_CAUSE.findall(rest) if rest else []
+    return " ".join([head, causes[-1].strip()] if causes else [head])[:MAX_MESSAGE]
+
+
+def quote_of(text: str) -> str:
+    """The lines of a record that are quoted, word for word: its first and, of a stack trace, the innermost error."""
+    head, _, rest = text.partition("\n")
+    causes = _ROOT_CAUSE.findall(rest) if rest else []
+    return "\n".join([head, causes[-1].strip()] if causes else [head])[:MAX_MESSAGE]

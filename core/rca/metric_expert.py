@@ -1,0 +1,103 @@
+"""Which metrics left their usual range, since when, and how far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from math import exp
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.incident import Evidence, EvidenceKind
+from core.knowledge.terms import terms
+from core.ports import Series
+from core.rca.signals import Signal
+
+MAD_TO_SIGMA = 1.4826  # of a normal distribution
+SIGMAS = 6.0  # from the baseline's median, beyond which a value is unusual
+MARGIN = 0.2  # of the baseline's range, beyond its ends, that a value must be as well
+MIN_RELATIVE = 0.2  # of the baseline's median, below which a shift is drift
+RUN = 6  # points looked at after the first unusual one
+RUN_SHARE = 0.7  # of them that must be unusual too
+MIN_POINTS = 2  # unusual points that a movement must have
+MIN_BASELINE = 5  # points before, without which nothing is usual
+FULL_STRENGTH = 0.95  # of a movement of very many sigmas
+FALL_WEIGHT = 0.5  # of a fall against a rise: less of something is also what a failing caller leaves behind
+CUMULATIVE = ("_total", "_count", "_sum")  # OpenMetrics suffixes of counters
+
+
+def metric_signals(series: Sequence[Series], suspect: datetime) -> list[Signal]:
+    """The metrics that moved at or after `suspect` and stayed away, compared with the time before."""
+    return [signal for one in series if (signal := _signal(one, suspect)) is not None]
+
+
+def _signal(series: Series, suspect: datetime) -> Signal | None:
+    values = _level(series)
+    times = np.array([at.timestamp() for at in series.times])
+    known = ~np.isnan(values)
+    baseline = values[known & (times < suspect.timestamp())]
+    after = np.flatnonzero(known & (times >= suspect.timestamp()))
+    if baseline.size < MIN_BASELINE or after.size < MIN_POINTS:
+        return None
+    median = float(np.median(baseline))
+    sigma = MAD_TO_SIGMA * float(np.median(np.abs(baseline - median)))
+    low, high = float(baseline.min()), float(baseline.max())
+    distance = max(SIGMAS * sigma, MIN_RELATIVE * abs(median), 1e-9)
+    margin = MARGIN * (high - low)
+    unusual_high = values[after] > max(median + distance, high + margin)
+    unusual_low = values[after] < min(median - distance, low - margin)
+    for unusual in (unusual_high, unusual_low):
+        start = _first_sustained(unusual)
+        if start is not None:
+            return _moved(series, after, unusual, start, values, median, sigma or distance / SIGMAS)
+    return None
+
+
+def _level(series: Series) -> NDArray[np.float64]:
+    """The values of a gauge; of a counter, what it grew by from point to point (NaN where it was reset)."""
+    values = np.array(series.values, np.float64)
+    if series.metric.split("{", maxsplit=1)[0].endswith(CUMULATIVE) and _never_falls(values):
+        return np.concatenate(([np.nan], np.diff(values)))
+    return values
+
+
+def _never_falls(values: NDArray[np.float64]) -> bool:
+    steps = np.diff(values[~np.isnan(values)])
+    return steps.size > 0 and bool((steps >= 0).all())
+
+
+def _first_sustained(unusual: NDArray[np.bool_]) -> int | None:
+    for index in np.flatnonzero(unusual):
+        run = unusual[index : index + RUN]
+        if run.size >= MIN_POINTS and run.mean() >= RUN_SHARE:
+            return int(index)
+    return None
+
+
+def _moved(
+    series: Series,
+    after: NDArray[np.intp],
+    unusual: NDArray[np.bool_],
+    start: int,
+    values: NDArray[np.float64],
+    median: float,
+    sigma: float,
+) -> Signal:
+    moved = values[after][start:][unusual[start:]]
+    extreme = float(moved[np.argmax(np.abs(moved - median))])
+    since = series.times[int(after[start])]
+    sigmas = abs(float(np.median(moved)) - median) / sigma
+    change = f"from {_number(median)} to {_number(extreme)}"
+    return Signal(
+        service=series.service,
+        since=since,
+        strength=FULL_STRENGTH * (1 - exp(-sigmas / SIGMAS)) * (1.0 if extreme > median else FALL_WEIGHT),
+        what=f"{series.metric} {'rose' if extreme > median else 'fell'} {change} since {since:%H:%M:%S}",
+        terms=frozenset(terms(series.metric)),
+        evidence=Evidence(EvidenceKind.METRIC, f"metrics of {series.service}", f"{series.metric} {change}", since),
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"

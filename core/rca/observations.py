@@ -1,0 +1,52 @@
+"""All that was read of the systems around an incident, before anything is concluded from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from core.incident import Incident, SimilarIncident
+from core.ports import Change, LogLine, Series, TimeWindow
+
+LOOK_BACK = timedelta(minutes=90)  # of logs and metrics before the start
+LOOK_AHEAD = timedelta(minutes=10)  # of logs and metrics after the start
+SUSPECT = timedelta(minutes=30)  # before the start, in which the fault can have begun; the time before is the baseline
+CHANGES_BACK = timedelta(hours=24)  # of changes before the start
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """`logs` and `series` of the services in `services`, `changes` of all, up to `until`.
+
+    `unavailable` names what could not be read. All texts are untrusted.
+    """
+
+    incident: Incident
+    until: datetime
+    services: tuple[str, ...]
+    logs: tuple[LogLine, ...]
+    series: tuple[Series, ...]
+    changes: tuple[Change, ...]
+    dependencies: Mapping[str, tuple[str, ...]]
+    similar: tuple[SimilarIncident, ...] = ()
+    unavailable: tuple[str, ...] = ()
+
+
+def signal_window(incident: Incident, now: datetime) -> TimeWindow:
+    """What to read of logs and metrics."""
+    until = min(now, incident.started_at + LOOK_AHEAD)
+    return TimeWindow(incident.started_at - LOOK_BACK, max(until, incident.started_at + timedelta(seconds=1)))
+
+
+def change_window(incident: Incident, now: datetime) -> TimeWindow:
+    """What to read of changes."""
+    return TimeWindow(incident.started_at - CHANGES_BACK, signal_window(incident, now).end)
+
+
+def suspect_from(first: datetime, incident: Incident) -> datetime:
+    """Where the baseline ends: SUSPECT before the start, later if there is too little before that.
+
+    `first` is the time of the first observation; the baseline is at least a third of the time from there.
+    """
+    return max(incident.started_at - SUSPECT, first + (incident.started_at - first) / 3)

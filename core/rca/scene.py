@@ -1,0 +1,121 @@
+"""The signs around an incident, laid out over the services and in time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from core.incident import Incident
+from core.knowledge.terms import terms
+from core.rca.dependencies import callees, callers
+from core.rca.log_expert import log_signals
+from core.rca.metric_expert import metric_signals
+from core.rca.observations import Observations, suspect_from
+from core.rca.signals import CLEAR, Signal, combined
+
+EARLY_SHARE = 0.25  # of the trouble in the incident's service, that has begun at the first sign
+SLACK = timedelta(minutes=3)  # by which an effect may seem to come before its cause: buckets, scrapes, clocks
+STEP_WEIGHT = 0.95  # of a cause one call further away
+CALLER_WEIGHT = 0.35  # of a cause in a caller, which can only bring too much load
+UNRELATED_WEIGHT = 0.1  # of a cause in a service that the graph does not connect
+UNMAPPED_WEIGHT = 0.5  # of a cause in another service while the graph does not know the incident's own
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """`signals` maps each service that shows any to its signs; `distances` every callee to the calls in between.
+
+    `first_sign` is when the trouble in the incident's service began, its start if no tool shows when.
+    """
+
+    incident: Incident
+    dependencies: Mapping[str, tuple[str, ...]]
+    signals: Mapping[str, tuple[Signal, ...]]
+    distances: Mapping[str, int]
+    first_sign: datetime
+
+    def trouble(self, service: str) -> float:
+        """How sure it is, in [0, 1], that something is wrong in a service."""
+        return combined(signal for signal in self.signals.get(service, ()) if signal.trouble)
+
+    def began(self, service: str) -> datetime | None:
+        """When the first clear trouble in a service began."""
+        clear = [
+            signal.since for signal in self.signals.get(service, ()) if signal.trouble and signal.strength >= CLEAR
+        ]
+        return min(clear, default=None)
+
+    def explained_by(self, service: str) -> tuple[str, float]:
+        """The callee whose own earlier trouble best explains that of `service`, and how well, in [0, 1]."""
+        began = self.began(service) or self.first_sign
+        earlier = [
+            (self.trouble(callee) * STEP_WEIGHT ** (distance - 1) * _precedes(since, began), callee)
+            for callee, distance in callees(service, self.dependencies).items()
+            if (since := self.began(callee)) is not None
+        ]
+        weight, callee = max(earlier, default=(0.0, ""))
+        return callee, weight
+
+    def blamed(self, service: str) -> float:
+        """How far the trouble of its callers names this service, in [0, 1]; callers complain of callees."""
+        name = frozenset(terms(service))
+        return combined(
+            signal
+            for other, signals in self.signals.items()
+            if service in callees(other, self.dependencies)
+            for signal in signals
+            if signal.trouble and name and name <= signal.terms
+        )
+
+    def place_weight(self, service: str) -> float:
+        """How plausible a cause in this service is for a symptom in the incident's, in [0, 1]."""
+        if service == self.incident.service:
+            return 1.0
+        if service in self.distances:
+            return STEP_WEIGHT ** self.distances[service]
+        if service in callers(self.incident.service, self.dependencies):
+            return CALLER_WEIGHT
+        return UNRELATED_WEIGHT if self.incident.service in self.dependencies else UNMAPPED_WEIGHT
+
+
+def _precedes(cause: datetime, effect: datetime) -> float:
+    """How well the times of a cause and its effect agree: 1 in the right order, 0 from SLACK in the wrong one."""
+    return max(0.0, 1 - max(timedelta(), cause - effect) / SLACK)
+
+
+def survey(observations: Observations) -> Scene:
+    """The signs that logs and metrics show, compared with the time before."""
+    incident = observations.incident
+    found = [*_log_signals(observations), *_metric_signals(observations)]
+    services = dict.fromkeys(signal.service for signal in found)
+    signals = {service: tuple(signal for signal in found if signal.service == service) for service in services}
+    return Scene(
+        incident=incident,
+        dependencies=observations.dependencies,
+        signals=signals,
+        distances=callees(incident.service, observations.dependencies),
+        first_sign=_first_sign(signals.get(incident.service, ()), incident.started_at),
+    )
+
+
+def _log_signals(observations: Observations) -> list[Signal]:
+    first = min((line.at for line in observations.logs), default=observations.until)
+    return log_signals(observations.logs, first, suspect_from(first, observations.incident), observations.until)
+
+
+def _metric_signals(observations: Observations) -> list[Signal]:
+    first = min((series.times[0] for series in observations.series if series.times), default=observations.until)
+    return metric_signals(observations.series, suspect_from(first, observations.incident))
+
+
+def _first_sign(signals: Sequence[Signal], started_at: datetime) -> datetime:
+    """When EARLY_SHARE of the trouble had begun: a single stray sign must not move it."""
+    clear = sorted(
+        (signal for signal in signals if signal.trouble and signal.strength >= CLEAR), key=lambda signal: signal.since
+    )
+    wanted = EARLY_SHARE * sum(signal.strength for signal in clear)
+    for index, signal in enumerate(clear):
+        if sum(earlier.strength for earlier in clear[: index + 1]) >= wanted:
+            return min(signal.since, started_at)
+    return started_at

@@ -1,0 +1,34 @@
+"""A sign that something changed in a service: a log message or a metric, with the time since when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from math import prod
+
+from core.incident import Evidence
+
+CLEAR = 0.5  # strength from which a sign alone shows that the service is in trouble
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """`strength` in [0, 1] says how sure it is that this is no ordinary variation.
+
+    `what` describes it in words, `terms` are the index terms of its text. `trouble` is False for a message that does
+    not complain, such as “configuration reloaded”: it dates what happened, but is no symptom.
+    """
+
+    service: str
+    since: datetime
+    strength: float
+    what: str
+    terms: frozenset[str]
+    evidence: Evidence
+    trouble: bool = True
+
+
+def combined(signals: Iterable[Signal]) -> float:
+    """The strength of several signs together, in [0, 1]: the chance that not all of them are chance."""
+    return 1 - prod(1 - signal.strength for signal in signals)

@@ -1,0 +1,132 @@
+"""Possible causes: changes before the first sign, and services in trouble of their own. Scored against the scene."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from math import exp
+
+from core.incident import EvidenceKind
+from core.knowledge.terms import terms
+from core.ports import Change
+from core.rca.scene import SLACK, Scene
+from core.rca.signals import Signal
+
+RECENCY = timedelta(minutes=45)  # before the first sign, in which a change loses 63 % of its weight
+EFFECT = timedelta(minutes=10)  # after a change, in which its own service's signs lose 63 % of their weight
+EXPLAINED_AWAY = 0.8  # of a suspect's score, when a callee's earlier trouble explains all of its service's
+BASE, EFFECT_SHARE, WORDS_SHARE = 0.4, 0.4, 0.2  # of a change's score: being there, its effect, its words in the signs
+SERVICE_WEIGHT = 0.65  # of a service in trouble to which nothing was done, against a change that fits wholly
+ENOUGH_WORDS = 2.0  # rare words shared by a change and the signs that make them speak of the same thing
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """`change` is None for a service in trouble that nobody changed. `objection` says what speaks against it."""
+
+    service: str
+    score: float
+    change: Change | None
+    signals: tuple[Signal, ...]
+    objection: str
+
+
+def suspects(scene: Scene, changes: Sequence[Change]) -> list[Suspect]:
+    """Every possible cause, best first."""
+    rarity = _rarity(changes)
+    found = [_changed(scene, change, rarity) for change in changes]
+    found += [_troubled(scene, service) for service in scene.signals if scene.trouble(service)]
+    return sorted(found, key=lambda suspect: (-suspect.score, suspect.change is None, suspect.service))
+
+
+def _changed(scene: Scene, change: Change, rarity: Mapping[str, float]) -> Suspect:
+    gap = scene.first_sign - change.at
+    if gap < -SLACK:
+        return Suspect(change.service, 0.0, change, (), f"it came {_minutes(-gap)} after the first sign")
+    place = scene.place_weight(change.service)
+    callee, explained = scene.explained_by(change.service)
+    own = [signal for signal in scene.signals.get(change.service, ()) if signal.since >= change.at - SLACK]
+    after = sorted(own, key=lambda signal: -_effect(signal, change))
+    blamed = 0.0 if change.service == scene.incident.service else scene.blamed(change.service)
+    effect = max([blamed, *(_effect(signal, change) for signal in own if signal.trouble)])
+    words = _shared_words(scene, change, rarity)
+    score = (
+        place
+        * exp(-max(timedelta(), gap) / RECENCY)
+        # A change that shows at once in its own service needs no other explanation.
+        * (1 - EXPLAINED_AWAY * explained * (1 - effect))
+        * (BASE + EFFECT_SHARE * effect + WORDS_SHARE * words)
+    )
+    return Suspect(
+        change.service, score, change, tuple(after), _objection(scene, change, gap, callee, explained, effect)
+    )
+
+
+def _effect(signal: Signal, change: Change) -> float:
+    delay = max(timedelta(), signal.since - change.at)
+    return signal.strength * exp(-delay / EFFECT)
+
+
+def _objection(scene: Scene, change: Change, gap: timedelta, callee: str, explained: float, effect: float) -> str:
+    if scene.place_weight(change.service) < 0.2:
+        return f"{scene.incident.service} does not call {change.service}, directly or through others"
+    if explained > 0.5:
+        return (
+            f"what shows in {change.service} is explained by {callee}, and {_minutes(gap)} passed before the first sign"
+        )
+    if effect < 0.2:
+        return f"nothing unusual shows in {change.service} in the minutes after it"
+    return f"{_minutes(gap)} passed between it and the first sign"
+
+
+def _troubled(scene: Scene, service: str) -> Suspect:
+    callee, explained = scene.explained_by(service)
+    own = _beyond_the_symptom(scene, service)
+    sure = max((signal.strength for signal in own), default=0.0)
+    score = SERVICE_WEIGHT * sure * scene.place_weight(service) * (1 - EXPLAINED_AWAY * explained)
+    if not own:
+        objection = "it shows nothing but the symptom itself"
+    elif explained > 0.5:
+        objection = f"its trouble is explained by that of {callee}, which began no later"
+    else:
+        objection = "its signs are weak"
+    return Suspect(service, score, None, tuple(own), objection)
+
+
+def _beyond_the_symptom(scene: Scene, service: str) -> list[Signal]:
+    """The trouble of a service, strongest first. In the incident's own, metrics that moved alone are the symptom."""
+    own = [signal for signal in scene.signals[service] if signal.trouble]
+    logged = any(signal.evidence.kind is EvidenceKind.LOG for signal in own)
+    if service == scene.incident.service and not logged:
+        return []
+    return sorted(own, key=lambda signal: (-signal.strength, signal.since))
+
+
+def _shared_words(scene: Scene, change: Change, rarity: Mapping[str, float]) -> float:
+    """How far the change and the signs of trouble use the same words, in [0, 1]; names of services do not count."""
+    names = {term for service in scene.signals for term in terms(service)} | set(terms(change.service))
+    signs = {
+        term for signals in scene.signals.values() for signal in signals if signal.trouble for term in signal.terms
+    }
+    return min(1.0, sum(rarity[term] for term in (_words(change) & signs) - names) / ENOUGH_WORDS)
+
+
+def _rarity(changes: Sequence[Change]) -> dict[str, float]:
+    """Term → 1 if a single change uses it, less the more do."""
+    counts = Counter(term for change in changes for term in _words(change))
+    return {term: 1 / count for term, count in counts.items()}
+
+
+def _words(change: Change) -> frozenset[str]:
+    return frozenset(
+        term for term in terms(f"{change.title}\n{change.detail}\n{' '.join(change.files)}") if len(term) > 2
+    )
+
+
+def _minutes(gap: timedelta) -> str:
+    minutes = round(gap.total_seconds() / 60)
+    if minutes < 1:
+        return "less than a minute"
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h"

@@ -1,0 +1,109 @@
+"""Hypotheses in the words that an on-call engineer would use."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC
+
+from core.incident import Evidence, EvidenceKind, Hypothesis, SimilarIncident
+from core.knowledge.terms import terms
+from core.ports import Change
+from core.rca.scene import Scene
+from core.rca.suspects import Suspect
+
+MAX_EVIDENCE = 6  # lines shown for one hypothesis
+MAX_DETAIL = 160  # characters of a change's detail in the cause
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
+LIKE_CAUSE = 0.3  # share of a past root cause's words in a hypothesis, from which it supports it
+
+NEXT_CHECKS = {
+    "config": "Compare the value before and after {id} with what {service} needs; if it is wrong, revert it.",
+    "deploy": "Roll {service} back to the version before {id} in one place, and see whether the signs stop there.",
+    "flag": "Switch the flag of {id} back for a small share of the traffic, and see whether the signs stop there.",
+    "migration": "Look at the locks and slow statements that {id} left behind in {service}.",
+    "rotation": "Check that everything that trusts {service} has received the new key or secret of {id}.",
+    "infrastructure": "Compare the hosts and network paths of {service} that {id} touched with those that it did not.",
+}
+"""What to look at next, by kind of change."""
+
+
+def hypothesis(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ...]) -> Hypothesis:
+    """A suspect with its cause in a sentence, its evidence, what would disprove it, and what to check next."""
+    change = suspect.change
+    cause = _changed(change, suspect, scene) if change else _troubled(suspect, scene)
+    return Hypothesis(
+        cause=cause,
+        service=suspect.service,
+        score=suspect.score,
+        evidence=_evidence(suspect, scene, similar, cause),
+        disproof=_disproof(suspect, scene),
+        next_check=_next_check(suspect),
+    )
+
+
+def _changed(change: Change, suspect: Suspect, scene: Scene) -> str:
+    minutes = max(0, round((scene.first_sign - change.at).total_seconds() / 60))
+    when = f"{minutes} min before the first sign" if minutes else "just before the first sign"
+    detail = f" ({telling(change.detail, suspect)})" if change.detail else ""
+    effect = next((f" Then {signal.what}." for signal in suspect.signals if signal.trouble), "")
+    return f"{named(change, scene)}, {when}: {change.title}{detail}.{effect}"
+
+
+def named(change: Change, scene: Scene) -> str:
+    """“config CHG-7 of api at 09:19 UTC”, with the date where it is not the incident's."""
+    at = change.at.astimezone(UTC)
+    day = "" if at.date() == scene.incident.started_at.astimezone(UTC).date() else f"{at:%Y-%m-%d} "
+    return f"{change.kind} {change.id} of {change.service} at {day}{at:%H:%M} UTC"
+
+
+def _troubled(suspect: Suspect, scene: Scene) -> str:
+    signs = "; ".join(signal.what for signal in suspect.signals[:2])
+    if suspect.service == scene.incident.service:
+        return f"{suspect.service} itself, with no change to it or its dependencies found: {signs}."
+    return f"{suspect.service}, which {scene.incident.service} depends on: {signs}."
+
+
+def _evidence(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ...], cause: str) -> tuple[Evidence, ...]:
+    found: list[Evidence] = []
+    if suspect.change:
+        change = suspect.change
+        quote = f"{change.title}: {telling(change.detail, suspect)}" if change.detail else change.title
+        source = f"{change.kind} {change.id} by {change.author or 'unknown'}"
+        found.append(Evidence(EvidenceKind.CHANGE, source, quote, change.at, change.url))
+    found += [signal.evidence for signal in suspect.signals if signal.trouble][:3]
+    if suspect.service in scene.distances:
+        path = f"{scene.incident.service} depends on {suspect.service}"
+        found.append(Evidence(EvidenceKind.TOPOLOGY, "service dependencies", path))
+        symptoms = sorted(scene.signals.get(scene.incident.service, ()), key=lambda signal: -signal.strength)
+        found += [signal.evidence for signal in symptoms if signal.trouble][:1]
+    words = frozenset(terms(f"{cause}\n{suspect.service}"))
+    for past in similar:
+        known = frozenset(terms(past.root_cause))
+        if known and len(known & words) >= LIKE_CAUSE * len(known):
+            source = f"{past.id}: {past.title}"
+            found.append(Evidence(EvidenceKind.PAST_INCIDENT, source, past.root_cause, url=past.url))
+    return tuple(found[:MAX_EVIDENCE])
+
+
+def _disproof(suspect: Suspect, scene: Scene) -> str:
+    if suspect.change:
+        before = f"{suspect.change.at.astimezone(UTC):%H:%M} UTC"
+        return f"A sign of the same trouble before {before}, or no relief after {suspect.change.id} is undone."
+    if suspect.service == scene.incident.service:
+        return f"The same signs in {suspect.service} on a day without an incident."
+    return f"{suspect.service} recovers and {scene.incident.service} does not."
+
+
+def _next_check(suspect: Suspect) -> str:
+    if suspect.change is None:
+        return f"Look at {suspect.service} from {min(signal.since for signal in suspect.signals):%H:%M} on, earliest sign first."
+    template = NEXT_CHECKS.get(suspect.change.kind, "Undo {id} in {service}, and see whether the signs stop.")
+    return template.format(id=suspect.change.id, service=suspect.service)
+
+
+def telling(detail: str, suspect: Suspect) -> str:
+    """The sentence of a change's detail that shares most words with the signs, the first one if none does."""
+    signs = frozenset(term for signal in suspect.signals for term in signal.terms)
+    sentences = _SENTENCE_END.split(" ".join(detail.split()))
+    best = max(sentences, key=lambda sentence: len(signs.intersection(terms(sentence))))
+    return best.rstrip(".;") if len(best) <= MAX_DETAIL else best[: MAX_DETAIL - 1] + "…"

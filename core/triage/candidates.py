@@ -1,0 +1,50 @@
+"""The Triage Decider: which teams take part in the discussion (Triangle, Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from core.triage.documents import DocumentMatch
+from core.triage.history import Neighbour
+
+FROM_HISTORY = 5  # K: candidates taken from similar past incidents
+FROM_DOCUMENTS = 5  # N: candidates taken from team documents
+GROUP = 5  # M: teams in the discussion
+
+NEIGHBOURS = 25  # past incidents that vote
+NOVELTY = 0.25  # similarity of an imagined incident of no team, that votes too: weak likeness decides nothing
+REASSIGNED_WEIGHT = 0.5  # of a vote, that a team loses where a similar incident was passed on by it
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryVote:
+    """A team's share of the votes of similar incidents, in [0, 1], and its own incidents among them, nearest first."""
+
+    share: float
+    incidents: tuple[Neighbour, ...]
+
+
+def history_votes(neighbours: Sequence[Neighbour]) -> dict[str, HistoryVote]:
+    """Team id → vote. Every neighbour votes for its owner with the square of its similarity."""
+    votes: defaultdict[str, float] = defaultdict(float)
+    owned: defaultdict[str, list[Neighbour]] = defaultdict(list)
+    for neighbour in neighbours:
+        weight = neighbour.similarity**2
+        votes[neighbour.incident.owner] += weight
+        owned[neighbour.incident.owner].append(neighbour)
+        for team in set(neighbour.incident.reassignments) - {neighbour.incident.owner}:
+            votes[team] -= REASSIGNED_WEIGHT * weight
+    total = NOVELTY**2 + sum(neighbour.similarity**2 for neighbour in neighbours)
+    return {team: HistoryVote(vote / total, tuple(owned[team])) for team, vote in votes.items() if vote > 0}
+
+
+def discussion_group(
+    votes: Mapping[str, HistoryVote], matches: Mapping[str, DocumentMatch], named: Iterable[str]
+) -> list[str]:
+    """The ids of at most GROUP teams: those named by ownership or monitoring first, then the best of either list."""
+    by_history = sorted(votes, key=lambda team: (-votes[team].share, team))[:FROM_HISTORY]
+    by_document = sorted(matches, key=lambda team: (-matches[team].score, team))[:FROM_DOCUMENTS]
+    in_turn = [team for pair in zip(by_history, by_document, strict=False) for team in pair]
+    return list(dict.fromkeys([*named, *in_turn, *by_history, *by_document]))[:GROUP]

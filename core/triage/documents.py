@@ -1,0 +1,71 @@
+"""Team function documents: which words a team claims as its own, and which it turns away."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import log
+
+from core.knowledge.terms import terms
+from core.team import Team
+
+PROFILE_CACHE = 1_024  # documents whose profile is remembered
+DISOWNED_WEIGHT = 0.5  # of a claimed word, that a word turned away takes back
+SHOWN_WORDS = 4  # words of the incident named in a match
+
+_PUNCTUATION = ".,;:!?()[]{}<>\"'`“”"
+_HEADING = re.compile(r"^#{1,6}\s+(.*)$", re.MULTILINE)
+_TURNS_AWAY = re.compile(r"\b(not|n't|never|out of scope|outside|elsewhere|others?|only look)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentProfile:
+    """The terms of a document's sections: those that describe the team's work and those it says are not its work."""
+
+    claimed: frozenset[str]
+    disowned: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentMatch:
+    """How well a team's document fits an incident: `score` in [0, 1], and its rarest words that fit, as written."""
+
+    score: float
+    words: tuple[str, ...]
+
+
+@lru_cache(maxsize=PROFILE_CACHE)
+def profile(document: str) -> DocumentProfile:
+    """A section whose heading denies (“We do not own”, “Not ours”) is what the team turns away."""
+    pieces = _HEADING.split(document)
+    claimed, disowned = list[str](), list[str]()
+    claimed += terms(pieces[0])
+    for heading, body in zip(pieces[1::2], pieces[2::2], strict=True):
+        (disowned if _TURNS_AWAY.search(heading) else claimed).extend(terms(body))
+    return DocumentProfile(frozenset(claimed), frozenset(disowned))
+
+
+def matches(text: str, teams: Sequence[Team]) -> dict[str, DocumentMatch]:
+    """Team id → match, for the teams whose document fits the incident's text at all.
+
+    A word weighs by how few of the teams claim it (TF-IDF against the team documents, Triangle section 3.2). The
+    score is the claimed share of the weight of all words that any team claims.
+    """
+    profiles = {team.id: profile(team.document) for team in teams if team.document}
+    claims = Counter(term for known in profiles.values() for term in known.claimed)
+    weights = {term: log((1 + len(profiles)) / claims[term]) for term in set(terms(text)) if term in claims}
+    total = sum(weights.values())
+    written = {term: word.strip(_PUNCTUATION) for word in reversed(text.split()) for term in terms(word)}
+    found: dict[str, DocumentMatch] = {}
+    for team_id, known in profiles.items():
+        claimed = {term: weight for term, weight in weights.items() if term in known.claimed}
+        disowned = sum(weight for term, weight in weights.items() if term in known.disowned)
+        score = (sum(claimed.values()) - DISOWNED_WEIGHT * disowned) / total if total else 0.0
+        if score > 0:
+            rarest = sorted(claimed, key=lambda term: (-claimed[term], term))
+            words = dict.fromkeys(written.get(term, term) for term in rarest)
+            found[team_id] = DocumentMatch(score, tuple(words)[:SHOWN_WORDS])
+    return found

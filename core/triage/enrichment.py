@@ -1,0 +1,33 @@
+"""What monitoring adds to an incident's text: where the fault was seen, and in which words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from core.incident import Explanation
+
+MAX_TEXT = 1_000  # characters of evidence that are added to the incident's text
+
+
+@dataclass(frozen=True, slots=True)
+class Enrichment:
+    """Team Information Enrichment (Triangle, section 3.3).
+
+    `services` maps a service to the strength, in [0, 1], with which monitoring locates the cause in it. `text` is
+    what its logs and changes say; it is untrusted.
+    """
+
+    services: Mapping[str, float] = field(default_factory=dict[str, float])
+    text: str = ""
+
+
+def from_explanation(explanation: Explanation | None) -> Enrichment:
+    """Nothing, as long as no culprit is known."""
+    if explanation is None or explanation.cause is None:
+        return Enrichment()
+    strengths: dict[str, float] = {}
+    for hypothesis in explanation.hypotheses:
+        strengths[hypothesis.service] = max(hypothesis.score, strengths.get(hypothesis.service, 0.0))
+    quotes = [explanation.cause.cause, *(evidence.quote for evidence in explanation.cause.evidence)]
+    return Enrichment(strengths, "\n".join(quotes)[:MAX_TEXT])
