@@ -15,9 +15,12 @@ from bot.settings import Settings, load_settings
 from bot.telemetry import configure_logging
 from core.errors import PlumblineError
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=(
-    "Plumbline answers on-call engineers with cited evidence and a calibrated confidence."
-))
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help=("Plumbline answers on-call engineers with cited evidence and a calibrated confidence."),
+)
 evaluations = typer.Typer(no_args_is_help=True, help="Measure Plumbline on files of your own.")
 app.add_typer(evaluations, name="eval")
 
@@ -72,7 +75,7 @@ def ask(
     """Answer one question in the terminal."""
     from bot.commands import run_ask
 
-    _run(lambda settings: run_ask(settings, question, channel, as_json, out, err))
+    _run(lambda settings: run_ask(settings, question, channel, out, err, as_json=as_json))
 
 
 @app.command()
@@ -84,7 +87,7 @@ def replay(
     """Work on one incident from a recorded webhook, in the terminal. Nothing of it is kept."""
     from bot.commands import run_replay
 
-    _run(lambda settings: run_replay(settings, file, source, as_json, out))
+    _run(lambda settings: run_replay(settings, file, source, out, as_json=as_json))
 
 
 @app.command()
@@ -107,12 +110,14 @@ def doctor() -> None:
 def eval_retrieval(
     questions: Annotated[Path, typer.Option(help="JSON lines with `question` and `gold_doc`.")],
     corpus: Annotated[list[Path], typer.Option(help="JSON lines with `path` and `text`, plain or .gz; repeatable.")],
-    unanswerable: Annotated[Path | None, typer.Option(help="JSON lines with a `question` that has no document.")] = None,
+    unanswerable: Annotated[
+        Path | None, typer.Option(help="JSON lines with a `question` that has no document.")
+    ] = None,
     json_file: JsonFile = None,
 ) -> None:
     """Does the search find the document that answers?"""
-    from bot.evaluation.retrieval import print_table, run
     from bot.evaluation.report import write_json
+    from bot.evaluation.retrieval import print_table, run
 
     figures = run(questions, corpus, unanswerable)
     print_table(figures, out)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -62,7 +63,7 @@ async def ingest_with_progress(core: Core, out: Console) -> IngestReport:
 
 
 @contextmanager
-def progress_bar(out: Console) -> Iterator[object]:
+def progress_bar(out: Console) -> Generator[Callable[[IngestProgress], None]]:
     """Yields the callback that moves the bar."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=out, transient=True, disable=not out.is_terminal) as progress:
@@ -84,7 +85,7 @@ def summary(report: IngestReport) -> str:
     return "\n".join([line, *(f"{name} could not be read: {error}" for name, error in report.failed.items())])
 
 
-async def run_ask(settings: Settings, text: str, channel: str, as_json: bool, out: Console, err: Console) -> int:
+async def run_ask(settings: Settings, text: str, channel: str, out: Console, err: Console, *, as_json: bool) -> int:
     """Answer one question; the corpus is built first if there is none yet."""
     workspace = load_workspace(settings.config)
     if channel and channel not in {known.name for known in workspace.channels}:
@@ -109,14 +110,14 @@ async def run_ask(settings: Settings, text: str, channel: str, as_json: bool, ou
     return 0
 
 
-async def run_replay(settings: Settings, file: Path, source: str, as_json: bool, out: Console) -> int:
+async def run_replay(settings: Settings, file: Path, source: str, out: Console, *, as_json: bool) -> int:
     """Work on a recorded webhook with a throw-away database; the tools and the history are the real ones."""
     from bot.server import PARSERS
 
     if source not in PARSERS:
         raise ConfigurationError(f"There is no webhook format {source}: use one of {', '.join(sorted(PARSERS))}.")
     try:
-        body = file.read_bytes()
+        body = await asyncio.to_thread(file.read_bytes)
     except OSError as error:
         raise MalformedInput(f"{file} cannot be read: {error.strerror}.") from None
     workspace = load_workspace(settings.config)
@@ -140,7 +141,15 @@ async def run_replay(settings: Settings, file: Path, source: str, as_json: bool,
 
 async def _investigate(core: Core, incident_id: str, messenger: TerminalMessenger) -> None:
     steps = behaviours(core, Poster(core.store, {Platform.TERMINAL: messenger}))
-    for step in (steps.present, steps.triage, steps.present, steps.explain, steps.conclude, steps.present, steps.details):
+    for step in (
+        steps.present,
+        steps.triage,
+        steps.present,
+        steps.explain,
+        steps.conclude,
+        steps.present,
+        steps.details,
+    ):
         await step(incident_id)
 
 

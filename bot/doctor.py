@@ -18,7 +18,15 @@ from core.errors import PlumblineError
 
 TIMEOUT = 5.0  # seconds for an outside system to answer
 SLACK_SCOPES = frozenset(
-    {"app_mentions:read", "chat:write", "channels:history", "channels:read", "commands", "groups:history", "groups:read"}
+    {
+        "app_mentions:read",
+        "chat:write",
+        "channels:history",
+        "channels:read",
+        "commands",
+        "groups:history",
+        "groups:read",
+    }
     | {"im:history", "im:read", "users:read"}
 )
 
@@ -71,7 +79,10 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession) -> Async
 def _workspace(settings: Settings, workspace: Workspace) -> Finding:
     if settings.config is None:
         return Finding(
-            "plumbline.yaml", "not set", "Set PLUMBLINE_CONFIG to the file that names your sources and teams.", fatal=False
+            "plumbline.yaml",
+            "not set",
+            "Set PLUMBLINE_CONFIG to the file that names your sources and teams.",
+            fatal=False,
         )
     counts = f"{len(workspace.sources)} sources, {len(workspace.teams)} teams, {len(workspace.channels)} channels"
     return Finding("plumbline.yaml", f"{settings.config}: {counts}")
@@ -84,7 +95,9 @@ def _data_folder(folder: Path) -> Finding:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        return Finding("data folder", f"{folder}: {error.strerror}", "Set PLUMBLINE_DATA_DIR to a folder of the bot's own.")
+        return Finding(
+            "data folder", f"{folder}: {error.strerror}", "Set PLUMBLINE_DATA_DIR to a folder of the bot's own."
+        )
     return Finding("data folder", f"{folder} is writable")
 
 
@@ -95,7 +108,11 @@ async def _state(settings: Settings, workspace: Workspace) -> Finding:
     except PlumblineError as error:
         return Finding("database and index", "cannot be opened", str(error))
     except OSError as error:
-        return Finding("database and index", "cannot be reached", f"{error}. Check PLUMBLINE_DATABASE_URL and PLUMBLINE_QDRANT_URL.")
+        return Finding(
+            "database and index",
+            "cannot be reached",
+            f"{error}. Check PLUMBLINE_DATABASE_URL and PLUMBLINE_QDRANT_URL.",
+        )
     if not count and workspace.sources:
         return Finding("index", "empty", "Run `plumbline ingest`; `plumbline serve` does so as well.", fatal=False)
     return Finding("index", f"{count} passages")
@@ -110,9 +127,13 @@ async def _slack(settings: Settings, session: aiohttp.ClientSession) -> Finding:
             granted = {scope.strip() for scope in response.headers.get("X-OAuth-Scopes", "").split(",")} - {""}
             body = await response.json()
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-        return Finding("Slack", "does not answer", f"{settings.slack_api_url}: {error}. Check the network and SLACK_API_URL.")
+        return Finding(
+            "Slack", "does not answer", f"{settings.slack_api_url}: {error}. Check the network and SLACK_API_URL."
+        )
     if not body.get("ok"):
-        return Finding("Slack", f"refuses the token: {body.get('error')}", "Install the app anew and copy its bot token.")
+        return Finding(
+            "Slack", f"refuses the token: {body.get('error')}", "Install the app anew and copy its bot token."
+        )
     missing = SLACK_SCOPES - granted
     if granted and missing:
         return Finding("Slack", "scopes are missing", f"Add {', '.join(sorted(missing))} and reinstall the app.")
@@ -132,7 +153,9 @@ def _teams(settings: Settings) -> Finding:
 async def _tool(tool: sections.ToolSection, session: aiohttp.ClientSession) -> Finding:
     if not isinstance(tool, sections.PrometheusTool):
         well = tool.path.is_dir()
-        return Finding(tool.name, str(tool.path) if well else "missing", "" if well else f"Correct its path: {tool.path}.")
+        return Finding(
+            tool.name, str(tool.path) if well else "missing", "" if well else f"Correct its path: {tool.path}."
+        )
     try:
         async with session.get(f"{tool.url.rstrip('/')}/-/ready") as response:
             if response.status == 200:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 import secrets
 import time
 from base64 import b64decode
@@ -12,6 +13,7 @@ from datetime import datetime
 
 import structlog
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from bot import telemetry
@@ -21,6 +23,10 @@ from core.ports import Clock
 
 MAX_BODY = 8 * 1024 * 1024  # bytes of a webhook; the chats' own limit is 1 MiB
 LARGE_BODY = 256 * 1024  # bytes above which parsing would hold up everybody else
+
+RETRY_AFTER = 5  # seconds that a sender is asked to wait when we do not know better
+
+STATUSES: dict[type[PlumblineError], int] = {Unauthorized: 401, InputTooLarge: 413, MalformedInput: 400}
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Parser = Callable[[bytes, datetime], AlertDelivery]
@@ -100,6 +106,12 @@ def build_app(
     return app
 
 
+def is_our_fault(record: logging.LogRecord) -> bool:
+    """Filters aiohttp's log: bytes that are no HTTP were answered with 400, and their sender is no news."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, (HttpProcessingError, web.RequestPayloadError))
+
+
 def refusal(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> web.Response:
     """An error response: one sentence, as JSON."""
     return web.json_response({"error": sentence}, status=status, headers=headers)
@@ -140,34 +152,40 @@ async def _measure(request: web.Request, handler: Handler) -> web.StreamResponse
 
 @web.middleware
 async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Our errors as a status and a sentence; an unforeseen one as a reference that the log holds too."""
+    """Every error as a status and a sentence; an unforeseen one as a reference that the log holds too."""
     try:
         return await handler(request)
-    except Unauthorized as error:
-        return refusal(401, str(error))
-    except InputTooLarge as error:
-        return refusal(413, str(error))
-    except MalformedInput as error:
-        return refusal(400, str(error))
-    except Unavailable as error:
-        return refusal(503, str(error), {"Retry-After": str(int(error.retry_after or 5))})
     except PlumblineError as error:
-        log.error("request failed", path=request.path, error=str(error))
-        return refusal(500, str(error))
-    except web.HTTPRequestEntityTooLarge:
-        return refusal(413, f"The body is larger than {MAX_BODY // 1024 // 1024} MiB: send less at once.")
-    except web.RequestPayloadError:
+        return _our_refusal(request, error)
+    except (web.RequestPayloadError, ConnectionResetError):
         return refusal(400, "The body broke off or cannot be decoded: send it again, whole.")
-    except web.HTTPMethodNotAllowed as error:
-        allowed = ", ".join(sorted(error.allowed_methods))
-        return refusal(405, f"This address does not take {error.method}: use {allowed}.", {"Allow": allowed})
-    except web.HTTPNotFound:
-        return refusal(404, "There is nothing at this address.")
     except web.HTTPException as error:
         if error.status < 400:
             raise
-        return refusal(error.status, f"{error.reason}.")
+        return _http_refusal(error)
     except Exception:
         reference = secrets.token_hex(4)
         log.exception("request failed", path=request.path, reference=reference)
         return refusal(500, f"Something went wrong here; the log has it under {reference}.")
+
+
+def _our_refusal(request: web.Request, error: PlumblineError) -> web.Response:
+    if isinstance(error, Unavailable):
+        return refusal(503, str(error), {"Retry-After": str(int(error.retry_after or RETRY_AFTER))})
+    status = next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
+    if status == 500:
+        log.error("request failed", path=request.path, error=str(error))
+    return refusal(status, str(error))
+
+
+def _http_refusal(error: web.HTTPException) -> web.Response:
+    match error:
+        case web.HTTPRequestEntityTooLarge():
+            return refusal(413, f"The body is larger than {MAX_BODY // 1024 // 1024} MiB: send less at once.")
+        case web.HTTPMethodNotAllowed():
+            allowed = ", ".join(sorted(error.allowed_methods))
+            return refusal(405, f"This address does not take {error.method}: use {allowed}.", {"Allow": allowed})
+        case web.HTTPNotFound():
+            return refusal(404, "There is nothing at this address.")
+        case _:
+            return refusal(error.status, f"{error.reason}.")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
-from apscheduler.triggers.cron import CronTrigger
+from apscheduler.schedulers.asyncio import AsyncIOScheduler  # pyright: ignore[reportMissingTypeStubs]
+from apscheduler.triggers.cron import CronTrigger  # pyright: ignore[reportMissingTypeStubs]
 
 from core.ports import Clock, Task
 
@@ -23,5 +23,7 @@ def build_schedules(accept: Callable[[Task], Awaitable[None]], clock: Clock) -> 
         await accept(Task(f"{workflow}:{clock.now():%Y-%m-%d}", workflow, workflow, {}))
 
     for workflow, trigger in NIGHTLY.items():
-        scheduler.add_job(tick, trigger, args=[workflow], id=workflow, coalesce=True, misfire_grace_time=3600)
+        scheduler.add_job(  # pyright: ignore[reportUnknownMemberType]
+            tick, trigger, args=[workflow], id=workflow, coalesce=True, misfire_grace_time=3600
+        )
     return scheduler

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from functools import partial
 
 import structlog
 from aiohttp import web
+from aiohttp.log import server_logger
 from dbos import DBOS
 
 from adapters.alerts import alertmanager
@@ -22,7 +23,7 @@ from adapters.console.sources import SourceStatus
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.teams_conversations import SqlTeamsConversations
 from bot import workflows
-from bot.routes import Webhooks, build_app
+from bot.routes import Webhooks, build_app, is_our_fault
 from bot.schedules import INGEST, build_schedules
 from bot.tasks import Dispatcher, TaskInbox
 from bot.wiring import Core, behaviours, new_incident_id, place_for, secret
@@ -49,10 +50,10 @@ class Chat:
 
 
 @asynccontextmanager
-async def running(core: Core, replays: Replays | None = None) -> AsyncIterator[str]:
+async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[str]:
     """Serve until the block ends; yields the address of the local page."""
     async with AsyncExitStack() as stack:
-        dispatcher = Dispatcher(core.store, lambda task: flows.start(task))
+        dispatcher = Dispatcher(core.store, lambda task: flows.start(task))  # noqa: PLW0108 -- flows comes later
         inbox = TaskInbox(core.store, dispatcher.ring)
         live = Live()
         messages = SqlConsoleMessages(core.engine)
@@ -64,9 +65,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncIterator[s
         messengers |= {Platform.TEAMS: teams.messenger} if teams else {}
 
         workflows.configure(core.settings.workflow_database)
-        flows = workflows.Workflows(
-            behaviours(core, Poster(core.store, messengers)), asyncio.get_running_loop()
-        )
+        flows = workflows.Workflows(behaviours(core, Poster(core.store, messengers)), asyncio.get_running_loop())
         await asyncio.to_thread(DBOS.launch)
         stack.push_async_callback(_stop_workflows)
 
@@ -140,6 +139,7 @@ async def _start_background(core: Core, dispatcher: Dispatcher, stack: AsyncExit
 
 
 async def _listen(app: web.Application, core: Core, stack: AsyncExitStack) -> str:
+    server_logger.addFilter(is_our_fault)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=2.0)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)

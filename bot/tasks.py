@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import structlog
 from pydantic import TypeAdapter
@@ -120,7 +121,5 @@ class Dispatcher:
             log.error("workflow failed", workflow=task.workflow, key=task.key, error=str(result))
 
     async def _wait(self) -> None:
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(self._bell.wait(), POLLING_INTERVAL)
-        except TimeoutError:
-            pass

@@ -7,7 +7,7 @@ import sys
 from typing import Literal
 
 import structlog
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter, Histogram
 
 REQUESTS = Counter("plumbline_requests_total", "Inbound HTTP requests", ["route", "status"])
 ACKNOWLEDGEMENT = Histogram(
@@ -16,10 +16,6 @@ ACKNOWLEDGEMENT = Histogram(
     ["route"],
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
 )
-ANSWER_TIME = Histogram(
-    "plumbline_answer_seconds", "Time from a question's workflow starting to its answer standing in the chat"
-)
-UNSTARTED_TASKS = Gauge("plumbline_unstarted_tasks", "Acknowledged events whose workflow has not started yet")
 
 
 def configure_logging(style: Literal["console", "json"]) -> None:
@@ -30,7 +26,9 @@ def configure_logging(style: Literal["console", "json"]) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     renderer: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer() if style == "json" else structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+        structlog.processors.JSONRenderer()
+        if style == "json"
+        else structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     )
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -94,7 +94,7 @@ class Core:
 
 
 @asynccontextmanager
-async def open_core(settings: Settings, workspace: Workspace) -> AsyncIterator[Core]:
+async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[Core]:
     """Open the database, the index and the tools. Raises IndexUnavailable if another process holds the index."""
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     async with AsyncExitStack() as stack:

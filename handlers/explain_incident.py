@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -70,6 +71,7 @@ async def explain_incident(
         dependencies=dependencies,
         similar=_similar(incident, history),
         unavailable=tuple(sorted(tools.unavailable)),
+        cut=frozenset(name for name, count in Counter(line.service for line in logs).items() if count >= MAX_LOG_LINES),
     )
     explanation, evaluation = await asyncio.to_thread(explain, observations)
     if explanation.cause is None or evaluation is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from typing import Any
@@ -33,7 +33,9 @@ class SqlConsoleMessages:
             if message_id is not None:
                 return message_id
             inserted = await connection.execute(
-                table.insert().values(
+                table.insert()
+                .returning(table.c.id)
+                .values(
                     channel=channel,
                     thread=thread,
                     kind=kind,
@@ -43,7 +45,7 @@ class SqlConsoleMessages:
                     revision=await _next_revision(connection),
                 )
             )
-            return inserted.inserted_primary_key[0]
+            return inserted.scalar_one()
 
     async def replace(self, message_id: int, kind: str, payload: Mapping[str, Any]) -> None:
         async with self._writing() as connection:
@@ -96,7 +98,7 @@ class SqlConsoleMessages:
                 ]
 
     @asynccontextmanager
-    async def _writing(self) -> AsyncIterator[AsyncConnection]:
+    async def _writing(self) -> AsyncGenerator[AsyncConnection]:
         with _translated_errors():
             async with self._engine.begin() as connection:
                 if connection.dialect.name == "postgresql":

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
+import sqlalchemy.event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -22,7 +23,7 @@ def open_database(url: str) -> AsyncEngine:
     if parsed.get_backend_name() == "sqlite":
         # One connection: transactions queue in order, and SQLite never meets a second writer of ours.
         engine = create_async_engine(parsed.set(drivername="sqlite+aiosqlite"), pool_size=1, max_overflow=0)
-        sa.event.listen(engine.sync_engine, "connect", _configure_sqlite)
+        sqlalchemy.event.listen(engine.sync_engine, "connect", _configure_sqlite)
         return engine
     return create_async_engine(parsed.set(drivername="postgresql+asyncpg"), pool_pre_ping=True)
 

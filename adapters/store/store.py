@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from sqlalchemy.exc import InterfaceError, OperationalError
@@ -35,7 +35,7 @@ class SqlStore:
         self._engine = engine
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[SqlTransaction]:
+    async def transaction(self) -> AsyncGenerator[SqlTransaction]:
         try:
             async with self._engine.begin() as connection:
                 yield SqlTransaction(connection)

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -63,10 +63,9 @@ class Received:
 
 async def run(rate: float, seconds: float) -> dict[str, Any]:
     """Send `rate` events a second for `seconds`, wait until the chat is quiet, and count."""
-    received = Received()
     with tempfile.TemporaryDirectory(prefix="plumbline-load-") as folder:
-        async with _slack(received) as slack_url, _bot(Path(folder), slack_url) as address:
-            sent = await _send(address, rate, seconds)
+        async with slack_server() as (slack_url, received), bot_process(Path(folder), slack_url) as bot:
+            sent = await _send(bot.address, rate, seconds)
             await _settle(sent, received)
         stored = await _stored_alerts(Path(folder))
     return _figures(sent, received, stored, rate, seconds)
@@ -80,8 +79,9 @@ def print_table(figures: dict[str, Any], out: Console) -> None:
 
 
 @asynccontextmanager
-async def _slack(received: Received) -> AsyncIterator[str]:
-    """The part of Slack's Web API that the bot uses."""
+async def slack_server() -> AsyncGenerator[tuple[str, Received]]:
+    """The part of Slack's Web API that the bot uses: its address, and what it is told."""
+    received = Received()
     ids = itertools.count(1)
 
     async def post(request: web.Request) -> web.Response:
@@ -112,7 +112,7 @@ async def _slack(received: Received) -> AsyncIterator[str]:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}/"
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/", received
     finally:
         await runner.cleanup()
 
@@ -121,8 +121,16 @@ async def _arguments(request: web.Request) -> dict[str, Any]:
     return await request.json() if request.content_type == "application/json" else dict(await request.post())
 
 
+@dataclass(frozen=True, slots=True)
+class BotProcess:
+    """A running bot: its address, and the number of its process."""
+
+    address: str
+    pid: int
+
+
 @asynccontextmanager
-async def _bot(folder: Path, slack_url: str) -> AsyncIterator[str]:
+async def bot_process(folder: Path, slack_url: str) -> AsyncGenerator[BotProcess]:
     """`plumbline serve` in a process of its own, ready to answer."""
     port = free_port(0)
     environment = os.environ | {
@@ -139,7 +147,7 @@ async def _bot(folder: Path, slack_url: str) -> AsyncIterator[str]:
     address = f"http://127.0.0.1:{port}/"
     try:
         await _ready(address, process)
-        yield address
+        yield BotProcess(address, process.pid)
     finally:
         if process.returncode is None:
             process.terminate()
@@ -178,7 +186,14 @@ async def _send(address: str, rate: float, seconds: float) -> Sent:
 
 async def _mention(session: aiohttp.ClientSession, address: str, number: int, question: str, sent: Sent) -> None:
     ts = f"{int(time.time())}.{number:06d}"
-    event = {"type": "app_mention", "user": "U1", "text": f"<@U0BOT> {question}", "ts": ts, "event_ts": ts, "channel": CHANNEL}
+    event = {
+        "type": "app_mention",
+        "user": "U1",
+        "text": f"<@U0BOT> {question}",
+        "ts": ts,
+        "event_ts": ts,
+        "channel": CHANNEL,
+    }
     body = json.dumps(
         {"type": "event_callback", "team_id": "T1", "api_app_id": "A1", "event_id": f"Ev{number}", "event": event}
     )
@@ -219,7 +234,9 @@ async def _alert(session: aiohttp.ClientSession, address: str, number: int, sent
     }
     sent.groups.setdefault(name, time.monotonic())
     sent.alerts += 1
-    await _post(session, f"{address}webhooks/alertmanager", json.dumps(payload), {"Content-Type": "application/json"}, sent)
+    await _post(
+        session, f"{address}webhooks/alertmanager", json.dumps(payload), {"Content-Type": "application/json"}, sent
+    )
 
 
 async def _post(session: aiohttp.ClientSession, url: str, body: str, headers: dict[str, str], sent: Sent) -> None:
