@@ -19,8 +19,8 @@ help: ## say what each target does
 	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' Makefile | expand -t 16
 
 demo: $(VENV)/.runtime ## start the bot on the sample company, and print the address of its page
-	@echo "Starting the demonstration; Ctrl-C stops it."
-	@exec $(BIN)/plumbline demo
+	@echo "Starting the demonstration."
+	@trap : INT; $(BIN)/plumbline demo || { code=$$?; test $$code -eq 130 || exit $$code; }
 
 test: $(VENV)/.dev ## run the tests that need nothing but Python
 	@echo "Running the tests with $(WORKERS) workers."
