@@ -24,7 +24,7 @@ FEEDBACK = "record_feedback"
 
 POLLING_INTERVAL = 1.0  # seconds between looks at the task table when nobody rings
 BATCH = 100  # tasks read at once
-MAX_RUNNING = 16  # workflows under way at once; more only compete for the same processor
+MAX_UNDER_WAY = 500  # workflows at once: most of them wait, as for a chat that is down; the rest wait in the table
 
 QUESTION = TypeAdapter(Question)
 FEEDBACK_EVENT = TypeAdapter(Feedback)
@@ -61,7 +61,7 @@ class Dispatcher:
         self._store = store
         self._run = run
         self._bell = asyncio.Event()
-        self._places = asyncio.Semaphore(MAX_RUNNING)
+        self._places = asyncio.Semaphore(MAX_UNDER_WAY)
         self._running: set[asyncio.Task[None]] = set()
 
     def ring(self) -> None:

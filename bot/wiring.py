@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.clock import SystemClock
 from adapters.encoder_file import EncoderFile
+from adapters.fitting import fit_apart
 from adapters.sources.chat_threads import ChatThreadSource
 from adapters.sources.folder import FolderSource
 from adapters.sources.past_incidents import PastIncidentSource, load_past_incidents
@@ -189,7 +190,7 @@ async def ingest(core: Core, on_progress: Callable[[IngestProgress], None] = lam
     """Bring the corpus up to date and remember how fresh each source is."""
     knowledge = core.knowledge
     report = await ingest_knowledge(
-        knowledge.sources, knowledge.index, knowledge.encoders, knowledge.embedder, on_progress
+        knowledge.sources, knowledge.index, knowledge.encoders, knowledge.embedder, on_progress, fit_apart
     )
     for source in knowledge.sources:
         documents = len(await knowledge.index.content_hashes(source.name))

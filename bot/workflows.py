@@ -7,6 +7,8 @@ without doing anything twice.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +24,7 @@ from core.ports import Task
 
 VERSION = "1"  # of the workflows below: one that is under way is only resumed by a process of the same version
 FIRST_DELAY = 1.0  # seconds before a step that met an unavailable system is tried again
+MAX_RUNNING = 16  # steps at once; more only compete for the same processor
 LONGEST_DELAY = 30.0  # seconds; the delay doubles up to here
 
 log = structlog.get_logger()
@@ -43,6 +46,18 @@ class Behaviours:
     recalibrate: Callable[[], Awaitable[None]]
 
 
+class OldSqlite(sqlite3.Connection):
+    """A connection that knows the sub-second clock, which the engine asks for and SQLite has since 3.42."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.create_function("unixepoch", -1, _unix_time)
+
+
+def _unix_time(*modifiers: str) -> float:
+    return time.time() if "subsec" in modifiers or "subsecond" in modifiers else int(time.time())
+
+
 def configure(database_url: str) -> None:
     """Set the workflow engine up. After `DBOS.launch()` it resumes what an earlier process left unfinished."""
     config: DBOSConfig = {
@@ -51,6 +66,8 @@ def configure(database_url: str) -> None:
         "application_version": VERSION,
         "log_level": "ERROR",
     }
+    if database_url.startswith("sqlite") and sqlite3.sqlite_version_info < (3, 42):
+        config["db_engine_kwargs"] = {"connect_args": {"factory": OldSqlite}}
     DBOS(config=config)
 
 
@@ -62,6 +79,7 @@ class Workflows(DBOSConfiguredInstance):
         super().__init__("plumbline")
         self._behaviours = behaviours
         self._loop = loop
+        self._places = asyncio.Semaphore(MAX_RUNNING)
 
     async def start(self, task: Task) -> Awaitable[object]:
         """Start a task's workflow. When this returns it will run to its end, even if the process does not."""
@@ -125,7 +143,8 @@ class Workflows(DBOSConfiguredInstance):
         """On the loop that the ports belong to: the engine resumes workflows on a loop of its own."""
 
         async def run() -> None:
-            await getattr(self._behaviours, name)(*arguments)
+            async with self._places:
+                await getattr(self._behaviours, name)(*arguments)
 
         if asyncio.get_running_loop() is self._loop:
             await run()

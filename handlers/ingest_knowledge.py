@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -14,9 +14,23 @@ from core.knowledge.document import Document, Passage
 from core.knowledge.encoder import Encoder
 from core.knowledge.latent import DIMENSIONS
 from core.knowledge.passages import passages_of
-from core.ports import Embedder, EncodedPassage, EncoderStore, KnowledgeSource, PassageIndex
+from core.ports import (
+    Changes,
+    ChangingSource,
+    Embedder,
+    EncodedPassage,
+    EncoderStore,
+    KnowledgeSource,
+    PassageIndex,
+    SourceCursor,
+    Store,
+)
 
 BATCH = 200  # passages encoded and written at once
+CHECKPOINT = 500  # documents of a changing source after which they are written, and with them how far it has been read
+
+Fit = Callable[[Sequence[Passage], str], Awaitable[Encoder]]
+"""Learns the encoder of a corpus; the text is the name of the embedding model, empty if there is none."""
 
 log = structlog.get_logger()
 
@@ -41,73 +55,155 @@ class IngestReport:
     changed: int = 0
     removed: int = 0
     unchanged: int = 0
-    failed: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Plan:
-    """What differs between the sources and the index."""
-
-    added: list[Document] = field(default_factory=list)
-    changed: list[Document] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-    unchanged: int = 0
-    failed: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def outdated_ids(self) -> list[str]:
-        return [*(document.id for document in self.changed), *self.removed]
-
-    def report(self) -> IngestReport:
-        return IngestReport(len(self.added), len(self.changed), len(self.removed), self.unchanged, self.failed)
+    failed: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def _ignore(_: IngestProgress) -> None:
     pass
 
 
+def _as_it_is(document: Document) -> Document:
+    return document
+
+
+async def fit_here(passages: Sequence[Passage], embedder: str) -> Encoder:
+    """In a thread of this process, which grows by the memory that it takes."""
+    return await asyncio.to_thread(Encoder.fitted, passages, embedder)
+
+
 async def ingest_knowledge(
-    sources: Sequence[KnowledgeSource],
+    sources: Sequence[KnowledgeSource | ChangingSource],
     index: PassageIndex,
     encoders: EncoderStore,
     embedder: Embedder | None = None,
     on_progress: Callable[[IngestProgress], None] = _ignore,
+    fit: Fit = fit_here,
+    *,
+    store: Store | None = None,
+    redact: Callable[[Document], Document] = _as_it_is,
 ) -> IngestReport:
     """Read every source and write what changed.
 
-    A source that fails midway contributes what it yielded and deletes nothing. A run that was killed is completed by
-    the next one. Raises IndexUnavailable.
+    A source that fails midway contributes what it yielded and deletes nothing that it did not name. A run that was
+    killed is completed by the next one. `store` keeps how far each changing source has been read; without one it is
+    read from the start. `redact` takes out of a document what must not be indexed. Raises IndexUnavailable and
+    StoreUnavailable.
     """
-    plan = await _compare(sources, index, on_progress)
-    fresh = await asyncio.to_thread(_split, [*plan.added, *plan.changed])
-    writer = _Writer(index, encoders, embedder, on_progress)
-    await writer.bring_up_to_date(plan.outdated_ids, fresh)
-    return plan.report()
-
-
-async def _compare(
-    sources: Sequence[KnowledgeSource], index: PassageIndex, on_progress: Callable[[IngestProgress], None]
-) -> _Plan:
-    plan = _Plan()
+    run = _Run(index, _Writer(index, encoders, embedder, on_progress, fit), store, redact, on_progress)
     for source in sources:
-        stored = await index.content_hashes(source.name)
-        seen = set[str]()
+        await run.read(source)
+    await run.write(final=True)
+    return run.report()
+
+
+@dataclass(slots=True)
+class _Run:
+    """What differs between the sources and the index, as far as the sources have been read.
+
+    `hashes` holds the content hash of every document that is indexed or about to be; `indexed` the ids of those that
+    the index holds now. `fresh` and `outdated` are to be written and to be deleted, `cursors` to be kept after that.
+    """
+
+    index: PassageIndex
+    writer: _Writer
+    store: Store | None
+    redact: Callable[[Document], Document]
+    on_progress: Callable[[IngestProgress], None]
+    hashes: dict[str, str] = field(default_factory=dict[str, str])
+    indexed: set[str] = field(default_factory=set[str])
+    fresh: dict[str, Document] = field(default_factory=dict[str, Document])
+    outdated: set[str] = field(default_factory=set[str])
+    cursors: dict[str, SourceCursor] = field(default_factory=dict[str, SourceCursor])
+    added: set[str] = field(default_factory=set[str])
+    changed: set[str] = field(default_factory=set[str])
+    removed: set[str] = field(default_factory=set[str])
+    unchanged: int = 0
+    failed: dict[str, str] = field(default_factory=dict[str, str])
+
+    async def read(self, source: KnowledgeSource | ChangingSource) -> None:
+        stored = await self.index.content_hashes(source.name)
+        self.hashes |= stored
+        self.indexed |= stored.keys()
+        held, done = set(stored), 0
         try:
-            async for document in source.documents():
-                seen.add(document.id)
-                on_progress(IngestProgress(source.name, len(seen), 0))
-                if document.id not in stored:
-                    plan.added.append(document)
-                elif stored[document.id] != document.content_hash:
-                    plan.changed.append(document)
-                else:
-                    plan.unchanged += 1
+            async for part in await self._parts(source, frozenset(stored)):
+                for document in part.documents:
+                    done += 1
+                    self.on_progress(IngestProgress(source.name, done, 0))
+                    self._put(await asyncio.to_thread(self.redact, document), held)
+                for document_id in part.removed_ids:
+                    self._remove(document_id)
+                    held.discard(document_id)
+                if isinstance(source, ChangingSource):
+                    self.cursors[source.name] = SourceCursor(part.cursor, len(held))
+                    if len(self.fresh) >= CHECKPOINT:
+                        await self.write(final=False)
         except SourceUnavailable as error:
             log.warning("source_unavailable", source=source.name, error=str(error))
-            plan.failed[source.name] = str(error)
+            self.failed[source.name] = str(error)
+
+    async def write(self, *, final: bool) -> None:
+        """Write what was read so far. Only then is it remembered as read: a run that is killed in between repeats it."""
+        fresh = await asyncio.to_thread(_split, list(self.fresh.values()))
+        await self.writer.bring_up_to_date(sorted(self.outdated), fresh, final=final)
+        self.indexed -= self.outdated
+        self.indexed |= {passage.document_id for passage in fresh}
+        self.fresh.clear()
+        self.outdated.clear()
+        if self.store is not None and self.cursors:
+            async with self.store.transaction() as transaction:
+                for source, cursor in self.cursors.items():
+                    await transaction.cursors.save(source, cursor)
+            self.cursors.clear()
+
+    def report(self) -> IngestReport:
+        return IngestReport(len(self.added), len(self.changed), len(self.removed), self.unchanged, self.failed)
+
+    async def _parts(
+        self, source: KnowledgeSource | ChangingSource, known_ids: frozenset[str]
+    ) -> AsyncIterator[Changes]:
+        if not isinstance(source, ChangingSource):
+            return _whole(source, known_ids)
+        kept = None
+        if self.store is not None:
+            async with self.store.transaction() as transaction:
+                kept = await transaction.cursors.load(source.name)
+        # An index that was lost or put back from a copy holds less than was read into it.
+        position = kept.position if kept is not None and len(known_ids) >= kept.documents else ""
+        return source.changes(position, known_ids)
+
+    def _put(self, document: Document, held: set[str]) -> None:
+        known, found = self.hashes.get(document.id), document.content_hash
+        if known == found:
+            self.unchanged += 1
+            return
+        self.hashes[document.id] = found
+        self.fresh[document.id] = document
+        if document.id in self.indexed:
+            self.outdated.add(document.id)
+        (self.added if known is None or document.id in self.added else self.changed).add(document.id)
+        (held.add if document.text.strip() else held.discard)(document.id)
+
+    def _remove(self, document_id: str) -> None:
+        if self.hashes.pop(document_id, None) is None:
+            return
+        self.fresh.pop(document_id, None)
+        if document_id in self.indexed:
+            self.outdated.add(document_id)
+        if document_id in self.added:
+            self.added.discard(document_id)
         else:
-            plan.removed += sorted(stored.keys() - seen)
-    return plan
+            self.changed.discard(document_id)
+            self.removed.add(document_id)
+
+
+async def _whole(source: KnowledgeSource, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+    """Everything that a source holds: what it did not name, when it came to its end, is gone."""
+    seen = set[str]()
+    async for document in source.documents():
+        seen.add(document.id)
+        yield Changes((document,), frozenset(), "")
+    yield Changes((), known_ids - seen, "")
 
 
 def _split(documents: Sequence[Document]) -> list[Passage]:
@@ -122,13 +218,15 @@ class _Writer:
     encoders: EncoderStore
     embedder: Embedder | None
     on_progress: Callable[[IngestProgress], None]
+    fit: Fit
 
-    async def bring_up_to_date(self, outdated_ids: Sequence[str], fresh: Sequence[Passage]) -> None:
+    async def bring_up_to_date(self, outdated_ids: Sequence[str], fresh: Sequence[Passage], *, final: bool) -> None:
+        """`final`: nothing more comes for now, so that an encoder that has become outdated is learned anew."""
         removed = [passage async for passage in self.index.scan(outdated_ids)] if outdated_ids else []
         expected = await self.index.count() - len(removed) + len(fresh)
         before = await self.encoders.load()
         after = before and await asyncio.to_thread(before.updated, fresh, removed)
-        if before is None or after is None or not self._fits(after, expected):
+        if before is None or after is None or not self._fits(after, expected) or (final and after.outdated):
             await self._learn_anew(before, outdated_ids, fresh)
         elif fresh or outdated_ids:
             await self.index.delete_documents(outdated_ids)
@@ -137,18 +235,13 @@ class _Writer:
 
     def _fits(self, encoder: Encoder, passages: int) -> bool:
         """Whether the encoder describes the index: a killed run or another embedding model leaves them apart."""
-        return (
-            encoder.settled
-            and not encoder.outdated
-            and encoder.statistics.passages == passages
-            and encoder.embedder == self._embedder_name
-        )
+        return encoder.settled and encoder.statistics.passages == passages and encoder.embedder == self._embedder_name
 
     async def _learn_anew(self, before: Encoder | None, outdated_ids: Sequence[str], fresh: Sequence[Passage]) -> None:
         outdated = set(outdated_ids)
         kept = [passage async for passage in self.index.scan() if passage.document_id not in outdated]
         passages = [*kept, *fresh]
-        encoder = await asyncio.to_thread(Encoder.fitted, passages, self._embedder_name)
+        encoder = await self.fit(passages, self._embedder_name)
         if before is None or before.embedder != self._embedder_name:
             await self.index.clear(self.embedder.dimensions if self.embedder else DIMENSIONS)
         else:
@@ -161,7 +254,7 @@ class _Writer:
     async def _write(self, encoder: Encoder, passages: Sequence[Passage]) -> None:
         done = 0
         for batch in _batches(passages):
-            encoded = await asyncio.to_thread(lambda chosen=batch: [encoder.encode_passage(p) for p in chosen])
+            encoded = await asyncio.to_thread(_encoded, encoder, batch)
             await self.index.upsert(await self._embedded(encoded))
             done += len(batch)
             self.on_progress(IngestProgress("", done, len(passages)))
@@ -175,6 +268,10 @@ class _Writer:
     @property
     def _embedder_name(self) -> str:
         return self.embedder.name if self.embedder else ""
+
+
+def _encoded(encoder: Encoder, passages: Sequence[Passage]) -> list[EncodedPassage]:
+    return [encoder.encode_passage(passage) for passage in passages]
 
 
 def _batches(passages: Sequence[Passage]) -> Iterator[list[Passage]]:

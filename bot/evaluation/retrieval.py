@@ -145,7 +145,7 @@ class _Corpus:
         return _ranked(found.passage for found in await self._nearest(query))
 
     async def _ensemble(self, query: str) -> list[str]:
-        return _ranked(row[0] for row in fused(await self._lexical(query), await self._nearest(query), 0.5))
+        return _ranked(found.passage for found in fused(await self._lexical(query), await self._nearest(query), 0.5))
 
     async def _plumbline(self, query: str) -> list[str]:
         return _ranked(found.passage for found in await self.retriever.retrieve(query, Audience(), RERANKED))
