@@ -52,6 +52,7 @@ class Chat:
 @asynccontextmanager
 async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[str]:
     """Serve until the block ends; yields the address of the local page."""
+    place_for(core)({})  # routes that lead nowhere are found now, and not by the first alert
     async with AsyncExitStack() as stack:
         dispatcher = Dispatcher(core.store, lambda task: flows.start(task))  # noqa: PLW0108 -- flows comes later
         inbox = TaskInbox(core.store, dispatcher.ring)

@@ -79,6 +79,7 @@ def load_settings(**overrides: object) -> Settings:
         problems = "; ".join(f"{problem['loc'][0]}: {problem['msg']}" for problem in error.errors())
         raise ConfigurationError(f"The environment holds settings that cannot be used: {problems}.") from None
     _refuse_open_doors(settings)
+    _refuse_half_a_chat(settings)
     return settings
 
 
@@ -97,5 +98,8 @@ def _refuse_open_doors(settings: Settings) -> None:
         raise ConfigurationError(
             f"PLUMBLINE_HOST={settings.host} can be reached from other machines: set {' and '.join(missing)} first."
         )
+
+
+def _refuse_half_a_chat(settings: Settings) -> None:
     if settings.slack_enabled and settings.slack_signing_secret is None and settings.slack_app_token is None:
         raise ConfigurationError("SLACK_BOT_TOKEN is set: set SLACK_SIGNING_SECRET (HTTP) or SLACK_APP_TOKEN as well.")

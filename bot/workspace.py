@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -25,22 +26,25 @@ class ChannelSection(_Section):
     console: str | None = None
 
 
+SourceName = Annotated[str, Field(pattern="^[^/]+$")]  # the first part of its documents' ids
+
+
 class FolderSource(_Section):
     kind: Literal["folder"]
-    name: str
+    name: SourceName
     path: Path
     url: str = ""
 
 
 class ChatThreadsSource(_Section):
     kind: Literal["chat_threads"]
-    name: str
+    name: SourceName
     path: Path
 
 
 class PastIncidentsSource(_Section):
     kind: Literal["past_incidents"]
-    name: str
+    name: SourceName
     path: Path
 
 
@@ -57,7 +61,7 @@ class TeamSection(_Section):
 
 
 class RouteSection(_Section):
-    channels: tuple[str, ...]
+    channels: Annotated[tuple[str, ...], Field(min_length=1)]
     match: dict[str, str] = {}
 
 
@@ -115,6 +119,7 @@ class Workspace(BaseModel):
 
 
 S = TypeVar("S", bound=BaseModel)
+Location = tuple[int | str, ...]  # of a part of the file: keys and positions, outermost first
 
 DEFAULT_CHANNEL = ChannelSection(name="general", console="general")
 
@@ -141,8 +146,10 @@ def load_workspace(path: Path | None) -> Workspace:
 
 
 def _read(path: Path) -> _File:
+    text = ""
     try:
-        return _File.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
+        text = path.read_text(encoding="utf-8")
+        file = _File.model_validate(yaml.safe_load(text) or {})
     except OSError as error:
         raise ConfigurationError(
             f"{path} cannot be read: {error.strerror}. PLUMBLINE_CONFIG names this file."
@@ -151,8 +158,53 @@ def _read(path: Path) -> _File:
         raise ConfigurationError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from None
     except ValidationError as error:
         problem = error.errors()[0]
-        where = ".".join(str(part) for part in problem["loc"]) or "the file"
-        raise ConfigurationError(f"{path}: {where}: {problem['msg']}.") from None
+        raise _mistake(path, text, problem["loc"], problem["msg"]) from None
+    for location, problem in _contradictions(file):
+        raise _mistake(path, text, location, problem)
+    return file
+
+
+def _mistake(path: Path, text: str, location: Location, problem: str) -> ConfigurationError:
+    where = ".".join(str(part) for part in location) or "the file"
+    return ConfigurationError(f"{path}, line {_line(text, location)}: {where}: {problem.rstrip('.')}.")
+
+
+def _line(text: str, location: Location) -> int:
+    """The line of the innermost part of the file that a location leads to; pydantic's own names in it are skipped."""
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    line = 0
+    for part in location:
+        if isinstance(node, yaml.MappingNode):
+            known = {key.value: (key, value) for key, value in node.value}
+            key, node = known.get(part, (node, node))
+            line = key.start_mark.line
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            node = node.value[part]
+            line = node.start_mark.line
+    return line + 1
+
+
+def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
+    """What pydantic cannot see: names that are given twice, or to nothing, and incidents that would have no place."""
+    channels = {channel.name for channel in file.channels or (DEFAULT_CHANNEL,)}
+    names = {
+        "channels": [channel.name for channel in file.channels],
+        "sources": [source.name for source in file.sources],
+        "teams": [team.id for team in file.teams],
+    }
+    for section, given in names.items():
+        for index, name in enumerate(given):
+            if name in given[:index]:
+                yield (section, index), f"{name} is there already"
+    for index, team in enumerate(file.teams):
+        if team.channel and team.channel not in channels:
+            yield ("teams", index, "channel"), f"there is no channel {team.channel}"
+    for index, route in enumerate(file.routes):
+        for name in route.channels:
+            if name not in channels:
+                yield ("routes", index, "channels"), f"there is no channel {name}"
+    if file.routes and file.routes[-1].match:
+        yield ("routes", len(file.routes) - 1), "the last route is for all other incidents: it must have no `match`"
 
 
 def _channel(section: ChannelSection) -> Channel:
@@ -166,8 +218,9 @@ def _team(section: TeamSection, folder: Path) -> Team:
         file = folder / section.document
         try:
             document = file.read_text(encoding="utf-8")
-        except OSError as error:
-            raise ConfigurationError(f"Team {section.id}: {file} cannot be read: {error.strerror}.") from None
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise ConfigurationError(f"Team {section.id}: {file} cannot be read: {reason}.") from None
     return Team(section.id, section.name, document, frozenset(section.services), section.channel, section.on_call)
 
 

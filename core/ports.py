@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,56 @@ class KnowledgeSource(Protocol):
 
         Raises SourceUnavailable when the source cannot be read to its end: then nothing is deleted.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A part of what changed at a source. Once it is indexed, `cursor` is where reading goes on, in whatever process.
+
+    `documents` are new or changed, perhaps only possibly; `removed_ids` are those that the source no longer holds.
+    """
+
+    documents: tuple[Document, ...]
+    removed_ids: frozenset[str]
+    cursor: str
+
+
+@runtime_checkable
+class ChangingSource(Protocol):
+    """A place that documents come from which can tell what changed since it was last read."""
+
+    @property
+    def name(self) -> str:
+        """Unique among the sources; the first part of its documents' ids."""
+        ...
+
+    def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+        """What changed since `cursor`, in parts to be applied in order; since ever if it is empty or not understood.
+
+        `known_ids` are the ids of the source's documents that are indexed. After the last part the index holds exactly
+        what the source holds. A part is indexed before its cursor is kept, so that a killed process loses none.
+        Raises SourceUnavailable when the source cannot be read further: the parts before that stand.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCursor:
+    """How far a source has been read. `documents` is the number of its documents that the index then held.
+
+    An index that holds fewer is not the one that the cursor was kept for: the source is then read from the start.
+    """
+
+    position: str
+    documents: int
+
+
+class SecretDetector(Protocol):
+    """Finds passwords, keys and tokens."""
+
+    def find(self, text: str) -> list[tuple[int, int]]:
+        """Where the secrets stand in `text`: start and end of each, in order, none overlapping."""
         ...
 
 
@@ -340,6 +390,10 @@ class PostStore(Protocol):
 
     async def edited(self, intent: str, content_hash: str) -> None: ...
 
+    async def forget(self, intent: str) -> None:
+        """The message is gone: go back to the wish to post."""
+        ...
+
 
 class PredictionStore(Protocol):
     """Every prediction, what became of it, and the calibrators fitted from that."""
@@ -407,6 +461,18 @@ class IngestionStore(Protocol):
         ...
 
 
+class CursorStore(Protocol):
+    """How far each changing source has been read."""
+
+    async def load(self, source: str) -> SourceCursor | None:
+        """Where reading goes on; None for a source that was never read."""
+        ...
+
+    async def save(self, source: str, cursor: SourceCursor) -> None:
+        """Remember where reading goes on, in place of what was remembered before."""
+        ...
+
+
 class Transaction(Protocol):
     """The stores, written together or not at all."""
 
@@ -422,6 +488,8 @@ class Transaction(Protocol):
     def conversations(self) -> ConversationStore: ...
     @property
     def ingestions(self) -> IngestionStore: ...
+    @property
+    def cursors(self) -> CursorStore: ...
 
 
 class Store(Protocol):

@@ -12,9 +12,12 @@ from contextlib import AbstractAsyncContextManager
 from weakref import WeakValueDictionary
 
 from core.conversation import MessageReference, Place, Platform
-from core.errors import ConfigurationError
+from core.errors import ConfigurationError, MessageNotFound
 from core.messages import Message
 from core.ports import Messenger, Store
+
+
+UNKNOWN_VERSION = ""
 
 
 class Poster:
@@ -37,21 +40,31 @@ class Poster:
             if post.reference is not None:
                 return post.reference
             await transaction.posts.attempted(intent)
-        reference = await messenger.find(place, intent) if post.attempted else None
-        reference = reference or await messenger.post(place, message, intent)
+        found = await messenger.find(place, intent) if post.attempted else None
+        reference = found or await messenger.post(place, message, intent)
         async with self._store.transaction() as transaction:
-            await transaction.posts.posted(intent, reference, version)
+            # What was found may show an older content than this one.
+            await transaction.posts.posted(intent, reference, UNKNOWN_VERSION if found else version)
         return reference
 
     async def post_or_edit(self, intent: str, place: Place, message: Message, version: str) -> MessageReference:
-        """Post the message, or edit it if it stands there with another version of its content."""
+        """Post the message, or edit it if it stands there with another version of its content.
+
+        If somebody deleted it, it is posted anew: what is told by editing would be told to nobody.
+        """
         reference = await self.post_once(intent, place, message, version)
         async with self._store.transaction() as transaction:
             shown = (await transaction.posts.intend(intent, place)).content_hash
-        if shown != version:
+        if shown == version:
+            return reference
+        try:
             await self._messenger(place).edit(reference, message)
+        except MessageNotFound:
             async with self._store.transaction() as transaction:
-                await transaction.posts.edited(intent, version)
+                await transaction.posts.forget(intent)
+            return await self.post_once(intent, place, message, version)
+        async with self._store.transaction() as transaction:
+            await transaction.posts.edited(intent, version)
         return reference
 
     def _messenger(self, place: Place) -> Messenger:

@@ -19,7 +19,7 @@ async def present_incident(incident_id: str, *, store: Store, poster: Poster) ->
     async with poster.one_at_a_time(intent):
         incident = await _load(incident_id, store)
         reference = await poster.post_or_edit(intent, incident.place, IncidentMessage(incident), _shown(incident))
-        if incident.message is None:
+        if incident.message != reference:
             await update_incident(incident_id, lambda latest: replace(latest, message=reference), store)
 
 

@@ -19,7 +19,7 @@ from adapters.console.payload import Content, PersonMessage, decode, encode
 from adapters.console.render import verdict_subjects
 from core.answering.answer import Answer
 from core.conversation import Person, Place, Platform, Question
-from core.errors import MalformedInput
+from core.errors import MalformedInput, Unavailable
 from core.feedback import Feedback
 from core.incident import Incident
 from core.messages import AnswerMessage, Verdict
@@ -107,12 +107,13 @@ class Conversation:
         response = web.StreamResponse(headers=HEADERS | STREAM_HEADERS)
         with self._console.live.reader() as reader:
             await response.prepare(request)
-            async for data in feed.events(reader):
-                try:
+            try:
+                async for data in feed.events(reader):
                     async with asyncio.timeout(SEND_TIMEOUT):
                         await response.write(data)
-                except (TimeoutError, ConnectionResetError):
-                    break  # too slow, or gone: the browser connects again and asks for what it missed
+            except (TimeoutError, ConnectionResetError, Unavailable):
+                # Too slow, gone, or nothing to read from: the browser connects again and asks for what it missed.
+                return response
         return response
 
     async def say(self, request: web.Request) -> web.Response:

@@ -20,6 +20,7 @@ from core.knowledge.document import Passage
 from core.knowledge.markdown import plain, slug
 
 MAX_QUOTE = 600  # characters of a quote that travel in a link
+MAX_STATEMENT = 2_000  # characters of a statement that are shown
 MAX_HIGHLIGHT = 4_000  # characters of a quote that are looked for
 
 # Private-use characters that stand for the begin and end of the highlight while the Markdown is rendered.
@@ -85,12 +86,12 @@ def render_document(text: str, *, title: str, quote: str = "", channel: str | No
 
 def render_inline(text: str) -> Markup:
     """A line: code and emphasis are shown as such, everything else as it was written."""
-    return _safe(_sentence_parser().renderInline(text))
+    return _safe(_sentence_parser().renderInline(text[:MAX_STATEMENT]))
 
 
 def render_statement(text: str) -> Markup:
     """A sentence of an answer, which may hold a block of code: paragraphs and code, no other markup."""
-    return _safe(_sentence_parser().render(text))
+    return _safe(_sentence_parser().render(text[:MAX_STATEMENT]))
 
 
 def _safe(html: str) -> Markup:

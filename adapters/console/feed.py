@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
-
-from markupsafe import Markup
 
 from adapters.console.console import Console
 from adapters.console.live import Reader
@@ -15,6 +14,7 @@ from core.conversation import Platform
 from core.incident import Incident
 
 TICK = 10.0  # seconds after which a page is looked after even if nobody woke it; keeps the connection alive, too
+SETTLE = 0.05  # seconds in which what comes in a burst is gathered
 MAX_CHANGES = 200  # messages that are sent one by one; a page that missed more is loaded afresh
 
 
@@ -35,6 +35,7 @@ class Feed:
             events = [event async for event in self._news()]
             yield b"".join(events) or b": nothing new\n\n"
             await reader.news(TICK)
+            await asyncio.sleep(SETTLE)
 
     async def _news(self) -> AsyncIterator[bytes]:
         if self._channel is not None:
@@ -84,7 +85,7 @@ class Feed:
         return self._console.renderer.fragment("_sidebar.html", "open_incidents", incidents)
 
 
-def event(name: str, data: str | Markup, event_id: str = "") -> bytes:
+def event(name: str, data: str, event_id: str = "") -> bytes:
     """A server-sent event. The id is what the browser sends back when it connects again."""
     lines = [f"event: {name}", *([f"id: {event_id}"] if event_id else [])]
     lines += [f"data: {line}" for line in data.splitlines() or [""]]

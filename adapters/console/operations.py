@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from dataclasses import dataclass, replace
 
@@ -81,8 +82,13 @@ class Operations:
         if not passages:
             raise PageNotFound("There is no such document, or this channel may not read it.")
         first = passages[0]
-        rendered = render_document(
-            joined(passages), title=first.title, quote=request.query.get("quote", ""), channel=channel
+        # A large document takes tens of milliseconds, in which the chats must still be acknowledged.
+        rendered = await asyncio.to_thread(
+            render_document,
+            joined(passages),
+            title=first.title,
+            quote=request.query.get("quote", ""),
+            channel=channel,
         )
         return self._page("document.html", document=first, rendered=rendered, public=PUBLIC in first.readers)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from html import escape
 
 from aiohttp import web
 
@@ -120,9 +119,7 @@ class ConsolePages:
     def _refusal(self, request: web.Request, error: PlumblineError) -> web.Response:
         status = next((status for kind, status in STATUS if isinstance(error, kind)), 500)
         if "HX-Request" in request.headers:
-            # The page stands and is right: the sentence goes to its alert region, whatever was asked for.
-            headers = {"HX-Retarget": "#alert", "HX-Reswap": "innerHTML"}
-            return web.Response(status=status, text=escape(str(error)), content_type="text/html", headers=headers)
+            return web.Response(status=status, text=str(error))  # console.js shows it above the page
         if isinstance(error, Unauthorized):
             html = self._renderer.page("login.html", page=request.path_qs, wrong=request.method == "POST")
         else:

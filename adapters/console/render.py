@@ -24,6 +24,7 @@ from core.messages import VERDICT_LABELS, AnswerMessage, IncidentDetails, Incide
 
 TEMPLATES = Path(__file__).with_name("templates")
 
+MAX_ITEMS = 20  # shown of a list that comes from outside
 MINUTE, HOUR, DAY = 60, 3600, 86_400  # seconds
 
 THANKS = {
@@ -101,6 +102,7 @@ class Renderer:
             "Stage": Stage,
             "MIN_OUTCOMES": MIN_OUTCOMES,
             "MAX_TEXT": MAX_TEXT,
+            "MAX_ITEMS": MAX_ITEMS,
         }
         return environment
 
@@ -170,5 +172,5 @@ def _duration(length: timedelta) -> str:
 
 
 def _one_line(text: str, limit: int) -> str:
-    line = " ".join(text.split())
+    line = " ".join(text[: 4 * limit].split())
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"

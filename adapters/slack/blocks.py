@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from adapters.slack.mrkdwn import cut, one_line
+from adapters.slack.mrkdwn import ELLIPSIS, cut, one_line
 
 MAX_TEXT = 3_000  # characters of one text
 MAX_HEADER = 150  # characters
@@ -23,7 +23,7 @@ Block = dict[str, Any]
 
 
 def header(text: str) -> Block:
-    plain = cut(one_line(text, MAX_HEADER), MAX_HEADER)
+    plain = cut(one_line(text, MAX_HEADER), MAX_HEADER) or ELLIPSIS
     return {"type": "header", "text": {"type": "plain_text", "text": plain, "emoji": False}}
 
 
@@ -63,9 +63,9 @@ def listing(lines: Sequence[str], noun: str, limit: int = MAX_TEXT) -> str:
 
 
 def _more(count: int, noun: str) -> str:
-    return f"_and {count} more {noun}_"
+    return f"_and {count} more {noun}".rstrip() + "_"
 
 
 def _mrkdwn(text: str) -> Block:
     # Verbatim: Slack links no bare address, channel name or mention by itself.
-    return {"type": "mrkdwn", "text": text, "verbatim": True}
+    return {"type": "mrkdwn", "text": text if text.strip() else ELLIPSIS, "verbatim": True}

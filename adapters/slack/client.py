@@ -74,7 +74,8 @@ async def call(method: str, response: Awaitable[AsyncSlackResponse]) -> dict[str
         answered = await response
     except SlackApiError as error:
         raise _translated(method, error) from error
-    except (aiohttp.ClientError, TimeoutError, UnicodeDecodeError) as error:
+    except (aiohttp.ClientError, TimeoutError, UnicodeDecodeError, AttributeError) as error:
+        # AttributeError: the SDK trips over an answer that is plain text, as a proxy's may be.
         reason = str(error) or type(error).__name__
         raise ChatUnavailable(f"Slack did not answer {method} ({reason}): it is tried again.") from error
     return answered.data if isinstance(answered.data, dict) else {}

@@ -37,6 +37,7 @@ MAX_NAMES = 3  # on-call people or candidate teams shown
 MAX_HYPOTHESES = 3  # shown in full
 
 # Characters, escapes included; the parts of the details together stay below blocks.MAX_MESSAGE.
+SHORT_LINE = 150
 EVIDENCE_SOURCE = 300
 EVIDENCE_QUOTE = 160
 EVIDENCE = 800
@@ -54,7 +55,8 @@ def incident_message(incident: Incident) -> Rendered:
         [
             blocks.header(f"{icon} {state} · {incident.title}"),
             blocks.section("\n".join(_happening(incident))),
-            blocks.section("\n".join([*_owner(incident), *_cause(incident)])),
+            blocks.section("\n".join(_owner(incident))),
+            blocks.section("\n".join(_cause(incident))),
             *context("\n".join(_footnotes(incident))),
             *_buttons(incident),
         ],
@@ -63,14 +65,14 @@ def incident_message(incident: Incident) -> Rendered:
 
 def incident_details(incident: Incident) -> Rendered:
     explanation = incident.explanation or Explanation((), (), (), ())
-    timeline = [f"{second(entry.at)}  {prose(entry.text, LINE)}" for entry in explanation.timeline]
+    timeline = [f"{second(entry.at)}  {prose(entry.text, SHORT_LINE)}" for entry in explanation.timeline]
     return Rendered(
         fallback([f"Details: {incident.title}", _cause_text(incident)]),
         [
             *titled("Why this owner", _owner_reasons(incident), "reasons", REASONS),
             *_hypotheses(explanation),
-            *titled("Ruled out", [f"• {prose(each, LINE)}" for each in explanation.ruled_out], "of them", RULED_OUT),
-            *titled("Similar incidents", [_similar(each) for each in explanation.similar], "of them", SIMILAR),
+            *titled("Ruled out", [f"• {prose(each, LINE)}" for each in explanation.ruled_out], "", RULED_OUT),
+            *titled("Similar incidents", [_similar(each) for each in explanation.similar], "", SIMILAR),
             *titled("Timeline (UTC)", timeline, "entries", TIMELINE),
             *context(_unavailable(explanation)),
         ],
@@ -90,7 +92,8 @@ def _happening(incident: Incident) -> Iterable[str]:
     state = f"*Firing* since {minute(incident.started_at)}"
     if incident.resolved_at is not None:
         state = f"*Resolved* {minute(incident.resolved_at)} · {incident.severity} since {minute(incident.started_at)}"
-    yield dotted(state, code(incident.service, NAME), _counts(incident))
+    name = next((alert.name for alert in incident.alerts if alert.name != incident.title), "")
+    yield dotted(state, code(incident.service, NAME), code(name, NAME), _counts(incident))
     description = next((alert.description for alert in incident.alerts if alert.description), "")
     if description:
         yield prose(description, LINE)
@@ -132,19 +135,20 @@ def _cause(incident: Incident) -> Iterable[str]:
     elif explanation.cause is None:
         yield "*Cause*  no culprit found"
     else:
-        yield f"*Cause*  {dotted(prose(explanation.cause.cause, LINE), badge(explanation.badge))}"
+        yield f"*Cause*  {dotted(prose(explanation.cause.cause, LINE).rstrip('.'), badge(explanation.badge))}"
         if explanation.cause.next_check:
             yield f"*Next check*  {prose(explanation.cause.next_check, LINE)}"
 
 
 def _footnotes(incident: Incident) -> Iterable[str]:
-    if incident.owner is not None:
-        yield f"Owner: {escape(incident.owner.badge.explanation, LINE)}"
-    if incident.explanation is not None:
-        if incident.explanation.badge is not None:
-            yield f"Cause: {escape(incident.explanation.badge.explanation, LINE)}"
-        if incident.explanation.unavailable:
-            yield _unavailable(incident.explanation)
+    owner = incident.owner.badge.explanation if incident.owner is not None else ""
+    badge_of_cause = incident.explanation.badge if incident.explanation is not None else None
+    cause = badge_of_cause.explanation if badge_of_cause is not None else ""
+    for of, explanation in (("Owner and cause", owner),) if owner == cause else (("Owner", owner), ("Cause", cause)):
+        if explanation:
+            yield f"{of}: {escape(explanation, LINE)}"
+    if incident.explanation is not None and incident.explanation.unavailable:
+        yield _unavailable(incident.explanation)
 
 
 def _buttons(incident: Incident) -> list[Block]:
@@ -180,7 +184,7 @@ def _hypotheses(explanation: Explanation) -> list[Block]:
 
 
 def _hypothesis(number: int, hypothesis: Hypothesis, shown_badge: Badge | None) -> Iterable[str]:
-    title = f"{number}. {bold(hypothesis.cause, LINE)}"
+    title = f"{number}. {bold(hypothesis.cause.rstrip('.'), LINE)}"
     yield dotted(title, code(hypothesis.service, NAME), badge(shown_badge))
     if hypothesis.evidence:
         yield listing([_evidence(each) for each in hypothesis.evidence], "lines of evidence", EVIDENCE)
@@ -199,8 +203,9 @@ def _evidence(evidence: Evidence) -> str:
 
 def _similar(incident: SimilarIncident) -> str:
     title = link(incident.url, f"{incident.id} {incident.title}", LINE)
-    facts = (("owner", incident.owner), ("cause", incident.root_cause), ("fix", incident.fix))
-    return "\n    ".join([f"• {title}", *(f"{name}: {prose(value, LINE)}" for name, value in facts if value)])
+    facts = (("Cause", incident.root_cause), ("Fix", incident.fix))
+    told = [f"{name}: {prose(value, SHORT_LINE)}" for name, value in facts if value]
+    return "\n".join([f"• {dotted(title, escape(incident.owner, NAME))}", *told])
 
 
 def _owner_name(incident: Incident) -> str:

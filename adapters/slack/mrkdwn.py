@@ -18,6 +18,8 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _LOOK_ALIKES = {"*": "∗", "_": "ˍ", "~": "∼", "`": "ˋ"}
 _FORMAT_EDGE = re.compile(r"(?<![^\W_])[*_~]|[*_~](?![^\W_])|`")  # not the underscores of kube_pod_status
 _CODE_SPAN = re.compile(r"(`[^`]+`)")
+_STRONG = re.compile(r"(\*\*|__)(?=\S)([^*_]+)(?<=\S)\1")
+_MARKDOWN_LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _JOINERS = "\u200c\u200d"  # they shape scripts and emoji; all other invisible characters are dropped
 _SAFE_IN_ADDRESS = "%/:=?&#,;@+!$()~-._[]"
 
@@ -55,10 +57,11 @@ def bold(text: str, limit: int) -> str:
 
 
 def prose(text: str, limit: int) -> str:
-    """One line in which balanced backticks stay code: a command in an answer is meant to be copied."""
+    """One line of Markdown: its code spans stay code, as commands are meant to be copied; the rest is plain text."""
     pieces = _CODE_SPAN.split(one_line(text, limit))
     rendered = "".join(
-        f"`{_escaped(piece[1:-1])}`" if index % 2 else _escaped(_neutral(piece)) for index, piece in enumerate(pieces)
+        f"`{_escaped(piece[1:-1])}`" if index % 2 else _escaped(_neutral(_words(piece)))
+        for index, piece in enumerate(pieces)
     )
     return rendered if len(rendered) <= limit else escape(text, limit)
 
@@ -80,6 +83,11 @@ def _address(url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.netloc:
         return ""
     return _escaped(quote(url.strip(), safe=_SAFE_IN_ADDRESS, errors="replace"))
+
+
+def _words(markdown: str) -> str:
+    """Without strong emphasis, and with links as their words."""
+    return _MARKDOWN_LINK.sub(r"\1", _STRONG.sub(r"\2", markdown))
 
 
 def _neutral(text: str) -> str:

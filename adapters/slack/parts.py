@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from adapters.slack import blocks
 from adapters.slack.blocks import Block
-from adapters.slack.mrkdwn import escape
+from adapters.slack.mrkdwn import ELLIPSIS, escape
 from core.confidence.badge import Badge
 from core.messages import VERDICT_LABELS, Verdict
 
@@ -27,7 +27,7 @@ class Rendered:
 
 
 def fallback(parts: Iterable[str]) -> str:
-    return escape(" · ".join(filter(None, parts)), blocks.MAX_FALLBACK) or "…"
+    return escape(" · ".join(filter(None, parts)), blocks.MAX_FALLBACK) or ELLIPSIS
 
 
 def section(mrkdwn: str) -> list[Block]:

@@ -27,7 +27,7 @@ def render(message: Message) -> Rendered:
 
 def notice(message: Notice) -> Rendered:
     icon = NOTICE_ICONS[message.kind]
-    lines = [prose(line, NOTICE_LINE) for line in message.text.splitlines()] or ["…"]
+    lines = [prose(line, NOTICE_LINE) for line in message.text.splitlines()]
     text = f"{icon}{blocks.listing(lines, 'lines', blocks.MAX_TEXT - len(icon))}"
     body = blocks.context(text) if message.kind is NoticeKind.THANKS else blocks.section(text)
     reference = f"Reference: {code(message.reference, NAME)}" if message.reference else ""

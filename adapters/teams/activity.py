@@ -127,7 +127,7 @@ class Pressed(_Wire):
     """What a button of ours carries."""
 
     verdict: Verdict
-    subject: Name = Field(min_length=1)
+    subject: str = Field(min_length=1, max_length=1000)
 
 
 def parse_activity(body: bytes) -> Activity:

@@ -83,7 +83,7 @@ def _nearest(citation: Citation, room: Room) -> list[Element]:
 
 
 def _title(citation: Citation, room: Room) -> Run:
-    title = " › ".join(filter(None, (citation.title, citation.heading)))
+    title = " › ".join(dict.fromkeys(filter(None, (citation.title, citation.heading))))
     return run(title, min(room.characters, 200), url=_url(citation), size="Small")
 
 

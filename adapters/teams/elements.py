@@ -66,14 +66,14 @@ def _size(card: Card) -> int:
 
 
 def card(body: Iterable[Element], actions: Sequence[Element], summary: str) -> Card:
-    short = plain(summary, MAX_SUMMARY)
+    short = plain(summary, MAX_SUMMARY) or "…"
     content: dict[str, Any] = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
         "version": "1.5",
         "fallbackText": short,
         "msteams": {"width": "Full"},
-        "body": list(body),
+        "body": list(body) or line([run("…", 1)]),
     }
     return Card(content | ({"actions": list(actions)} if actions else {}), short)
 
@@ -83,13 +83,15 @@ def card(body: Iterable[Element], actions: Sequence[Element], summary: str) -> C
 
 def plain(text: str, limit: int) -> str:
     """One line of at most `limit` characters, with nothing hidden in it."""
-    line = " ".join(_visible(text).split())
-    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
+    head = text[: 4 * limit]  # of a text of any length, no more is looked at
+    line = " ".join(_visible(head).split())
+    return line if len(line) <= limit and len(head) == len(text) else f"{line[: limit - 1].rstrip()}…"
 
 
 def _visible(text: str) -> str:
     """The text without mentions, and without characters that hide something or turn it around."""
-    return "".join(c for c in AT.sub(r"‹\1›", text) if c.isprintable() or c.isspace() or c in JOINERS)
+    text = AT.sub(r"‹\1›", text)
+    return text if text.isprintable() else "".join(c for c in text if c.isprintable() or c.isspace() or c in JOINERS)
 
 
 def run(text: str, limit: int, *, url: str = "", **style: Any) -> Run:

@@ -25,7 +25,7 @@ def render(message: Message) -> Card:
 
 def _notice_card(notice: Notice, room: Room) -> Card:
     sign = NOTICE_SIGNS[notice.kind]
-    lines = [text for text in f"{sign}{notice.text}".splitlines() if text.strip()] or ["…"]
+    lines = [text for text in f"{sign}{notice.text}".splitlines() if text.strip()]
     reference = note(f"Reference: {notice.reference}", 100) if notice.reference else []
     return card([*listing(lines, room, "lines", lambda text: _line(text, room)), *reference], (), notice.text)
 

@@ -21,7 +21,7 @@ NOT_SHOWN = frozenset(
 )
 """Labels that do not make another metric: their series are added up (counters) or averaged (gauges)."""
 
-HIDDEN_METRICS = r"ALERTS|ALERTS_FOR_STATE|scrape_.+|.+_bucket|.+_created|go_.+|process_.+|python_gc_.+|promhttp_.+"
+HIDDEN_METRICS = r"ALERTS|ALERTS_FOR_STATE|scrape_.+|.+_bucket|.+_created|go_.+|python_gc_.+|promhttp_.+"
 """Left out by the server: alerts' own series, histogram buckets, and what every process exports about itself."""
 
 COUNTER_SUFFIXES = ("_total", "_count", "_sum")  # OpenMetrics: these only grow

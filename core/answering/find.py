@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from core.answering.answer import Answer
 from core.answering.compose import Composition, citation, compose
 from core.answering.rewrite import standalone
@@ -34,14 +36,14 @@ def answer(question: Question, retrieval: Retrieval) -> tuple[Answer, Evaluation
     """The answer that the retrieved passages give, without a badge, and the evaluation that its badge is made from."""
     chain = evidence_chain(retrieval.passages)
     if chain is None:
-        return _answer(question, Composition((), (), ())), Evaluation(0.0, 0.0)
+        return _answer(question, Composition((), (), 0.0)), Evaluation(0.0, 0.0)
     composition = compose(question.text, retrieval.weights, chain.passages)
     passages = {found.passage.id: found.passage for found in chain.passages}
     kept = supported(composition.sentences, composition.citations, passages)
-    evaluation = evaluate_answer(retrieval.passages, chain, composition.statements)
+    evaluation = evaluate_answer(retrieval.passages, chain, composition.coverage)
     if not kept or raw_score(evaluation) < ANSWER_THRESHOLD:
         return _answer(question, nearest(retrieval.passages)), evaluation
-    return _answer(question, Composition(kept, composition.citations, composition.statements)), evaluation
+    return _answer(question, replace(composition, sentences=kept)), evaluation
 
 
 def nearest(ranked: list[RankedPassage]) -> Composition:
@@ -52,7 +54,7 @@ def nearest(ranked: list[RankedPassage]) -> Composition:
         if first and len(documents) < NEAREST:
             documents.setdefault(found.passage.document_id, first)
     cited = tuple(citation(number, [first]) for number, first in enumerate(documents.values(), start=1))
-    return Composition((), cited, ())
+    return Composition((), cited, 0.0)
 
 
 def _answer(question: Question, composition: Composition) -> Answer:

@@ -32,7 +32,9 @@ _QUESTIONS = (
     (Intent.REASON, re.compile(r"\b(?:why|cause[sd]?|reason)\b", re.IGNORECASE)),
     (
         Intent.PROCEDURE,
-        re.compile(r"\bhow\b|\bwhat (?:do|should|can|must|are the steps)\b|\b(?:steps|command|procedure)\b", re.IGNORECASE),
+        re.compile(
+            r"\bhow\b|\bwhat (?:do|should|can|must|are the steps)\b|\b(?:steps|command|procedure)\b", re.IGNORECASE
+        ),
     ),
 )
 _CODE = re.compile(r"`[^`]+`|^\s*(?:\$|kubectl|curl)\s", re.MULTILINE)

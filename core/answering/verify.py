@@ -17,7 +17,9 @@ def supported(
     """The sentences whose terms stand in the passages that they cite. `passages` is by passage id."""
     cited = {citation.number: passages.get(citation.passage_id) for citation in citations}
     return tuple(
-        sentence for sentence in sentences if _support(sentence.text, [cited.get(n) for n in sentence.citations]) >= SUPPORT
+        sentence
+        for sentence in sentences
+        if _support(sentence.text, [cited.get(n) for n in sentence.citations]) >= SUPPORT
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.answering.compose import ScoredStatement
 from core.confidence.prediction import Evaluation
 from core.knowledge.chain import EvidenceChain
 from core.knowledge.ranking import RankedPassage
@@ -14,19 +13,18 @@ VERSION = "answer-evidence-1"  # of the formulas below: stored with every predic
 AGREEMENT_DEPTH = 5  # best passages of each retriever that are compared
 
 
-def evaluate_answer(ranked: Sequence[RankedPassage], chain: EvidenceChain, chosen: Sequence[ScoredStatement]) -> Evaluation:
+def evaluate_answer(ranked: Sequence[RankedPassage], chain: EvidenceChain, answered: float) -> Evaluation:
     """The two measures of LM-PACE from the evidence itself, both in [0, 1].
 
     `coe` = how far the references can decide: ½ · best coverage of the question's terms by one passage
     + ¼ · agreement of both retrievers on the best passages + ¼ · support of the winning family.
-    `rce` = how far they support this answer: the best statement's coverage of the question's terms.
+    `rce` = how far they support this answer: `answered`, the share of the question's terms that its sentences hold.
     """
-    if not ranked or not chosen:
+    if not ranked or not answered:
         return Evaluation(0.0, 0.0)
     coverage = max(found.coverage for found in chain.passages[:3])
     coe = 0.5 * coverage + 0.25 * agreement(ranked) + 0.25 * chain.support
-    rce = max(item.coverage for item in chosen)
-    return Evaluation(coe, rce)
+    return Evaluation(coe, answered)
 
 
 def agreement(ranked: Sequence[RankedPassage]) -> float:

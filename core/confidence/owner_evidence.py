@@ -20,5 +20,17 @@ def evaluate_owner(verdict: Verdict) -> Evaluation:
     silent *= 1 - OWNERSHIP_INFORMS * (Ground.OWNERSHIP in grounds)
     silent *= 1 - DOCUMENTS_INFORM * (Ground.DOCUMENT in grounds)
     silent *= 1 - MONITORING_INFORMS * (Ground.MONITORING in grounds)
-    first, second = ([candidate.score for candidate in verdict.candidates] + [0.0, 0.0])[:2]
-    return Evaluation(coe=1 - silent, rce=max(0.0, min(1.0, (first + first - second) / 2)) if first else 0.0)
+    support = [_support(ground, verdict) for ground in sorted(grounds)]
+    return Evaluation(coe=1 - silent, rce=sum(support) / len(support) if support else 0.0)
+
+
+def _support(ground: Ground, verdict: Verdict) -> float:
+    """The first candidate's share of what a ground gives to it and to its strongest rival there, in [0, 1]."""
+    scores = {
+        opinion.team.id: argument.score
+        for opinion in verdict.discussion.opinions
+        for argument in opinion.arguments
+        if argument.ground is ground
+    }
+    own = scores.pop(verdict.candidates[0].team_id, 0.0)
+    return own / (own + max(scores.values(), default=0.0)) if own else 0.0

@@ -24,6 +24,8 @@ class Document:
     `family` is the manual or collection that the document belongs to: evidence of two families is not mixed in one
     claim (Evidence-Chain RAG). `url` is where a person reads it, empty if only Plumbline's own page can show it.
     `readers` are the reader names that may see it (see `Audience`).
+    `people` are those who wrote it or may be named in it: for each of them the names, user names and e-mail addresses
+    that the source knows. They are there to be removed from the text and go no further (see `privacy`).
     """
 
     id: str
@@ -36,6 +38,7 @@ class Document:
     owner: str = ""
     updated_at: datetime | None = None
     readers: frozenset[str] = frozenset({PUBLIC})
+    people: tuple[tuple[str, ...], ...] = ()
 
     @property
     def content_hash(self) -> str:

@@ -64,6 +64,11 @@ class Encoder:
         )
 
     @property
+    def dense_fidelity(self) -> float:
+        """How much of the corpus the dense vectors can tell apart, in [0, 1]."""
+        return 1.0 if self.embedder else self.latent.fidelity
+
+    @property
     def outdated(self) -> bool:
         return self.changed_since_fit > REFIT_SHARE * max(1, self.statistics.passages)
 

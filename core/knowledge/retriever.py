@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 
 import numpy as np
 
 from core.conversation import Audience
+from core.knowledge.document import Passage
 from core.knowledge.encoder import EncodedQuery, Encoder
-from core.knowledge.ranking import RankedPassage, fused
-from core.knowledge.rerank import closeness, reranked
+from core.knowledge.ranking import RankedPassage, fused, reranked
+from core.knowledge.rerank import closeness, weighted
 from core.knowledge.statistics import term_number
+from core.knowledge.terms import tokens
+from core.knowledge.windows import WindowedPassage, windowed
 from core.ports import Embedder, EncoderStore, PassageIndex
 
 CANDIDATES = 50  # passages taken from each retriever
-RERANKED = 30  # best fused passages that get a closer look
+RERANKED = 40  # best fused passages that get a closer look
 MAX_QUERY = 4_000  # characters of a query that are read
+REMEMBERED = 2_000  # passages whose windows are kept in memory: about 25 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,7 @@ class Retriever:
         self._index = index
         self._encoders = encoders
         self._embedder = embedder
+        self._windows: OrderedDict[tuple[str, str], WindowedPassage] = OrderedDict()
 
     async def retrieve(self, query: str, audience: Audience, limit: int) -> list[RankedPassage]:
         """The best `limit` passages (at most RERANKED) that `audience` may read; none before anything was ingested."""
@@ -49,13 +55,22 @@ class Retriever:
         vector = await self._embedder.embed_query(query) if self._embedder else encoded.dense
         dense = await self._index.search_dense(vector, audience.readers, CANDIDATES) if vector.any() else []
         weights = term_weights(encoder, encoded)
-        ranked: list[RankedPassage] = []
-        for passage, lexical_score, dense_score, fused_score in fused(lexical, dense)[:RERANKED]:
-            close = closeness(encoded.terms, weights, passage)
-            score = reranked(fused_score, close)
-            ranked.append(RankedPassage(passage, lexical_score, dense_score, fused_score, score, close.coverage))
-        ranked.sort(key=lambda found: (-found.score, found.passage.id))
-        return Retrieval(ranked[:limit], weights)
+        prepared = weighted(tokens(query), weights)
+        candidates = [
+            (found, closeness(prepared, self._windowed(found.passage))) for found in fused(lexical, dense)[:RERANKED]
+        ]
+        return Retrieval(reranked(candidates, encoder.dense_fidelity)[:limit], weights)
+
+    def _windowed(self, passage: Passage) -> WindowedPassage:
+        """The passage's windows, remembered for the passages that were candidates last."""
+        key = (passage.id, passage.content_hash)
+        if key in self._windows:
+            self._windows.move_to_end(key)
+        else:
+            self._windows[key] = windowed(passage)
+            if len(self._windows) > REMEMBERED:
+                self._windows.popitem(last=False)
+        return self._windows[key]
 
 
 def term_weights(encoder: Encoder, query: EncodedQuery) -> dict[str, float]:

@@ -13,10 +13,8 @@ MAX_TERM_LENGTH = 64  # characters; longer runs are encoded data, which nobody a
 WORD_CACHE = 200_000  # distinct words whose terms are remembered
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_WORD = re.compile(
-    rf"(?P<cjk>[{_CJK}]+)"
-    rf"|(?P<word>(?:(?![{_CJK}])[^\W_])+(?:(?:[._:/@+-]|_+)(?:(?![{_CJK}])[^\W_])+)*)(?:['’](?:s|t|re|ve|ll|d|m)\b)?"
-)
+_LETTER = rf"[^\W_{_CJK}]"  # a letter or digit of any other script
+_WORD = re.compile(rf"([{_CJK}]+)|({_LETTER}+(?:(?:[._:/@+-]|_+){_LETTER}+)*)(?:['’](?:s|t|re|ve|ll|d|m)\b)?")
 _CJK_RUN = re.compile(f"[{_CJK}]")
 _SEPARATOR = re.compile(r"[._:/@+-]+")
 # a lower-case letter before an upper-case one; an acronym before a capitalised word (`OOM|Killed`)
@@ -47,8 +45,8 @@ def tokens(text: str) -> list[Token]:
     """The words of a text with their terms, stop words left out (their positions still count)."""
     return [
         Token(found, position)
-        for position, match in enumerate(_WORD.finditer(normalised(text)))
-        if (found := _terms_of(match.group("cjk") or match.group("word")))
+        for position, (run, word) in enumerate(_WORD.findall(normalised(text)))
+        if (found := _terms_of(run or word))
     ]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from itertools import groupby
 from math import exp, log
 
 from core.incident import Evidence, EvidenceKind
@@ -27,17 +26,10 @@ BUCKET = timedelta(minutes=1)
 
 
 def log_signals(lines: Sequence[LogLine], first: datetime, suspect: datetime, until: datetime) -> list[Signal]:
-    """The messages whose rate in [suspect, until) differs from that in [first, suspect), strongest first per service."""
-    ordered = sorted(lines, key=lambda line: (line.service, line.at))
-    found: list[Signal] = []
-    for _, of_service in groupby(ordered, key=lambda line: line.service):
-        signals = [
-            signal
-            for template in grouped(of_service)
-            if (signal := _signal(template, first, suspect, until)) is not None
-        ]
-        found += sorted(signals, key=lambda signal: -signal.strength)
-    return found
+    """One service's messages whose rate in [suspect, until) differs from that in [first, suspect), strongest first."""
+    templates = grouped(sorted(lines, key=lambda line: line.at))
+    found = [signal for template in templates if (signal := _signal(template, first, suspect, until)) is not None]
+    return sorted(found, key=lambda signal: -signal.strength)
 
 
 def _signal(template: Template, first: datetime, suspect: datetime, until: datetime) -> Signal | None:

@@ -19,7 +19,8 @@ CHANGES_BACK = timedelta(hours=24)  # of changes before the start
 class Observations:
     """`logs` and `series` of the services in `services`, `changes` of all, up to `until`.
 
-    `unavailable` names what could not be read. All texts are untrusted.
+    `cut` are the services with so many log records that the earliest were not read. `unavailable` names what could not
+    be read. All texts are untrusted.
     """
 
     incident: Incident
@@ -31,6 +32,7 @@ class Observations:
     dependencies: Mapping[str, tuple[str, ...]]
     similar: tuple[SimilarIncident, ...] = ()
     unavailable: tuple[str, ...] = ()
+    cut: frozenset[str] = frozenset()
 
 
 def signal_window(incident: Incident, now: datetime) -> TimeWindow:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.incident import Incident
 from core.knowledge.terms import terms
+from core.ports import LogLine
 from core.rca.dependencies import callees, callers
 from core.rca.log_expert import log_signals
 from core.rca.metric_expert import metric_signals
@@ -50,7 +52,7 @@ class Scene:
         """The callee whose own earlier trouble best explains that of `service`, and how well, in [0, 1]."""
         began = self.began(service) or self.first_sign
         earlier = [
-            (self.trouble(callee) * STEP_WEIGHT ** (distance - 1) * _precedes(since, began), callee)
+            (self.trouble(callee) * STEP_WEIGHT ** (distance - 1) * precedes(since, began), callee)
             for callee, distance in callees(service, self.dependencies).items()
             if (since := self.began(callee)) is not None
         ]
@@ -79,7 +81,7 @@ class Scene:
         return UNRELATED_WEIGHT if self.incident.service in self.dependencies else UNMAPPED_WEIGHT
 
 
-def _precedes(cause: datetime, effect: datetime) -> float:
+def precedes(cause: datetime, effect: datetime) -> float:
     """How well the times of a cause and its effect agree: 1 in the right order, 0 from SLACK in the wrong one."""
     return max(0.0, 1 - max(timedelta(), cause - effect) / SLACK)
 
@@ -101,7 +103,16 @@ def survey(observations: Observations) -> Scene:
 
 def _log_signals(observations: Observations) -> list[Signal]:
     first = min((line.at for line in observations.logs), default=observations.until)
-    return log_signals(observations.logs, first, suspect_from(first, observations.incident), observations.until)
+    by_service: defaultdict[str, list[LogLine]] = defaultdict(list)
+    for line in observations.logs:
+        by_service[line.service].append(line)
+    found: list[Signal] = []
+    for service, lines in by_service.items():
+        # Where the earliest records were not read, nothing is new only because it was not seen before.
+        known_from = min(line.at for line in lines) if service in observations.cut else first
+        suspect = suspect_from(known_from, observations.incident)
+        found += log_signals(lines, known_from, suspect, observations.until)
+    return found
 
 
 def _metric_signals(observations: Observations) -> list[Signal]:

@@ -11,7 +11,7 @@ from math import exp
 from core.incident import EvidenceKind
 from core.knowledge.terms import terms
 from core.ports import Change
-from core.rca.scene import SLACK, Scene
+from core.rca.scene import SLACK, Scene, precedes
 from core.rca.signals import Signal
 
 RECENCY = timedelta(minutes=45)  # before the first sign, in which a change loses 63 % of its weight
@@ -19,6 +19,7 @@ EFFECT = timedelta(minutes=10)  # after a change, in which its own service's sig
 EXPLAINED_AWAY = 0.8  # of a suspect's score, when a callee's earlier trouble explains all of its service's
 BASE, EFFECT_SHARE, WORDS_SHARE = 0.4, 0.4, 0.2  # of a change's score: being there, its effect, its words in the signs
 SERVICE_WEIGHT = 0.65  # of a service in trouble to which nothing was done, against a change that fits wholly
+OWN_SERVICE_WEIGHT = 0.55  # of the incident's own: that it is in trouble says where it shows, and hardly why
 ENOUGH_WORDS = 2.0  # rare words shared by a change and the signs that make them speak of the same thing
 
 
@@ -72,7 +73,7 @@ def _effect(signal: Signal, change: Change) -> float:
 def _objection(scene: Scene, change: Change, gap: timedelta, callee: str, explained: float, effect: float) -> str:
     if scene.place_weight(change.service) < 0.2:
         return f"{scene.incident.service} does not call {change.service}, directly or through others"
-    if explained > 0.5:
+    if explained > 0.5 and scene.trouble(change.service):
         return (
             f"what shows in {change.service} is explained by {callee}, and {_minutes(gap)} passed before the first sign"
         )
@@ -83,11 +84,19 @@ def _objection(scene: Scene, change: Change, gap: timedelta, callee: str, explai
 
 def _troubled(scene: Scene, service: str) -> Suspect:
     callee, explained = scene.explained_by(service)
-    own = _beyond_the_symptom(scene, service)
-    sure = max((signal.strength for signal in own), default=0.0)
-    score = SERVICE_WEIGHT * sure * scene.place_weight(service) * (1 - EXPLAINED_AWAY * explained)
-    if not own:
+    own = sorted(
+        (signal for signal in scene.signals[service] if signal.trouble),
+        key=lambda signal: (-signal.strength, signal.since),
+    )
+    telling = _beyond_the_symptom(scene, service, own)
+    weight = OWN_SERVICE_WEIGHT if service == scene.incident.service else SERVICE_WEIGHT
+    sure = max((signal.strength for signal in telling), default=0.0)
+    in_time = precedes(min(signal.since for signal in own), scene.first_sign)
+    score = weight * sure * in_time * scene.place_weight(service) * (1 - EXPLAINED_AWAY * explained)
+    if not telling:
         objection = "it shows nothing but the symptom itself"
+    elif not in_time:
+        objection = "its trouble began after the first sign"
     elif explained > 0.5:
         objection = f"its trouble is explained by that of {callee}, which began no later"
     else:
@@ -95,13 +104,11 @@ def _troubled(scene: Scene, service: str) -> Suspect:
     return Suspect(service, score, None, tuple(own), objection)
 
 
-def _beyond_the_symptom(scene: Scene, service: str) -> list[Signal]:
-    """The trouble of a service, strongest first. In the incident's own, metrics that moved alone are the symptom."""
-    own = [signal for signal in scene.signals[service] if signal.trouble]
-    logged = any(signal.evidence.kind is EvidenceKind.LOG for signal in own)
-    if service == scene.incident.service and not logged:
-        return []
-    return sorted(own, key=lambda signal: (-signal.strength, signal.since))
+def _beyond_the_symptom(scene: Scene, service: str, own: Sequence[Signal]) -> Sequence[Signal]:
+    """In the incident's own service a metric that moved is the symptom; only what its log says is more than that."""
+    if service != scene.incident.service:
+        return own
+    return [signal for signal in own if signal.evidence.kind is EvidenceKind.LOG]
 
 
 def _shared_words(scene: Scene, change: Change, rarity: Mapping[str, float]) -> float:

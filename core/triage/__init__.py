@@ -1,0 +1,1 @@
+"""Whose incident is it: candidates, their managers, and the negotiation (Triangle)."""

@@ -37,15 +37,28 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+function warn(sentence) {
+  document.querySelector("#alert").textContent = sentence;
+}
+
+document.addEventListener("htmx:responseError", ({ detail: { xhr } }) => {
+  const explained = xhr.getResponseHeader("Content-Type")?.startsWith("text/plain");
+  warn(explained ? xhr.responseText : "Something went wrong here: the log of Plumbline says what.");
+});
+
+document.addEventListener("htmx:sendError", () => warn("Plumbline does not answer: is it still running?"));
+
 document.addEventListener("htmx:afterRequest", (event) => {
   if (!event.detail.successful) return;
-  document.querySelector("#alert").replaceChildren();
+  warn("");
   const form = event.detail.elt;
   if (!form.matches("[data-clear]")) return;
   form.reset();
   // Somebody who has just sent something wants to see it, wherever they had scrolled to.
   if (form.closest(".foot")) document.querySelector(".scroll").scrollTop = 0;
 });
+
+document.querySelector(".sidebar [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
 document.addEventListener("toggle", (event) => {
   if (event.target.matches(".reply[open]")) event.target.querySelector("textarea").focus();

@@ -1,0 +1,271 @@
+"""Where people who are known by name are named in a text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from core.knowledge.privacy.ambiguous import PRODUCT_NAMES, WORD_NAMES
+
+People = tuple[tuple[str, ...], ...]
+"""For each person the names, user names and e-mail addresses that a source knows."""
+
+Words = tuple[str, ...]
+
+MIN_HANDLE = 3  # characters of a user name; a shorter one is only taken for one after an @
+MIN_LOWER_CASE = 3  # letters of a given name that is recognised in lower case
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_HANDLE = re.compile(r"(?<![\w@.+-])@?(?P<name>\w(?:[\w.+-]*\w)?)(?!-?\w|@)")
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
+_CASELESS = re.compile(r"[^\W\d_a-zA-Z\u0100-\u058f\u10a0-\u10ff]{2,}")  # scripts without capitals, such as CJK
+_LATIN = {
+    code: base
+    for code in (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))
+    if (base := unicodedata.normalize("NFD", chr(code))[0]).isascii() and base.isalpha()
+}
+"""Letters with a mark → those without: names are often written so, and no offset changes."""
+
+_ADDENDUM = re.compile(r"\s*[(\[|/–—].*$|\s+-\s.*$")  # “Asha Brandt (she/her)”, “Asha Brandt | Payments”
+_WITHIN_NAME = re.compile(r"^(?:[ \t]|[._-]|, ?|\. )$")  # what may stand between two words of one name
+_IDENTIFIER_BEFORE = re.compile(r"[\w/\\.#$%&=-]$")
+_IDENTIFIER_AFTER = re.compile(r"^(?:[\w/\\(=@]|-(?!san\b|sama\b|kun\b|chan\b|ssi\b|nim\b|ji\b)\w|\.\w|:\w)")
+_OPTION_BEFORE = re.compile(r"(?:^|\s)--?[a-z][\w-]*[ =]$")
+_PLACE_BEFORE = re.compile(r"\b(?:San|Santa|Saint|St\.?|Port|Mount|Lake|Fort|New) $")
+
+_ADDRESSED = re.compile(
+    r"(?:^|[\s(>*])(?:thanks|thank you|thx|ty|cheers|hi|hey|hello|dear|morning|sorry|welcome|congrats|"
+    r"ping(?:ing|ed)?|cc|ask(?:ed|ing)?|tell|told)[:,]? +$",
+    re.IGNORECASE,
+)
+_ASKED_TO = re.compile(r"^, *(?:can|could|would|will|please|pls|do|did|are|have|any)\b")
+_SPEAKS = re.compile(
+    r"^ (?:said|says|think|thinks|thought|wrote|writes|told|asked|asks|suggested|suggests|mentioned|knows|agrees|agreed|"
+    r"replied|reckons|joined|is on call|is out|is away|is on holiday|is on leave|owns|maintains)\b"
+)
+_ACTS = re.compile(
+    r"^(?:['’]s\b|: *\S| (?:restarted|rolled|drained|deployed|reviewed|merged|pushed|fixed|approved|confirmed|noticed|"
+    r"reported|found|took|left|moved|wants|tried|comes back|is back|is looking|and I)\b)"
+)
+_LOWER_CASE_BEFORE = re.compile(r"(?P<word>[a-z]+),? $")
+_NO_NAME_AFTER = frozenset("a an the this that these each every on in at of by see our your no any".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A person, by place in `People`, named from `start` to `end`."""
+
+    start: int
+    end: int
+    person: int
+
+
+def mentions(text: str, people: People) -> list[Mention]:
+    """Where the people are named, in order, none overlapping: full names and user names anywhere, also in code; a
+    given or family name alone only in prose, and not as part of an identifier."""
+    return list(_without_overlap(_found(text.translate(_LATIN), roster(people))))
+
+
+@lru_cache(maxsize=64)
+def roster(people: People) -> Roster:
+    """How these people may be named."""
+    result = Roster()
+    for number, names in enumerate(people):
+        for name in names:
+            result.add(name, number)
+    return result
+
+
+@dataclass(slots=True)
+class Roster:
+    """`sequences` are names of several words by their first word; all keys are in lower case and without marks."""
+
+    sequences: dict[str, list[tuple[Words, int]]] = field(default_factory=dict[str, list[tuple[Words, int]]])
+    given: dict[str, int] = field(default_factory=dict[str, int])
+    family: dict[str, int] = field(default_factory=dict[str, int])
+    handles: dict[str, int] = field(default_factory=dict[str, int])
+    addresses: dict[str, int] = field(default_factory=dict[str, int])
+    caseless: dict[str, int] = field(default_factory=dict[str, int])
+
+    def add(self, name: str, person: int) -> None:
+        name = _ADDENDUM.sub("", name.translate(_LATIN)).strip().removeprefix("@")
+        if "@" in name:
+            self._add_address(name.lower(), person)
+        elif _CASELESS.search(name):
+            self._add_caseless(name, person)
+        elif len(name.split()) > 1:
+            self._add_full(name, person)
+        elif name[:1].isupper() and name.isalpha():
+            self.given.setdefault(name.lower(), person)
+        elif len(words := _words(name)) > 1 and name[:1].isupper() and name.replace("-", "").isalpha():
+            self._add_sequence(words, person)
+        elif len(name) >= MIN_HANDLE:
+            self.handles.setdefault(name.lower(), person)
+
+    def _add_address(self, address: str, person: int) -> None:
+        self.addresses.setdefault(address, person)
+        local = address.partition("@")[0]
+        if not local.isalpha():
+            self.handles.setdefault(local, person)
+
+    def _add_caseless(self, name: str, person: int) -> None:
+        parts = name.split()
+        for form in ("".join(parts), name, *(part for part in parts[:1] if len(part) > 1)):
+            self.caseless.setdefault(form, person)
+
+    def _add_full(self, name: str, person: int) -> None:
+        last, comma, first = name.partition(",")
+        parts = f"{first} {last}".split() if comma else name.split()
+        capitalised = [part for part in parts if part[:1].isupper()] or parts
+        givens, family = capitalised[:-1], capitalised[-1]
+        self._add_sequence(_words(" ".join(parts)), person)
+        self._add_sequence(_words(f"{family} {' '.join(givens)}"), person)
+        if givens:
+            self._add_sequence(_words(f"{givens[0]} {family}"), person)
+            self._add_sequence(_words(f"{givens[0][0]} {family}"), person)
+        for part in givens:
+            self._add_single(self.given, part, person)
+        self._add_single(self.family, family, person)
+        if len(parts) > len(capitalised):  # “van der Berg”, “el Amin”
+            self._add_sequence(_words(" ".join(parts[len(givens) :])), person)
+
+    def _add_single(self, names: dict[str, int], part: str, person: int) -> None:
+        words = _words(part)
+        if len(words) > 1:
+            self._add_sequence(words, person)
+        elif words and len(words[0]) > 1:
+            names.setdefault(words[0], person)
+
+    def _add_sequence(self, words: Words, person: int) -> None:
+        if len(words) > 1:
+            self.sequences.setdefault(words[0], []).append((words, person))
+
+
+def _words(name: str) -> Words:
+    return tuple(match[0].lower() for match in _WORD.finditer(name))
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    start: int
+    end: int
+    text: str
+
+    @property
+    def key(self) -> str:
+        return self.text.lower()
+
+
+def _found(text: str, known: Roster) -> Iterator[Mention]:
+    """Candidates, the surest first."""
+    tokens = [_token(match) for match in _WORD.finditer(text)]
+    yield from _sequences(text, tokens, known)
+    yield from _handles(text, known)
+    if known.caseless:
+        forms = sorted(known.caseless, key=len, reverse=True)
+        for match in re.finditer("|".join(map(re.escape, forms)), text):
+            yield Mention(match.start(), match.end(), known.caseless[match[0]])
+    yield from _singles(text, tokens, known)
+
+
+def _token(match: re.Match[str]) -> _Token:
+    text = match[0].removesuffix("'s").removesuffix("’s")
+    return _Token(match.start(), match.start() + len(text), text)
+
+
+def _sequences(text: str, tokens: list[_Token], known: Roster) -> Iterator[Mention]:
+    found = list[Mention]()
+    for index, token in enumerate(tokens):
+        for words, person in known.sequences.get(token.key, ()):
+            run = tokens[index : index + len(words)]
+            if tuple(item.key for item in run) == words and _is_one_name(text, run):
+                found.append(Mention(_with_at(text, token.start), run[-1].end, person))
+    yield from sorted(found, key=lambda mention: mention.start - mention.end)
+
+
+def _is_one_name(text: str, run: list[_Token]) -> bool:
+    gaps = [text[left.end : right.start] for left, right in zip(run, run[1:], strict=False)]
+    if not all(_WITHIN_NAME.match(gap) for gap in gaps):
+        return False
+    return len(run[0].text) > 1 or gaps[0] in (". ", ".")  # an initial has its dot
+
+
+def _handles(text: str, known: Roster) -> Iterator[Mention]:
+    for match in _HANDLE.finditer(text):
+        person = known.handles.get(match["name"].lower())
+        if person is None:
+            continue
+        if match[0].startswith("@") or match["name"].lower() not in WORD_NAMES | PRODUCT_NAMES:
+            yield Mention(match.start(), match.end(), person)
+
+
+def _singles(text: str, tokens: list[_Token], known: Roster) -> Iterator[Mention]:
+    code = [match.span() for match in _CODE.finditer(text)]
+    names = known.given.keys() | known.family.keys()
+    starts = {token.start for token in tokens if token.key in names}
+    for token in tokens:
+        if token.start not in starts or any(start <= token.start < end for start, end in code):
+            continue
+        before, after = _around(text, token, starts)
+        if _IDENTIFIER_BEFORE.search(before) or _IDENTIFIER_AFTER.match(after) or _PLACE_BEFORE.search(before):
+            continue
+        person = _person(token, before, after, known)
+        if person is not None:
+            yield Mention(_with_at(text, token.start), token.end, person)
+
+
+def _around(text: str, token: _Token, starts: set[int]) -> tuple[str, str]:
+    """The text before and after; the stroke of “Asha/Mateo” parts two names and is no path."""
+    before, after = text[max(0, token.start - 40) : token.start], text[token.end : token.end + 40]
+    if after.startswith("/") and token.end + 1 in starts:
+        after = " " + after[1:]
+    if before.endswith("/") and re.search(r"[^\W\d_]/$", before):
+        word = re.search(r"[^\W\d_]+/$", before)
+        if word and token.start - len(word[0]) in starts:
+            before = before[:-1] + " "
+    return before, after
+
+
+def _person(token: _Token, before: str, after: str, known: Roster) -> int | None:
+    """Whom a single word names, if it names anybody there."""
+    key, is_mention = token.key, before.endswith("@")
+    person = known.given.get(key)
+    is_given = person is not None
+    if person is None:
+        person = known.family.get(key)
+    if is_mention:
+        return person
+    if key in PRODUCT_NAMES or (not is_given and key in WORD_NAMES):
+        return person if token.text[0].isupper() and _is_talked_of(before, after) else None
+    if key in WORD_NAMES:
+        return person if token.text[0].isupper() and _is_name_here(before, after) else None
+    if token.text[0].isupper():
+        return person if token.text[1:].islower() else None
+    may_be_lower = is_given and len(key) >= MIN_LOWER_CASE and token.text.islower()
+    return person if may_be_lower and not _OPTION_BEFORE.search(before) else None
+
+
+def _is_talked_of(before: str, after: str) -> bool:
+    return bool(_ADDRESSED.search(before) or _ASKED_TO.match(after) or _SPEAKS.match(after))
+
+
+def _is_name_here(before: str, after: str) -> bool:
+    if _is_talked_of(before, after) or _ACTS.match(after):
+        return True
+    word = _LOWER_CASE_BEFORE.search(before)
+    return word is not None and word["word"] not in _NO_NAME_AFTER
+
+
+def _with_at(text: str, start: int) -> int:
+    return start - 1 if text[:start].endswith("@") else start
+
+
+def _without_overlap(found: Iterable[Mention]) -> Iterator[Mention]:
+    kept = list[Mention]()
+    for mention in found:
+        if all(mention.end <= other.start or other.end <= mention.start for other in kept):
+            kept.append(mention)
+    yield from sorted(kept, key=lambda mention: mention.start)

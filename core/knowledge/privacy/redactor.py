@@ -1,0 +1,94 @@
+"""Takes names, addresses and secrets out of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from core.knowledge.document import Document
+from core.knowledge.privacy.contacts import addresses, telephone_numbers
+from core.knowledge.privacy.names import People, mentions, roster
+from core.ports import SecretDetector
+
+
+class FindingKind(StrEnum):
+    SECRET = "secret"
+    EMAIL = "e-mail"
+    PHONE = "phone"
+    NAME = "name"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What must not be indexed, from `start` to `end`. `person` is set for a name or address of somebody known."""
+
+    start: int
+    end: int
+    kind: FindingKind
+    person: int | None = None
+
+
+class Redactor:
+    """Replaces what must not be indexed. `names` are people whom no source knows: configured by the operator."""
+
+    def __init__(self, secrets: SecretDetector, names: Sequence[str] = ()) -> None:
+        self._secrets = secrets
+        self._configured: People = tuple((name,) for name in names)
+
+    def __call__(self, document: Document) -> Document:
+        """The document without names, addresses and secrets, and without the people who were in it."""
+        people = (*self._configured, *document.people)
+        numbers = dict[int, int]()
+
+        def redacted(text: str) -> str:
+            return _replaced(text, self.findings(text, people), lambda person: _number(numbers, person))
+
+        return replace(
+            document,
+            title=redacted(document.title),
+            text=redacted(document.text),
+            owner=redacted(document.owner),
+            people=(),
+        )
+
+    def findings(self, text: str, people: People) -> list[Finding]:
+        """What would be replaced in a text, in order, none overlapping."""
+        return list(_without_overlap(self._found(text, people)))
+
+    def _found(self, text: str, people: People) -> Iterator[Finding]:
+        """Candidates, the gravest first."""
+        for start, end in self._secrets.find(text):
+            yield Finding(start, end, FindingKind.SECRET)
+        known = roster(people).addresses
+        for start, end in addresses(text):
+            yield Finding(start, end, FindingKind.EMAIL, known.get(text[start:end].lower()))
+        for start, end in telephone_numbers(text):
+            yield Finding(start, end, FindingKind.PHONE)
+        for mention in mentions(text, people):
+            yield Finding(mention.start, mention.end, FindingKind.NAME, mention.person)
+
+
+def _number(numbers: dict[int, int], person: int) -> int:
+    return numbers.setdefault(person, len(numbers) + 1)
+
+
+def _replaced(text: str, findings: Iterable[Finding], number: Callable[[int], int]) -> str:
+    pieces = list[str]()
+    end = 0
+    for finding in findings:
+        pieces += text[end : finding.start], _placeholder(finding, number)
+        end = finding.end
+    return "".join((*pieces, text[end:]))
+
+
+def _placeholder(finding: Finding, number: Callable[[int], int]) -> str:
+    return f"[{finding.kind}]" if finding.person is None else f"Person {number(finding.person)}"
+
+
+def _without_overlap(found: Iterable[Finding]) -> Iterator[Finding]:
+    kept = list[Finding]()
+    for finding in found:
+        if all(finding.end <= other.start or other.end <= finding.start for other in kept):
+            kept.append(finding)
+    yield from sorted(kept, key=lambda finding: finding.start)
