@@ -1,0 +1,94 @@
+"""The contract of LogReader, over the fake and folders of log files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from adapters.tools.log_files import LogFiles
+from core.errors import ToolUnavailable
+from core.ports import LogLine, LogReader, TimeWindow
+from tests.fakes.tools import BrokenTool, FakeLogReader
+
+START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
+HOUR = TimeWindow(START, START + timedelta(hours=1))
+
+Reader = Callable[[Sequence[LogLine]], LogReader]
+
+
+@pytest.fixture(params=["fake", "files"])
+def reader(request: pytest.FixtureRequest, tmp_path: Path) -> Reader:
+    def files(lines: Sequence[LogLine]) -> LogReader:
+        folder = tmp_path / "live" / "logs"
+        folder.mkdir(parents=True)
+        for service in {line.service for line in lines}:
+            written = [as_written(line) for line in lines if line.service == service]
+            (folder / f"{service}.log").write_text("\n".join(written) + "\n", encoding="utf-8")
+        return LogFiles("files", tmp_path)
+
+    return FakeLogReader if request.param == "fake" else files
+
+
+def as_written(line: LogLine) -> str:
+    return f"{line.at:%Y-%m-%dT%H:%M:%S}.{line.at.microsecond // 1000:03d}Z {line.level} {line.service} {line.text}"
+
+
+def line(seconds: float, text: str = "GET /fares 200", service: str = "api", level: str = "INFO") -> LogLine:
+    return LogLine(service, START + timedelta(seconds=seconds), level, text)
+
+
+async def test_the_records_of_the_service_within_the_window_come_oldest_first(reader: Reader) -> None:
+    early, first, last, late = line(-1), line(0), line(3599.999), line(3600)
+    other = line(5, service="other")
+    assert await reader([early, first, other, last, late]).lines("api", HOUR, 10) == [first, last]
+
+
+async def test_of_too_many_records_the_last_ones_are_kept(reader: Reader) -> None:
+    lines = [line(second, f"request {second}") for second in range(20)]
+    assert await reader(lines).lines("api", HOUR, 3) == lines[-3:]
+
+
+async def test_a_stack_trace_is_one_record(reader: Reader) -> None:
+    trace = line(1, "Unhandled\n    at Pool.take(Pool.java:7)\n    Caused by: TimeoutException: 3000 ms", level="ERROR")
+    assert await reader([trace, line(2)]).lines("api", HOUR, 10) == [trace, line(2)]
+
+
+async def test_an_unknown_service_has_no_records(reader: Reader) -> None:
+    assert await reader([line(1)]).lines("nobody", HOUR, 10) == []
+
+
+async def test_a_window_deep_inside_a_large_file_is_found_whole(reader: Reader) -> None:
+    lines = [line(second / 10, f"request {second} of a long day {'x' * 60}") for second in range(30_000)]
+    window = TimeWindow(START + timedelta(seconds=1_700), START + timedelta(seconds=1_710))
+    assert await reader(lines).lines("api", window, 1_000) == lines[17_000:17_100]
+
+
+async def test_a_window_before_or_after_everything_is_empty(reader: Reader) -> None:
+    logs = reader([line(second / 10, "x" * 80) for second in range(3_000)])
+    assert await logs.lines("api", TimeWindow(START - timedelta(hours=2), START - timedelta(hours=1)), 10) == []
+    assert await logs.lines("api", TimeWindow(START + timedelta(hours=2), START + timedelta(hours=3)), 10) == []
+
+
+@pytest.mark.parametrize("broken", ["fake", "files"])
+async def test_a_tool_that_cannot_be_read_says_so(broken: str, tmp_path: Path) -> None:
+    logs: LogReader = BrokenTool() if broken == "fake" else LogFiles("files", tmp_path / "missing")
+    with pytest.raises(ToolUnavailable):
+        await logs.lines("api", HOUR, 10)
+
+
+@pytest.mark.parametrize("service", ["../secret", "..", "", "a/../../secret", "*", "secret\x00"])
+async def test_a_service_name_cannot_lead_out_of_the_folder(service: str, tmp_path: Path) -> None:
+    (tmp_path / "secret.log").write_text(as_written(line(1, service="secret")) + "\n", encoding="utf-8")
+    (tmp_path / "root" / "logs").mkdir(parents=True)
+    (tmp_path / "root" / "logs" / "api.log").write_text(as_written(line(1)) + "\n", encoding="utf-8")
+    assert await LogFiles("files", tmp_path / "root").lines(service, HOUR, 10) == []
+
+
+async def test_what_is_no_record_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    content = b"\xff\xfe not a record\n  nor this\n" + as_written(line(1, "caf\u00e9")).encode() + b"\n\n}{\n\xc3\n"
+    (tmp_path / "logs" / "api.log").write_bytes(content)
+    assert await LogFiles("files", tmp_path).lines("api", HOUR, 10) == [line(1, "caf\u00e9")]

@@ -1,0 +1,169 @@
+"""The contract of Messenger, over every platform."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from core.conversation import MessageReference, Place
+from core.errors import ChatUnavailable, MessageNotFound
+from core.messages import AnswerMessage, IncidentMessage, Message, Notice
+from tests.fakes import messages
+from tests.fakes.chats import Chat
+from tests.fakes.console_chat import console_chat
+from tests.fakes.slack_chat import slack_chat
+from tests.fakes.teams_chat import teams_chat
+
+CHATS: dict[str, Callable[[], AbstractAsyncContextManager[Chat]]] = {
+    "console": console_chat,
+    "slack": slack_chat,
+    "teams through agents": partial(teams_chat, "agents"),
+    "teams through botbuilder": partial(teams_chat, "botbuilder"),
+}
+
+HELLO = Notice("hello")
+LONG_WAIT = 600  # seconds; nobody waits so long within one call
+
+
+@pytest.fixture(params=CHATS)
+async def chat(request: pytest.FixtureRequest) -> AsyncIterator[Chat]:
+    async with CHATS[request.param]() as started:
+        yield started
+
+
+def thread(reference: MessageReference) -> Place:
+    return replace(reference.place, thread=reference.message_id)
+
+
+async def test_a_posted_message_stands_where_it_was_meant_to(chat: Chat) -> None:
+    reference = await chat.messenger.post(chat.place, HELLO, "intent")
+    assert "hello" in chat.shown(reference)
+    assert reference.place == chat.place
+    assert chat.thread_of(reference) is None
+    assert chat.count() == 1
+
+
+async def test_a_reply_stands_in_the_thread_of_its_root(chat: Chat) -> None:
+    root = await chat.messenger.post(chat.place, HELLO, "root")
+    reply = await chat.messenger.post(thread(root), Notice("reply"), "reply")
+    assert reply.place == thread(root)
+    assert reply.message_id != root.message_id
+    assert chat.thread_of(reply) == root.message_id
+
+
+async def test_an_edited_message_says_the_new_thing_and_no_longer_the_old_one(chat: Chat) -> None:
+    reference = await chat.messenger.post(chat.place, HELLO, "intent")
+    await chat.messenger.edit(reference, Notice("goodbye"))
+    assert "goodbye" in chat.shown(reference)
+    assert "hello" not in chat.shown(reference)
+    assert chat.count() == 1
+
+
+async def test_a_reply_can_be_edited(chat: Chat) -> None:
+    root = await chat.messenger.post(chat.place, HELLO, "root")
+    reply = await chat.messenger.post(thread(root), Notice("reply"), "reply")
+    await chat.messenger.edit(reply, Notice("corrected"))
+    assert "corrected" in chat.shown(reply)
+    assert "hello" in chat.shown(root)
+
+
+async def test_an_edit_may_change_the_kind_of_message(chat: Chat) -> None:
+    reference = await chat.messenger.post(chat.place, HELLO, "intent")
+    await chat.messenger.edit(reference, IncidentMessage(messages.explained_incident()))
+    assert "Asha Brandt" in chat.shown(reference)
+
+
+async def test_a_post_is_found_by_its_intent(chat: Chat) -> None:
+    first = await chat.messenger.post(chat.place, HELLO, "first")
+    second = await chat.messenger.post(chat.place, HELLO, "second")
+    if chat.finds:
+        assert await chat.messenger.find(chat.place, "first") == first
+        assert await chat.messenger.find(chat.place, "second") == second
+    else:
+        assert await chat.messenger.find(chat.place, "first") is None
+
+
+async def test_a_reply_is_found_in_its_thread(chat: Chat) -> None:
+    root = await chat.messenger.post(chat.place, HELLO, "root")
+    reply = await chat.messenger.post(thread(root), HELLO, "reply")
+    assert await chat.messenger.find(thread(root), "reply") == (reply if chat.finds else None)
+
+
+async def test_an_edited_post_is_still_found(chat: Chat) -> None:
+    reference = await chat.messenger.post(chat.place, HELLO, "intent")
+    await chat.messenger.edit(reference, Notice("goodbye"))
+    assert await chat.messenger.find(chat.place, "intent") == (reference if chat.finds else None)
+
+
+async def test_what_was_never_posted_is_not_found(chat: Chat) -> None:
+    await chat.messenger.post(chat.place, HELLO, "intent")
+    assert await chat.messenger.find(chat.place, "another intent") is None
+
+
+async def test_an_edit_of_a_deleted_message_says_that_it_is_gone(chat: Chat) -> None:
+    reference = await chat.messenger.post(chat.place, HELLO, "intent")
+    await chat.delete(reference)
+    with pytest.raises(MessageNotFound):
+        await chat.messenger.edit(reference, Notice("goodbye"))
+
+
+async def test_a_reply_to_a_deleted_message_says_that_it_is_gone(chat: Chat) -> None:
+    root = await chat.messenger.post(chat.place, HELLO, "root")
+    await chat.delete(root)
+    with pytest.raises(MessageNotFound):
+        await chat.messenger.post(thread(root), Notice("reply"), "reply")
+
+
+async def test_a_platform_that_is_down_is_unavailable_and_nothing_is_posted(chat: Chat) -> None:
+    chat.break_down()
+    with pytest.raises(ChatUnavailable):
+        await chat.messenger.post(chat.place, HELLO, "intent")
+    assert chat.count() == 0
+
+
+async def test_an_edit_on_a_platform_that_is_down_leaves_the_message(chat: Chat) -> None:
+    reference = await chat.messenger.post(chat.place, HELLO, "intent")
+    chat.break_down()
+    with pytest.raises(ChatUnavailable):
+        await chat.messenger.edit(reference, Notice("goodbye"))
+    assert "hello" in chat.shown(reference)
+
+
+async def test_a_platform_that_asks_to_wait_says_how_long(chat: Chat) -> None:
+    chat.ask_to_wait(LONG_WAIT)
+    with pytest.raises(ChatUnavailable) as raised:
+        await chat.messenger.post(chat.place, HELLO, "intent")
+    assert raised.value.retry_after == LONG_WAIT
+
+
+@pytest.mark.parametrize("message", messages.SAMPLES.values(), ids=messages.SAMPLES)
+async def test_every_message_can_be_posted_and_edited_into_place(chat: Chat, message: Message) -> None:
+    posted = await chat.messenger.post(chat.place, message, "intent")
+    edited = await chat.messenger.post(chat.place, HELLO, "another intent")
+    await chat.messenger.edit(edited, message)
+    assert chat.shown(edited) == chat.shown(posted)
+
+
+@pytest.mark.parametrize("name", messages.everywhere("text"))
+async def test_every_message_can_be_posted_however_large_it_is(chat: Chat, name: str) -> None:
+    reference = await chat.messenger.post(chat.place, messages.everywhere("<&*`_ x" * 2_000, count=60)[name], "intent")
+    assert chat.shown(reference)
+
+
+async def test_an_answer_shows_its_sentences_sources_and_badge(chat: Chat) -> None:
+    answer = messages.answer()
+    shown = chat.shown(await chat.messenger.post(chat.place, AnswerMessage(answer), "intent"))
+    assert "release captain must agree" in shown
+    assert "Change freeze" in shown
+    assert "86 %" in shown
+    assert "120 labelled outcomes" in shown
+
+
+async def test_an_abstention_says_so_and_names_the_nearest_documents(chat: Chat) -> None:
+    shown = chat.shown(await chat.messenger.post(chat.place, AnswerMessage(messages.abstention()), "intent"))
+    assert "I don’t know" in shown
+    assert "Rolling back" in shown

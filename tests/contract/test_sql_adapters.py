@@ -1,0 +1,75 @@
+"""What the local page and Teams keep in the database, with writers beside each other, on every database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from adapters.store.console_messages import SqlConsoleMessages
+from adapters.store.database import open_database
+from adapters.store.teams_conversations import SqlTeamsConversations
+
+AT = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)
+MANY = 100
+
+
+@pytest.fixture
+async def two_pages(engine: AsyncEngine) -> AsyncIterator[list[SqlConsoleMessages]]:
+    """The same messages seen by two processes."""
+    other = open_database(engine.url.render_as_string(hide_password=False))
+    yield [SqlConsoleMessages(engine), SqlConsoleMessages(other)]
+    await other.dispose()
+
+
+async def test_two_processes_that_post_one_intent_post_one_message(two_pages: list[SqlConsoleMessages]) -> None:
+    ids = await asyncio.gather(
+        *(page.append("help", None, "notice", {"text": "hello"}, "intent", AT) for page in two_pages * 5)
+    )
+    assert len(set(ids)) == 1
+    assert len(await two_pages[0].page("help", MANY)) == 1
+
+
+async def test_no_reader_misses_a_change_whoever_wrote_it(two_pages: list[SqlConsoleMessages]) -> None:
+    """A reader who has seen revision n has seen every revision below it."""
+    seen: list[int] = []
+
+    async def write(number: int) -> None:
+        page = two_pages[number % 2]
+        message_id = await page.append("help", None, "notice", {"number": number}, f"intent {number}", AT)
+        await page.replace(message_id, "notice", {"number": -number})
+
+    async def read() -> None:
+        while len(seen) < 20:
+            after = seen[-1] if seen else 0
+            seen.extend(message.revision for message in await two_pages[0].changed("help", after, MANY))
+
+    writing = [asyncio.create_task(write(number)) for number in range(20)]
+    reading = asyncio.create_task(read())
+    await asyncio.gather(*writing)
+    complete = await two_pages[1].changed("help", 0, MANY)
+    async with asyncio.timeout(10):
+        await reading
+    assert all(earlier < later for earlier, later in pairwise(seen))
+    assert [each.revision for each in complete if each.revision <= seen[-1] and each.revision not in seen] == []
+    assert [message.payload["number"] for message in complete if message.payload["number"] > 0] == []
+
+
+async def test_a_teams_conversation_is_remembered_and_replaced(engine: AsyncEngine) -> None:
+    conversations = SqlTeamsConversations(engine)
+    assert await conversations.get("19:incidents@thread.tacv2") is None
+    await conversations.put("19:incidents@thread.tacv2", {"service_url": "https://one.example", "threaded": True})
+    await conversations.put("19:other@thread.tacv2", {"service_url": "https://other.example"})
+    await conversations.put("19:incidents@thread.tacv2", {"service_url": "https://two.example", "naïve": "☃"})
+    assert await conversations.get("19:incidents@thread.tacv2") == {"service_url": "https://two.example", "naïve": "☃"}
+
+
+async def test_two_who_remember_one_teams_conversation_leave_one(engine: AsyncEngine) -> None:
+    conversations = SqlTeamsConversations(engine)
+    references = [{"service_url": f"https://{number}.example"} for number in range(5)]
+    await asyncio.gather(*(conversations.put("19:incidents@thread.tacv2", each) for each in references))
+    assert await conversations.get("19:incidents@thread.tacv2") in references

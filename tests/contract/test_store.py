@@ -1,0 +1,424 @@
+"""The contract of Store, over the fake and every database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from adapters.store.store import SqlStore
+from core.confidence.calibrator import Calibrator
+from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from core.conversation import MessageReference, Place, Platform, Speaker, Turn
+from core.errors import Conflict
+from core.incident import Incident, IncidentState
+from core.ports import Ingestion, Post, SourceCursor, Store, Task
+from tests.contract.databases import database, new_postgres_database, sqlite_url
+from tests.fakes import messages
+from tests.fakes.store import InMemoryStore
+
+NOW = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)
+CHANNEL = Place(Platform.SLACK, "C0INC", workspace="T0MARI")
+THREAD = replace(CHANNEL, thread="17.25")
+MANY = 100
+
+
+@pytest.fixture(params=["fake", "sqlite", pytest.param("postgres", marks=pytest.mark.external)])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    if request.param == "fake":
+        yield InMemoryStore()
+    elif request.param == "sqlite":
+        async with database(sqlite_url(tmp_path)) as engine:
+            yield SqlStore(engine)
+    else:
+        async with new_postgres_database(request.getfixturevalue("postgres")) as url, database(url) as engine:
+            yield SqlStore(engine)
+
+
+class Changed(Exception):
+    """Undoes a transaction."""
+
+
+def incident(incident_id: str = "i1", **fields: object) -> Incident:
+    return replace(messages.explained_incident(), id=incident_id, **({"group_key": "group", "revision": 1} | fields))
+
+
+def prediction(prediction_id: str = "p1", minute: int = 0, **fields: object) -> Prediction:
+    usual = Prediction(
+        id=prediction_id,
+        kind=PredictionKind.OWNER,
+        subject="i1",
+        value="payments",
+        evaluation=Evaluation(0.7, 0.3),
+        engine="evidence",
+        estimator_version="1",
+        made_at=NOW + timedelta(minutes=minute),
+    )
+    return replace(usual, **fields)
+
+
+def label(prediction_id: str = "p1", *, correct: bool = True, by: str = "slack:U1", minute: int = 0) -> Outcome:
+    return Outcome(prediction_id, correct, by, NOW + timedelta(minutes=minute), "because")
+
+
+async def saved(store: Store, *incidents: Incident) -> None:
+    for each in incidents:
+        async with store.transaction() as transaction:
+            await transaction.incidents.save(each)
+
+
+async def got(store: Store, incident_id: str) -> Incident | None:
+    async with store.transaction() as transaction:
+        return await transaction.incidents.get(incident_id)
+
+
+# --- transactions ----------------------------------------------------------------------------------------------------
+
+
+async def test_a_transaction_that_raises_leaves_nothing_behind(store: Store) -> None:
+    with pytest.raises(Changed):
+        async with store.transaction() as transaction:
+            await transaction.incidents.save(incident())
+            await transaction.incidents.add_delivery("delivery", NOW)
+            await transaction.tasks.add(Task("task", "workflow", "subject", {}))
+            await transaction.posts.intend("post", CHANNEL)
+            await transaction.predictions.add(prediction())
+            await transaction.conversations.add("turn", THREAD, Turn(Speaker.PERSON, "hello"), NOW)
+            await transaction.ingestions.record(Ingestion("handbook", NOW, 3))
+            raise Changed
+    async with store.transaction() as transaction:
+        assert await transaction.incidents.get("i1") is None
+        assert await transaction.incidents.add_delivery("delivery", NOW)
+        assert await transaction.tasks.claim(MANY) == []
+        assert await transaction.predictions.get("p1") is None
+        assert await transaction.conversations.history(THREAD, MANY) == ()
+        assert await transaction.ingestions.all() == []
+
+
+async def test_a_transaction_sees_what_it_has_written(store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.incidents.save(incident())
+        assert await transaction.incidents.open_for("alertmanager", "group") == incident()
+
+
+async def test_a_conflict_undoes_only_what_its_own_transaction_wrote(store: Store) -> None:
+    await saved(store, incident("first"))
+    with pytest.raises(Conflict):
+        async with store.transaction() as transaction:
+            await transaction.tasks.add(Task("task", "workflow", "subject", {}))
+            await transaction.incidents.save(incident("second"))
+    async with store.transaction() as transaction:
+        assert await transaction.tasks.claim(MANY) == []
+        assert await transaction.incidents.get("first") == incident("first")
+
+
+# --- tasks -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_task_is_recorded_once_however_often_it_is_added(store: Store) -> None:
+    first, again = Task("key", "answer", "q1", {"text": "one ☃"}), Task("key", "other", "q2", {})
+    async with store.transaction() as transaction:
+        assert await transaction.tasks.add(first)
+    async with store.transaction() as transaction:
+        assert not await transaction.tasks.add(again)
+        assert await transaction.tasks.claim(MANY) == [first]
+
+
+async def test_a_task_that_was_started_is_not_recorded_again(store: Store) -> None:
+    task = Task("key", "answer", "q1", {})
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(task)
+        await transaction.tasks.mark_started("key")
+        assert not await transaction.tasks.add(task)
+        assert await transaction.tasks.claim(MANY) == []
+
+
+async def test_tasks_are_claimed_oldest_first_until_they_are_started(store: Store) -> None:
+    tasks = [Task(f"key {number}", "answer", str(number), {}) for number in (3, 1, 2)]
+    for task in tasks:
+        async with store.transaction() as transaction:
+            await transaction.tasks.add(task)
+    async with store.transaction() as transaction:
+        assert await transaction.tasks.claim(2) == tasks[:2]
+    async with store.transaction() as transaction:
+        assert await transaction.tasks.claim(2) == tasks[:2], "whoever claimed them may have died"
+        await transaction.tasks.mark_started(tasks[0].key)
+        assert await transaction.tasks.claim(2) == tasks[1:]
+
+
+async def test_a_task_waits_until_it_is_claimed(store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(Task("key", "present", "i1", {}))
+        assert await transaction.tasks.has_waiting("present", "i1")
+        assert not await transaction.tasks.has_waiting("present", "i2")
+        assert not await transaction.tasks.has_waiting("answer", "i1")
+        await transaction.tasks.claim(MANY)
+        assert not await transaction.tasks.has_waiting("present", "i1")
+
+
+async def test_a_claim_waits_for_a_writer_who_relies_on_the_waiting_task(store: Store) -> None:
+    """Whoever runs the task must see what was written by those who therefore added no other."""
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(Task("key", "present", "i1", {}))
+    relies, claimed = asyncio.Event(), asyncio.Event()
+
+    async def write() -> None:
+        async with store.transaction() as transaction:
+            assert await transaction.tasks.has_waiting("present", "i1")
+            relies.set()
+            await transaction.incidents.save(incident())
+
+    async def run() -> Incident | None:
+        await relies.wait()
+        async with store.transaction() as transaction:
+            await transaction.tasks.claim(MANY)
+        claimed.set()
+        return await got(store, "i1")
+
+    _, seen = await asyncio.gather(write(), run())
+    assert seen is not None
+
+
+# --- incidents -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_delivery_is_new_once(store: Store) -> None:
+    for expected in (True, False):
+        async with store.transaction() as transaction:
+            assert await transaction.incidents.add_delivery("key", NOW) is expected
+
+
+async def test_an_incident_comes_back_as_it_was_saved(store: Store) -> None:
+    await saved(store, incident(also_firing=("a", "b"), labels={"pod": "naïve ☃"}))
+    assert await got(store, "i1") == incident(also_firing=("a", "b"), labels={"pod": "naïve ☃"})
+    assert await got(store, "i2") is None
+
+
+async def test_a_revision_replaces_the_one_before_it(store: Store) -> None:
+    await saved(store, incident(), incident(revision=2, title="changed"))
+    assert await got(store, "i1") == incident(revision=2, title="changed")
+
+
+@pytest.mark.parametrize("revision", [2, 4])
+async def test_a_revision_that_does_not_follow_is_a_conflict(store: Store, revision: int) -> None:
+    await saved(store, incident(), incident(revision=2))
+    with pytest.raises(Conflict):
+        await saved(store, incident(revision=revision, title="too late"))
+    assert await got(store, "i1") == incident(revision=2)
+
+
+async def test_of_two_writers_of_one_revision_one_wins(store: Store) -> None:
+    await saved(store, incident())
+    rivals = [incident(revision=2, title=f"rival {number}") for number in range(5)]
+    results = await asyncio.gather(*(saved(store, rival) for rival in rivals), return_exceptions=True)
+    assert results.count(None) == 1
+    assert sum(isinstance(result, Conflict) for result in results) == len(rivals) - 1
+    assert await got(store, "i1") == rivals[results.index(None)]
+
+
+async def test_of_two_writers_who_open_an_incident_for_one_group_one_wins(store: Store) -> None:
+    rivals = [incident(f"rival {number}") for number in range(5)]
+    results = await asyncio.gather(*(saved(store, rival) for rival in rivals), return_exceptions=True)
+    assert results.count(None) == 1
+    assert sum(isinstance(result, Conflict) for result in results) == len(rivals) - 1
+    async with store.transaction() as transaction:
+        assert await transaction.incidents.recent(MANY) == [rivals[results.index(None)]]
+
+
+async def test_a_group_may_have_many_incidents_of_which_one_is_open(store: Store) -> None:
+    resolved = incident("old", state=IncidentState.RESOLVED)
+    await saved(store, resolved, replace(resolved, id="older"), incident("new"))
+    async with store.transaction() as transaction:
+        assert await transaction.incidents.open_for("alertmanager", "group") == incident("new")
+        assert await transaction.incidents.open_for("alertmanager", "other") is None
+        assert await transaction.incidents.open_for("grafana", "group") is None
+
+
+async def test_an_incident_that_is_resolved_is_open_no_more(store: Store) -> None:
+    await saved(store, incident(), incident(revision=2, state=IncidentState.RESOLVED))
+    async with store.transaction() as transaction:
+        assert await transaction.incidents.open_for("alertmanager", "group") is None
+
+
+async def test_the_latest_incidents_come_first(store: Store) -> None:
+    ids = ["a", "c", "b"]
+    for minute, incident_id in enumerate(ids):
+        opened_at = NOW + timedelta(minutes=minute)
+        await saved(store, incident(incident_id, group_key=incident_id, opened_at=opened_at))
+    async with store.transaction() as transaction:
+        assert [each.id for each in await transaction.incidents.recent(2)] == ["b", "c"]
+
+
+async def test_an_incident_is_found_by_the_thread_of_its_message(store: Store) -> None:
+    await saved(store, incident(message=MessageReference(CHANNEL, "17.25")))
+    async with store.transaction() as transaction:
+        found = await transaction.incidents.in_thread(THREAD)
+        assert found is not None
+        assert found.id == "i1"
+        assert await transaction.incidents.in_thread(replace(THREAD, thread="17.26")) is None
+        assert await transaction.incidents.in_thread(replace(THREAD, channel="C0ASK")) is None
+        assert await transaction.incidents.in_thread(CHANNEL) is None
+
+
+async def test_an_incident_without_a_message_is_in_no_thread(store: Store) -> None:
+    await saved(store, incident(message=None))
+    async with store.transaction() as transaction:
+        assert await transaction.incidents.in_thread(CHANNEL) is None
+
+
+# --- posts -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_post_goes_from_wish_to_attempt_to_message(store: Store) -> None:
+    reference = MessageReference(THREAD, "17.30")
+    async with store.transaction() as transaction:
+        assert await transaction.posts.intend("intent", THREAD) == Post("intent", THREAD)
+        await transaction.posts.attempted("intent")
+    async with store.transaction() as transaction:
+        assert await transaction.posts.intend("intent", THREAD) == Post("intent", THREAD, attempted=True)
+        await transaction.posts.posted("intent", reference, "v1")
+    async with store.transaction() as transaction:
+        assert await transaction.posts.intend("intent", THREAD) == Post("intent", THREAD, True, reference, "v1")
+        await transaction.posts.edited("intent", "v2")
+    async with store.transaction() as transaction:
+        assert await transaction.posts.intend("intent", CHANNEL) == Post("intent", THREAD, True, reference, "v2")
+
+
+async def test_a_post_that_is_forgotten_is_a_wish_again(store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.posts.intend("intent", CHANNEL)
+        await transaction.posts.attempted("intent")
+        await transaction.posts.posted("intent", MessageReference(CHANNEL, "17.30"), "v1")
+        await transaction.posts.forget("intent")
+    async with store.transaction() as transaction:
+        assert await transaction.posts.intend("intent", CHANNEL) == Post("intent", CHANNEL)
+
+
+async def test_two_who_intend_the_same_share_one_record(store: Store) -> None:
+    async def intend() -> Post:
+        async with store.transaction() as transaction:
+            return await transaction.posts.intend("intent", CHANNEL)
+
+    assert await asyncio.gather(*(intend() for _ in range(5))) == [Post("intent", CHANNEL)] * 5
+
+
+# --- predictions -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_prediction_is_stored_once(store: Store) -> None:
+    first = prediction(probability=0.8, calibrator_version="v1")
+    async with store.transaction() as transaction:
+        await transaction.predictions.add(first)
+        await transaction.predictions.add(prediction(value="another"))
+        assert await transaction.predictions.get("p1") == first
+        assert await transaction.predictions.get("p2") is None
+
+
+async def test_the_later_label_of_one_person_replaces_the_earlier(store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.predictions.add(prediction())
+        await transaction.predictions.label(label(correct=True))
+        await transaction.predictions.label(label(correct=False, minute=1))
+        assert await transaction.predictions.labelled(PredictionKind.OWNER, "evidence") == [
+            (prediction(), label(correct=False, minute=1))
+        ]
+
+
+async def test_of_two_persons_labels_the_latest_counts_and_one_prediction_counts_once(store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.predictions.add(prediction())
+        await transaction.predictions.label(label(correct=False, by="slack:U2", minute=5))
+        await transaction.predictions.label(label(correct=True, by="slack:U1", minute=3))
+        latest = label(correct=False, by="slack:U2", minute=5)
+        assert await transaction.predictions.labelled(PredictionKind.OWNER, "evidence") == [(prediction(), latest)]
+        assert await transaction.predictions.recent(PredictionKind.OWNER, MANY) == [(prediction(), latest)]
+        assert await transaction.predictions.count_labelled(PredictionKind.OWNER, "evidence") == 1
+
+
+async def test_labels_are_those_of_one_kind_and_engine_oldest_prediction_first(store: Store) -> None:
+    mine = [prediction("p2", minute=1), prediction("p1", minute=2)]
+    others = [prediction("p3", kind=PredictionKind.CAUSE), prediction("p4", engine="model")]
+    async with store.transaction() as transaction:
+        for each in (*mine[::-1], *others):
+            await transaction.predictions.add(each)
+            await transaction.predictions.label(label(each.id))
+        await transaction.predictions.add(prediction("unlabelled"))
+        labelled = await transaction.predictions.labelled(PredictionKind.OWNER, "evidence")
+        assert [each for each, _ in labelled] == mine
+        assert await transaction.predictions.count_labelled(PredictionKind.OWNER, "evidence") == 2
+        assert await transaction.predictions.engines(PredictionKind.OWNER) == ["evidence", "model"]
+        assert await transaction.predictions.engines(PredictionKind.ANSWER) == []
+
+
+async def test_recent_predictions_come_newest_first_with_their_label_or_none(store: Store) -> None:
+    made = [prediction(f"p{minute}", minute) for minute in range(3)]
+    async with store.transaction() as transaction:
+        for each in made:
+            await transaction.predictions.add(each)
+        await transaction.predictions.label(label("p1"))
+        recent = await transaction.predictions.recent(PredictionKind.OWNER, 2)
+    assert recent == [(made[2], None), (made[1], label("p1"))]
+
+
+async def test_the_calibrator_in_use_is_the_one_adopted_last(store: Store) -> None:
+    first = Calibrator("v1", (0.5, 1.0), (0.25, 0.75), 40, NOW)
+    second = replace(first, version="v2", outcomes=80)
+    async with store.transaction() as transaction:
+        assert await transaction.predictions.calibrator(PredictionKind.OWNER, "evidence") is None
+        for calibrator in (first, second):
+            await transaction.predictions.adopt(PredictionKind.OWNER, "evidence", calibrator)
+    async with store.transaction() as transaction:
+        assert await transaction.predictions.calibrator(PredictionKind.OWNER, "evidence") == second
+        assert await transaction.predictions.calibrator(PredictionKind.OWNER, "model") is None
+        assert await transaction.predictions.calibrator(PredictionKind.CAUSE, "evidence") is None
+
+
+# --- conversations and ingestions ------------------------------------------------------------------------------------
+
+
+async def test_a_history_holds_the_last_turns_of_its_thread_oldest_first(store: Store) -> None:
+    turns = [Turn(Speaker.PERSON if number % 2 else Speaker.PLUMBLINE, f"turn {number}") for number in range(4)]
+    async with store.transaction() as transaction:
+        for number, turn in enumerate(turns):
+            await transaction.conversations.add(f"key {number}", THREAD, turn, NOW)
+        await transaction.conversations.add("key 3", THREAD, Turn(Speaker.PERSON, "again"), NOW)
+        await transaction.conversations.add("other", replace(THREAD, thread="18.1"), turns[0], NOW)
+        await transaction.conversations.add("no thread", CHANNEL, turns[0], NOW)
+    async with store.transaction() as transaction:
+        assert await transaction.conversations.history(THREAD, 3) == tuple(turns[1:])
+        assert await transaction.conversations.history(CHANNEL, MANY) == ()
+        assert await transaction.conversations.history(replace(THREAD, workspace="T0OTHER"), MANY) == ()
+
+
+async def test_the_last_ingestion_of_every_source_is_kept(store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.ingestions.record(Ingestion("wiki", NOW, 7))
+        await transaction.ingestions.record(Ingestion("handbook", NOW, 3))
+        await transaction.ingestions.record(Ingestion("wiki", NOW + timedelta(hours=1), 7, "It is down."))
+        assert await transaction.ingestions.all() == [
+            Ingestion("handbook", NOW, 3),
+            Ingestion("wiki", NOW + timedelta(hours=1), 7, "It is down."),
+        ]
+
+
+async def test_how_far_a_source_was_read_is_kept_per_source(store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.cursors.save("wiki", SourceCursor("page 1", 10))
+        await transaction.cursors.save("chat", SourceCursor("", 0))
+        await transaction.cursors.save("wiki", SourceCursor("page 2", 20))
+    async with store.transaction() as transaction:
+        assert await transaction.cursors.load("wiki") == SourceCursor("page 2", 20)
+        assert await transaction.cursors.load("chat") == SourceCursor("", 0)
+        assert await transaction.cursors.load("handbook") is None
+
+
+async def test_a_time_of_any_zone_comes_back_as_the_same_moment(store: Store) -> None:
+    elsewhere = datetime.fromisoformat("2026-03-14T11:30:05.250+02:00")
+    async with store.transaction() as transaction:
+        await transaction.ingestions.record(Ingestion("wiki", elsewhere, 7))
+        (ingestion,) = await transaction.ingestions.all()
+    assert ingestion.finished_at == NOW

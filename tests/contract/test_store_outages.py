@@ -1,0 +1,100 @@
+"""A database that is not there, full or restarted: what was written stays, and everybody is told to try again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from adapters.store.console_messages import SqlConsoleMessages
+from adapters.store.database import migrate, open_database
+from adapters.store.store import SqlStore
+from core.errors import ChatUnavailable, StoreUnavailable
+from core.ports import Task
+from tests.contract.databases import database, new_postgres_database, sqlite_url
+
+NOBODY = "postgresql://plumbline@127.0.0.1:9/plumbline"  # nobody listens on the discard port
+
+
+async def add(store: SqlStore, key: str, size: int = 0) -> None:
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(Task(key, "answer", "q", {"text": "x" * size}))
+
+
+async def keys(store: SqlStore) -> list[str]:
+    async with store.transaction() as transaction:
+        return [task.key for task in await transaction.tasks.claim(100)]
+
+
+async def test_a_server_that_is_not_there_makes_the_store_unavailable() -> None:
+    engine = open_database(NOBODY)
+    with pytest.raises(StoreUnavailable, match=r"^The database cannot be read or written: .*\.$"):
+        await keys(SqlStore(engine))
+    with pytest.raises(StoreUnavailable):
+        await migrate(engine)
+    with pytest.raises(ChatUnavailable):
+        await SqlConsoleMessages(engine).latest()
+    await engine.dispose()
+
+
+async def test_a_folder_that_is_not_there_makes_the_store_unavailable(tmp_path: Path) -> None:
+    engine = open_database(sqlite_url(tmp_path / "none"))
+    with pytest.raises(StoreUnavailable):
+        await migrate(engine)
+    await engine.dispose()
+
+
+async def test_a_full_disk_refuses_what_is_new_and_keeps_what_is_there(tmp_path: Path) -> None:
+    async with database(sqlite_url(tmp_path)) as engine:
+        store = SqlStore(engine)
+        await add(store, "before")
+        await _limit(engine, extra_pages=4)
+        with pytest.raises(StoreUnavailable, match="full"):
+            await add(store, "too much", size=1_000_000)
+        assert await keys(store) == ["before"]
+        await _limit(engine, extra_pages=10_000)
+        await add(store, "after", size=1_000_000)
+        assert await keys(store) == ["before", "after"]
+
+
+async def test_a_mistake_of_ours_is_no_outage(tmp_path: Path) -> None:
+    engine = open_database(sqlite_url(tmp_path))
+    await migrate(engine)
+    async with SqlStore(engine).transaction() as transaction:
+        await transaction.tasks.add(Task("key", "answer", "q", {}))
+        with pytest.raises(sa.exc.IntegrityError):
+            await transaction.tasks._connection.execute(sa.text("INSERT INTO deliveries (key) VALUES ('k')"))
+    await engine.dispose()
+
+
+@pytest.mark.external
+async def test_a_restarted_server_undoes_what_was_under_way_and_is_found_again(postgres: str) -> None:
+    async with new_postgres_database(postgres) as url, database(url) as engine, database(url) as other:
+        store = SqlStore(engine)
+        await add(store, "before")
+        with pytest.raises(StoreUnavailable):
+            await _interrupted(store, other)
+        assert await keys(store) == ["before"]
+
+
+async def _interrupted(store: SqlStore, other: AsyncEngine) -> None:
+    """A transaction whose connection the server closes, as it does when it is stopped."""
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(Task("under way", "answer", "q", {}))
+        async with other.connect() as administrator:
+            await administrator.execute(
+                sa.text(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+            )
+        await transaction.tasks.add(Task("too late", "answer", "q", {}))
+
+
+async def _limit(engine: AsyncEngine, extra_pages: int) -> None:
+    """Let the file grow by so many pages and no more."""
+    async with engine.connect() as connection:
+        used = (await connection.execute(sa.text("PRAGMA page_count"))).scalar_one()
+        await connection.execute(sa.text(f"PRAGMA max_page_count = {used + extra_pages}"))

@@ -1,0 +1,109 @@
+"""Adaptive Cards 1.5 as Teams takes them, checked: https://adaptivecards.io/explorer"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+MAX_MESSAGE = 28 * 1024  # bytes
+MAX_ACTIONS = 6  # shown; further ones hide in a menu
+SPACINGS = {None, "None", "Small", "Default", "Medium", "Large"}
+SIZES = {None, "Small", "Default", "Medium", "Large"}
+WEIGHTS = {None, "Default", "Bolder", "Lighter"}
+COLORS = {None, "Default", "Accent", "Good", "Warning", "Attention"}
+STYLES = {None, "default", "emphasis", "good", "attention", "warning", "accent"}
+TEXT_PROPERTIES = {"type", "text", "size", "weight", "color", "isSubtle", "italic", "fontType"}
+
+
+def problems(card: dict[str, Any], summary: str) -> list[str]:
+    """What Teams would refuse or hide, each in one line."""
+    found = [problem for index, element in enumerate(card["body"]) for problem in _element(f"body[{index}]", element)]
+    actions = card.get("actions", [])
+    found += [problem for index, action in enumerate(actions) for problem in _action(f"actions[{index}]", action)]
+    if len(actions) > MAX_ACTIONS:
+        found.append(f"actions: {len(actions)} of them")
+    if (card["type"], card["version"]) != ("AdaptiveCard", "1.5"):
+        found.append(f"version: {card['version']}")
+    if not card["body"]:
+        found.append("body: empty")
+    if not summary or not card["fallbackText"]:
+        found.append("summary: missing, so that a notification would show nothing")
+    if (size := len(json.dumps([card, summary]))) > MAX_MESSAGE:
+        found.append(f"card: {size} bytes")
+    return found
+
+
+def texts(value: Any) -> list[str]:
+    """Every text that is shown, in reading order, a line as one text."""
+    if isinstance(value, list):
+        return [text for each in value for text in texts(each)]
+    if not isinstance(value, dict):
+        return []
+    if value.get("type") == "RichTextBlock":
+        return ["".join(inline["text"] for inline in value["inlines"])]
+    if value.get("type") == "TextBlock":
+        return [value["text"]]
+    return texts(list(value.values()))
+
+
+def of_type(value: Any, kind: str) -> Iterator[dict[str, Any]]:
+    """Every element of a type, wherever it stands."""
+    if isinstance(value, dict) and value.get("type") == kind:
+        yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from of_type(each, kind)
+
+
+def _element(path: str, element: dict[str, Any]) -> Iterator[str]:
+    if element.get("spacing") not in SPACINGS:
+        yield f"{path}.spacing: {element['spacing']!r}"
+    match element["type"]:
+        case "TextBlock":
+            yield from _text(path, element, {"spacing", "wrap"})
+        case "RichTextBlock":
+            if not element["inlines"]:
+                yield f"{path}.inlines: empty"
+            for index, run in enumerate(element["inlines"]):
+                yield from _text(f"{path}.inlines[{index}]", run, {"selectAction"})
+        case "Container":
+            if element.get("style") not in STYLES:
+                yield f"{path}.style: {element['style']!r}"
+            yield from _elements(f"{path}.items", element["items"])
+        case "ColumnSet":
+            for index, column in enumerate(element["columns"]):
+                yield from _elements(f"{path}.columns[{index}]", column["items"])
+        case kind:
+            yield f"{path}.type: {kind!r} is not used by Plumbline"
+
+
+def _elements(path: str, elements: list[dict[str, Any]]) -> Iterator[str]:
+    if not elements:
+        yield f"{path}: empty"
+    for index, element in enumerate(elements):
+        yield from _element(f"{path}[{index}]", element)
+
+
+def _text(path: str, text: dict[str, Any], more: set[str]) -> Iterator[str]:
+    if unknown := set(text) - TEXT_PROPERTIES - more:
+        yield f"{path}: {unknown}"
+    if not text["text"]:
+        yield f"{path}.text: empty"
+    if text.get("size") not in SIZES or text.get("weight") not in WEIGHTS or text.get("color") not in COLORS:
+        yield f"{path}: a size, weight or colour that there is not"
+    if "selectAction" in text:
+        yield from _action(f"{path}.selectAction", text["selectAction"])
+
+
+def _action(path: str, action: dict[str, Any]) -> Iterator[str]:
+    match action["type"]:
+        case "Action.OpenUrl":
+            if not action["url"].startswith(("http://", "https://")):
+                yield f"{path}.url: {action['url']!r}"
+        case "Action.Execute":
+            if action["fallback"]["type"] != "Action.Submit" or action["fallback"]["data"] != action["data"]:
+                yield f"{path}.fallback: says something else"
+            if not action["verb"] or not action["title"]:
+                yield f"{path}: without a verb or a title"
+        case kind:
+            yield f"{path}.type: {kind!r} is not used by Plumbline"

@@ -1,0 +1,95 @@
+"""Block Kit's published limits, checked: https://docs.slack.dev/reference/block-kit"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+MAX_BLOCKS = 50
+MAX_TEXT = 3_000  # characters
+MAX_ALL_TEXT = 12_000  # characters; undocumented: github.com/slackapi/bolt-js/issues/2509
+MAX_FALLBACK = 40_000  # characters
+MAX_ELEMENTS = {"context": 10, "actions": 25}
+
+
+def problems(text: str | None, blocks: list[dict[str, Any]] | None) -> list[str]:
+    """What Slack would refuse about a message, each in one line."""
+    found = [problem for index, block in enumerate(blocks or []) for problem in _block(f"blocks[{index}]", block)]
+    if not text:
+        found.append("text: missing, so that a notification would show nothing")
+    elif len(text) > MAX_FALLBACK:
+        found.append(f"text: {len(text)} characters")
+    if len(blocks or []) > MAX_BLOCKS:
+        found.append(f"blocks: {len(blocks or [])} of them")
+    if (total := sum(map(len, texts(blocks)))) > MAX_ALL_TEXT:
+        found.append(f"blocks: {total} characters in all")
+    return found
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Every text that is shown, in reading order."""
+    if isinstance(value, list):
+        for each in value:
+            yield from texts(each)
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            if name == "text" and isinstance(each, str):
+                yield each
+            else:
+                yield from texts(each)
+
+
+def buttons(blocks: list[dict[str, Any]] | None) -> dict[str, dict[str, Any]]:
+    """Label → button."""
+    return {
+        element["text"]["text"]: element
+        for block in blocks or []
+        if block["type"] == "actions"
+        for element in block["elements"]
+    }
+
+
+def _block(path: str, block: dict[str, Any]) -> Iterator[str]:
+    kind = block.get("type")
+    match kind:
+        case "section":
+            yield from _text(f"{path}.text", block.get("text"), ("mrkdwn", "plain_text"), MAX_TEXT)
+        case "header":
+            yield from _text(f"{path}.text", block.get("text"), ("plain_text",), 150)
+        case "context" | "actions":
+            elements = block.get("elements", [])
+            if not 1 <= len(elements) <= MAX_ELEMENTS[kind]:
+                yield f"{path}.elements: {len(elements)} of them"
+            check = _button if kind == "actions" else _context_element
+            for index, element in enumerate(elements):
+                yield from check(f"{path}.elements[{index}]", element)
+            identifiers = [element.get("action_id") for element in elements if kind == "actions"]
+            if len(set(identifiers)) != len(identifiers):
+                yield f"{path}.elements: an action_id twice"
+        case "divider":
+            pass
+        case _:
+            yield f"{path}.type: {kind!r} is not used by Plumbline"
+
+
+def _context_element(path: str, element: dict[str, Any]) -> Iterator[str]:
+    yield from _text(path, element, ("mrkdwn", "plain_text"), MAX_TEXT)
+
+
+def _button(path: str, element: dict[str, Any]) -> Iterator[str]:
+    if element.get("type") != "button":
+        yield f"{path}.type: {element.get('type')!r}"
+    yield from _text(f"{path}.text", element.get("text"), ("plain_text",), 75)
+    if not 1 <= len(element.get("value", "")) <= 2_000:
+        yield f"{path}.value: {len(element.get('value', ''))} characters"
+    if not 1 <= len(element.get("action_id", "")) <= 255:
+        yield f"{path}.action_id: {len(element.get('action_id', ''))} characters"
+    if element.get("style") not in (None, "primary", "danger"):
+        yield f"{path}.style: {element['style']!r}"
+
+
+def _text(path: str, text: Any, kinds: tuple[str, ...], limit: int) -> Iterator[str]:
+    if not isinstance(text, dict) or text.get("type") not in kinds:
+        yield f"{path}: not a text object of type {' or '.join(kinds)}"
+    elif not 1 <= len(text.get("text", "")) <= limit:
+        yield f"{path}: {len(text.get('text', ''))} characters"

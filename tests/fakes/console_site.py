@@ -1,0 +1,141 @@
+"""The local page in front of fakes, on a port of its own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from adapters.console.console import Replay
+from adapters.console.live import Live
+from adapters.console.messenger import ConsoleMessenger
+from adapters.console.pages import ConsolePages
+from adapters.console.sources import SourceStatus
+from core.confidence.calibrator import Calibrator
+from core.confidence.prediction import Outcome, Prediction, PredictionKind
+from core.conversation import Channel, MessageReference, Place, Platform
+from core.incident import Incident
+from core.knowledge.document import Document
+from core.knowledge.passages import passages_of
+from core.messages import Message
+from core.ports import EncodedPassage, SparseVector, Transaction
+from tests.fakes.clock import FakeClock
+from tests.fakes.console_messages import InMemoryConsoleMessages
+from tests.fakes.inbox import FakeInbox
+from tests.fakes.passage_index import FakePassageIndex
+
+CHANNELS = (
+    Channel("help", {Platform.CONSOLE: "help"}),
+    Channel("incidents", {Platform.CONSOLE: "incidents", Platform.SLACK: "C0INC"}),
+    Channel("vault", {Platform.CONSOLE: "vault"}, private=True),
+    Channel("elsewhere", {Platform.SLACK: "C0ELSE"}),
+)
+EXAMPLES = ("How do I roll back a canary?", "When is the freeze?")
+
+
+class FakeStore:
+    """The stores that the page reads: incidents and predictions."""
+
+    def __init__(self) -> None:
+        self.incidents: dict[str, Incident] = {}
+        self.claims: dict[str, tuple[Prediction, Outcome | None]] = {}
+        self.calibrators: dict[tuple[PredictionKind, str], Calibrator] = {}
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        incidents = SimpleNamespace(get=self._incident, recent=self._recent_incidents)
+        predictions = SimpleNamespace(
+            recent=self._recent_claims, labelled=self._labelled, calibrator=self._calibrator_of
+        )
+        yield cast("Transaction", SimpleNamespace(incidents=incidents, predictions=predictions))
+
+    async def _incident(self, incident_id: str) -> Incident | None:
+        return self.incidents.get(incident_id)
+
+    async def _recent_incidents(self, limit: int) -> list[Incident]:
+        return sorted(self.incidents.values(), key=lambda incident: incident.opened_at, reverse=True)[:limit]
+
+    async def _recent_claims(self, kind: PredictionKind, limit: int) -> list[tuple[Prediction, Outcome | None]]:
+        return [claim for claim in self.claims.values() if claim[0].kind is kind][:limit]
+
+    async def _labelled(self, kind: PredictionKind, engine: str) -> list[tuple[Prediction, Outcome]]:
+        claims = await self._recent_claims(kind, len(self.claims))
+        return [(claim, outcome) for claim, outcome in claims if outcome and claim.engine == engine]
+
+    async def _calibrator_of(self, kind: PredictionKind, engine: str) -> Calibrator | None:
+        return self.calibrators.get((kind, engine))
+
+
+@dataclass
+class Site:
+    """A page that is being served, and all that stands behind it."""
+
+    address: str
+    messages: InMemoryConsoleMessages
+    messenger: ConsoleMessenger
+    live: Live
+    inbox: FakeInbox
+    store: FakeStore
+    index: FakePassageIndex
+    clock: FakeClock
+    sources: list[SourceStatus] = field(default_factory=list)
+
+    async def post(self, place: Place, message: Message) -> MessageReference:
+        """Plumbline says something."""
+        return await self.messenger.post(place, message, f"intent {len(self.messages.all())}")
+
+    async def file(self, document: Document) -> None:
+        """Put a document into the index."""
+        nothing = (SparseVector((), ()), np.zeros(4, np.float32))
+        await self.index.upsert([EncodedPassage(passage, *nothing) for passage in passages_of(document)])
+
+    def happen(self, incident: Incident) -> None:
+        """An incident is stored, or changes."""
+        self.store.incidents[incident.id] = incident
+        self.live.notify()
+
+
+@asynccontextmanager
+async def console_site(*, token: str | None = None, replays: Mapping[str, Replay] | None = None) -> AsyncIterator[Site]:
+    clock, live, messages = FakeClock(), Live(), InMemoryConsoleMessages()
+    site = Site(
+        address="",
+        messages=messages,
+        messenger=ConsoleMessenger(messages, live, clock),
+        live=live,
+        inbox=FakeInbox(),
+        store=FakeStore(),
+        index=FakePassageIndex(),
+        clock=clock,
+    )
+    site.sources.append(SourceStatus("handbook", "folder documents", 60, None, clock.now() - timedelta(minutes=5)))
+
+    async def sources_status() -> list[SourceStatus]:
+        return site.sources
+
+    pages = ConsolePages(
+        messages=messages,
+        live=live,
+        inbox=site.inbox,
+        store=site.store,
+        index=site.index,
+        sources_status=sources_status,
+        channels=CHANNELS,
+        workspace_name="Marigold Ferries",
+        clock=clock,
+        token=token,
+        examples=EXAMPLES,
+        replays=replays,
+    )
+    app = web.Application()
+    pages.add_routes(app)
+    async with TestServer(app, host="127.0.0.1") as server:
+        site.address = str(server.make_url("/")).rstrip("/")
+        yield site

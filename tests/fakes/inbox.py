@@ -1,0 +1,27 @@
+"""An inbox that remembers what was handed in."""
+
+from __future__ import annotations
+
+from core.conversation import Question
+from core.feedback import Feedback
+
+
+class FakeInbox:
+    """`broken` makes it raise, as a database does that is down."""
+
+    def __init__(self) -> None:
+        self.questions: list[Question] = []
+        self.feedback: list[Feedback] = []
+        self.broken: Exception | None = None
+
+    async def ask(self, question: Question) -> None:
+        if self.broken is not None:
+            raise self.broken
+        if question.id not in {known.id for known in self.questions}:
+            self.questions.append(question)
+
+    async def press(self, feedback: Feedback) -> None:
+        if self.broken is not None:
+            raise self.broken
+        if feedback.id not in {known.id for known in self.feedback}:
+            self.feedback.append(feedback)

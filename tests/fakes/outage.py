@@ -1,0 +1,99 @@
+"""Made-up outages: ordinary traffic of some services, and signs of trouble laid over it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+from core.conversation import Place, Platform
+from core.incident import Incident, Severity, SimilarIncident
+from core.ports import Change, LogLine, Series
+from core.rca.observations import Observations
+
+START = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)  # of the incident
+LENGTH = 60  # minutes of logs and metrics before it
+CALLS = {"shop": ("cart", "login"), "cart": ("stock",), "login": ("vault",), "edge": ("shop",)}
+
+
+def minutes(count: float) -> datetime:
+    """That many minutes after the start of the incident; negative before."""
+    return START + timedelta(minutes=count)
+
+
+def incident(service: str = "shop", title: str = "ShopLatencyHigh") -> Incident:
+    return Incident(
+        id="I-1",
+        source="alertmanager",
+        group_key="g",
+        title=title,
+        severity=Severity.CRITICAL,
+        service=service,
+        labels={"alertname": title, "service": service},
+        alerts=(),
+        alert_count=1,
+        delivery_count=1,
+        started_at=START,
+        opened_at=START,
+        updated_at=START,
+        place=Place(Platform.CONSOLE, "incidents"),
+    )
+
+
+def traffic(service: str, per_minute: int = 20) -> list[LogLine]:
+    """The same mix of messages in every minute, a few ordinary warnings among them."""
+    lines: list[LogLine] = []
+    for second in range(0, LENGTH * 60, 60 // per_minute):
+        at = minutes(-LENGTH) + timedelta(seconds=second)
+        slow = second % 90 == 0
+        text = (
+            f"slow query took {200 + second % 37} ms" if slow else f"GET /items/{second} 200 in {10 + second % 13} ms"
+        )
+        lines.append(LogLine(service, at, "WARN" if slow else "INFO", text))
+    return lines
+
+
+def errors(service: str, text: str, since: float, per_minute: int = 12, level: str = "ERROR") -> list[LogLine]:
+    """The same message over and over from `since` (minutes) up to the start of the incident."""
+    count = int(-since * per_minute)
+    return [
+        LogLine(service, minutes(since + index / per_minute), level, f"{text} request={index}")
+        for index in range(count)
+    ]
+
+
+def gauge(service: str, metric: str, value: Callable[[float], float]) -> Series:
+    """One value per 30 s; `value` gets the minutes since the start of the incident, with a little ripple laid over it."""
+    offsets = [-LENGTH + step / 2 for step in range(LENGTH * 2)]
+    values = tuple(value(offset) * (1 + 0.02 * math.sin(offset * 7)) for offset in offsets)
+    return Series(service, metric, tuple(map(minutes, offsets)), values)
+
+
+def change(
+    id_: str, service: str, before: float, title: str = "Update", kind: str = "deploy", detail: str = ""
+) -> Change:
+    return Change(id_, minutes(before), kind, service, "Asha", title, detail)
+
+
+def observations(
+    logs: Sequence[Sequence[LogLine]] = (),
+    series: Sequence[Series] = (),
+    changes: Sequence[Change] = (),
+    *,
+    of: Incident | None = None,
+    similar: Sequence[SimilarIncident] = (),
+    unavailable: Sequence[str] = (),
+    cut: Sequence[str] = (),
+) -> Observations:
+    return Observations(
+        incident=of or incident(),
+        until=START + timedelta(seconds=1),
+        services=("shop", "cart", "login", "stock", "vault", "edge"),
+        logs=tuple(line for lines in logs for line in lines),
+        series=tuple(series),
+        changes=tuple(changes),
+        dependencies=CALLS,
+        similar=tuple(similar),
+        unavailable=tuple(unavailable),
+        cut=frozenset(cut),
+    )

@@ -1,0 +1,33 @@
+"""A store that knows nothing but predictions: enough for the handlers that make them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import cast
+
+from core.confidence.calibrator import Calibrator
+from core.confidence.prediction import Prediction, PredictionKind
+from core.ports import Transaction
+
+
+class FakePredictionStore:
+    """Every prediction that was made, by id; the first one with an id stays."""
+
+    def __init__(self) -> None:
+        self.predictions: dict[str, Prediction] = {}
+        self.calibrators: dict[tuple[PredictionKind, str], Calibrator] = {}
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        yield cast("Transaction", SimpleNamespace(predictions=self))
+
+    async def add(self, prediction: Prediction) -> None:
+        self.predictions.setdefault(prediction.id, prediction)
+
+    async def calibrator(self, kind: PredictionKind, engine: str) -> Calibrator | None:
+        return self.calibrators.get((kind, engine))
+
+    async def count_labelled(self, kind: PredictionKind, engine: str) -> int:
+        return 7

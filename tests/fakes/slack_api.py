@@ -1,0 +1,298 @@
+"""Slack as its apps see it: the Web API and Socket Mode, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import itertools
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+from urllib.parse import urlencode
+
+from aiohttp import WSMsgType, web
+from aiohttp.test_utils import TestServer
+
+from tests.fakes import block_kit
+
+BOT_TOKEN = "xoxb-fake"
+APP_TOKEN = "xapp-fake"
+SIGNING_SECRET = "fake-signing-secret"
+BOT_USER = "U0PLUMB"
+BOT = "B0PLUMB"
+TEAM = "T0MARI"
+CHANNEL = "C0ASK"
+PRIVATE_CHANNEL = "C0PAYPRIV"
+SHARED_CHANNEL = "C0SHARED"
+DIRECT = "D0INES"
+PERSON = "U0INES"
+
+Arguments = dict[str, Any]
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    method: str
+    arguments: Arguments
+
+
+@dataclass(slots=True)
+class Refusal:
+    """How the next calls of a method are answered instead; any method if `method` is empty."""
+
+    status: int
+    body: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    method: str = ""
+    times: int = 1
+
+
+class FakeSlack:
+    """One workspace. `calls` is everything that was asked for, `messages` what stands in the channels now."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.messages: list[dict[str, Any]] = []
+        self.channels: dict[str, dict[str, Any]] = {
+            CHANNEL: {"id": CHANNEL, "is_channel": True, "is_private": False, "is_member": True},
+            PRIVATE_CHANNEL: {"id": PRIVATE_CHANNEL, "is_channel": True, "is_private": True, "is_member": True},
+            SHARED_CHANNEL: {"id": SHARED_CHANNEL, "is_channel": True, "is_member": True, "is_ext_shared": True},
+            DIRECT: {"id": DIRECT, "is_im": True, "user": PERSON},
+        }
+        self.refusals: list[Refusal] = []
+        self.hang_up = False  # close the connection instead of answering, after the work was done
+        self._sockets: asyncio.Queue[web.WebSocketResponse] = asyncio.Queue()
+        self._acknowledgements: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._timestamps = itertools.count(1)
+        self._methods: dict[str, Callable[[Arguments], Answer]] = {
+            "auth.test": self._auth_test,
+            "chat.postMessage": self._post,
+            "chat.update": self._update,
+            "conversations.history": self._history,
+            "conversations.replies": self._replies,
+            "conversations.info": self._info,
+            "apps.connections.open": self._open_connection,
+        }
+        app = web.Application()
+        app.router.add_route("*", "/api/{method}", self._call)
+        app.router.add_get("/socket", self._socket)
+        self._server = TestServer(app)
+
+    async def __aenter__(self) -> Self:
+        await self._server.start_server()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._server.close()
+
+    @property
+    def url(self) -> str:
+        """The base of the Web API."""
+        return str(self._server.make_url("/api/"))
+
+    def refuse(
+        self, status: int, body: str = "", *, headers: Mapping[str, str] | None = None, method: str = "", times: int = 1
+    ) -> None:
+        """Answer the next calls with this instead."""
+        self.refusals.append(Refusal(status, body, headers or {}, method, times))
+
+    def called(self, method: str) -> list[Arguments]:
+        return [call.arguments for call in self.calls if call.method == method]
+
+    def delete(self, channel: str, ts: str) -> None:
+        self.messages.remove(self.message(channel, ts))
+
+    def message(self, channel: str, ts: str) -> dict[str, Any]:
+        return next(each for each in self.messages if (each["channel"], each["ts"]) == (channel, ts))
+
+    async def send(self, kind: str, payload: dict[str, Any]) -> dict[str, Any]:
+        """Send an envelope over Socket Mode once an app is connected, and wait for its acknowledgement."""
+        socket = await self._sockets.get()
+        self._sockets.put_nowait(socket)
+        await socket.send_json({"envelope_id": "e-1", "type": kind, "payload": payload})
+        return await self._acknowledgements.get()
+
+    # --- the server --------------------------------------------------------------------------------------------------
+
+    async def _call(self, request: web.Request) -> web.Response:
+        method = request.match_info["method"]
+        arguments = await _arguments(request)
+        self.calls.append(Call(method, arguments))
+        if refusal := self._refusal(method):
+            return web.Response(
+                status=refusal.status, text=refusal.body, headers=refusal.headers, content_type=_type_of(refusal.body)
+            )
+        if request.headers.get("Authorization") not in (f"Bearer {BOT_TOKEN}", f"Bearer {APP_TOKEN}"):
+            return web.json_response({"ok": False, "error": "invalid_auth"})
+        if method not in self._methods:
+            return web.json_response({"ok": False, "error": "unknown_method"})
+        answer = {"ok": True} | self._methods[method](arguments)
+        if self.hang_up and request.transport is not None:
+            request.transport.close()
+        return web.json_response(answer)
+
+    def _refusal(self, method: str) -> Refusal | None:
+        refusal = next((each for each in self.refusals if each.method in ("", method)), None)
+        if refusal is not None:
+            refusal.times -= 1
+            if refusal.times == 0:
+                self.refusals.remove(refusal)
+        return refusal
+
+    async def _socket(self, request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        await socket.send_json({"type": "hello", "num_connections": 1})
+        self._sockets.put_nowait(socket)
+        async for message in socket:
+            if message.type is WSMsgType.TEXT:
+                self._acknowledgements.put_nowait(json.loads(message.data))
+        return socket
+
+    # --- the methods -------------------------------------------------------------------------------------------------
+
+    def _auth_test(self, arguments: Arguments) -> Answer:
+        return {"team_id": TEAM, "user_id": BOT_USER, "bot_id": BOT, "user": "plumbline"}
+
+    def _post(self, arguments: Arguments) -> Answer:
+        channel = DIRECT if arguments["channel"] == PERSON else arguments["channel"]
+        thread = arguments.get("thread_ts")
+        if channel not in self.channels:
+            return _error("channel_not_found")
+        if thread is not None and not any(each["ts"] == thread for each in self.messages):
+            return _error("thread_not_found")
+        if found := block_kit.problems(arguments.get("text"), arguments.get("blocks")):
+            return _error("invalid_blocks", found)
+        ts = f"1773480600.{next(self._timestamps):06}"
+        kept = {name: arguments[name] for name in ("text", "blocks", "metadata", "thread_ts") if arguments.get(name)}
+        message = {"type": "message", "channel": channel, "ts": ts, "user": BOT_USER, "bot_id": BOT} | kept
+        self.messages.append(message)
+        return {"channel": channel, "ts": ts, "message": message}
+
+    def _update(self, arguments: Arguments) -> Answer:
+        channel, ts = arguments["channel"], arguments["ts"]
+        if not any((each["channel"], each["ts"]) == (channel, ts) for each in self.messages):
+            return _error("message_not_found")
+        if found := block_kit.problems(arguments.get("text"), arguments.get("blocks")):
+            return _error("invalid_blocks", found)
+        self.message(channel, ts).update(text=arguments["text"], blocks=arguments["blocks"])
+        return {"channel": channel, "ts": ts}
+
+    def _history(self, arguments: Arguments) -> Answer:
+        found = [each for each in self.messages if each["channel"] == arguments["channel"] and "thread_ts" not in each]
+        return self._page(found[::-1], arguments)
+
+    def _replies(self, arguments: Arguments) -> Answer:
+        root = arguments["ts"]
+        found = [each for each in self.messages if root in (each["ts"], each.get("thread_ts"))]
+        return self._page(found, arguments) if found else _error("thread_not_found")
+
+    def _page(self, messages: list[dict[str, Any]], arguments: Arguments) -> Answer:
+        start, limit = int(arguments.get("cursor") or 0), int(arguments.get("limit") or 100)
+        shown = messages[start : start + limit]
+        if str(arguments.get("include_all_metadata")).lower() not in ("true", "1"):
+            shown = [{name: value for name, value in each.items() if name != "metadata"} for each in shown]
+        following = str(start + limit) if len(messages) > start + limit else ""
+        return {"messages": shown, "response_metadata": {"next_cursor": following}}
+
+    def _info(self, arguments: Arguments) -> Answer:
+        channel = self.channels.get(arguments["channel"])
+        return {"channel": channel} if channel else _error("channel_not_found")
+
+    def _open_connection(self, arguments: Arguments) -> Answer:
+        return {"url": str(self._server.make_url("/socket")).replace("http", "ws", 1)}
+
+
+def signed(body: str, at: float, secret: str = SIGNING_SECRET) -> dict[str, str]:
+    """The headers with which Slack would send this body at this time."""
+    timestamp = str(int(at))
+    digest = hmac.new(secret.encode(), f"v0:{timestamp}:{body}".encode(), hashlib.sha256).hexdigest()
+    return {"X-Slack-Request-Timestamp": timestamp, "X-Slack-Signature": f"v0={digest}"}
+
+
+def event_callback(event: dict[str, Any], **envelope: Any) -> dict[str, Any]:
+    """An event as Slack wraps it."""
+    return {
+        "token": "verification-token",
+        "team_id": TEAM,
+        "api_app_id": "A0PLUMB",
+        "event": event,
+        "type": "event_callback",
+        "event_id": "Ev0001",
+        "event_time": 1773480600,
+        "authorizations": [{"enterprise_id": None, "team_id": TEAM, "user_id": BOT_USER, "is_bot": True}],
+        "is_ext_shared_channel": False,
+    } | envelope
+
+
+def mention(text: str = f"<@{BOT_USER}> how do I roll back a canary?", **fields: Any) -> dict[str, Any]:
+    """An `app_mention` event."""
+    ts = fields.get("ts", "1773480600.000100")
+    return {
+        "type": "app_mention",
+        "channel": CHANNEL,
+        "user": PERSON,
+        "text": text,
+        "ts": ts,
+        "event_ts": ts,
+        "team": TEAM,
+    } | fields
+
+
+def message(text: str, **fields: Any) -> dict[str, Any]:
+    """A `message` event in a channel."""
+    return mention(text) | {"type": "message", "channel_type": "channel"} | fields
+
+
+def slash_command(text: str, **fields: str) -> dict[str, str]:
+    return {
+        "token": "verification-token",
+        "team_id": TEAM,
+        "channel_id": CHANNEL,
+        "channel_name": "ask-plumbline",
+        "user_id": PERSON,
+        "user_name": "ines",
+        "command": "/plumbline",
+        "text": text,
+        "api_app_id": "A0PLUMB",
+        "response_url": "https://hooks.slack.example/commands/1",
+        "trigger_id": "13345224609.738474920.8088930838d88f008e0",
+    } | fields
+
+
+def button_press(button: Mapping[str, Any], posted: Mapping[str, Any], person: str = PERSON) -> dict[str, Any]:
+    """A `block_actions` payload of somebody who presses a button of a posted message."""
+    return {
+        "type": "block_actions",
+        "api_app_id": "A0PLUMB",
+        "team": {"id": TEAM, "domain": "marigold"},
+        "user": {"id": person, "username": "ines", "name": "ines", "team_id": TEAM},
+        "channel": {"id": posted["channel"], "name": "ask-plumbline"},
+        "container": {"type": "message", "message_ts": posted["ts"], "channel_id": posted["channel"]},
+        "message": dict(posted),
+        "trigger_id": "13345224609.738474920.8088930838d88f008e1",
+        "response_url": "https://hooks.slack.example/actions/1",
+        "actions": [dict(button) | {"block_id": "b1", "action_ts": "1773480700.123456"}],
+    }
+
+
+def interaction(payload: Mapping[str, Any]) -> str:
+    """The form in which Slack sends an interaction."""
+    return urlencode({"payload": json.dumps(payload)})
+
+
+def _error(code: str, details: list[str] | None = None) -> Answer:
+    return {"ok": False, "error": code, "response_metadata": {"messages": details or []}}
+
+
+def _type_of(body: str) -> str:
+    return "application/json" if body.startswith("{") else "text/plain"
+
+
+async def _arguments(request: web.Request) -> Arguments:
+    if request.content_type == "application/json":
+        return await request.json()
+    return dict(request.query) | {name: str(value) for name, value in (await request.post()).items()}

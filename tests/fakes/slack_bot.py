@@ -1,0 +1,90 @@
+"""Our side of Slack behind its real route, with a fake Slack and a fake inbox at its ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from aiohttp import ClientResponse, web
+from aiohttp.test_utils import TestClient, TestServer
+
+from adapters.slack.inbound import SlackInbound
+from bot.routes import Webhooks, build_app
+from core.conversation import Channel, Platform
+from core.incident import AlertDelivery
+from tests.fakes import slack_api
+from tests.fakes.clock import FakeClock
+from tests.fakes.inbox import FakeInbox
+from tests.fakes.slack_api import FakeSlack
+
+CHANNELS = (
+    Channel("ask-plumbline", {Platform.SLACK: slack_api.CHANNEL}),
+    Channel("payments-private", {Platform.SLACK: slack_api.PRIVATE_CHANNEL}, private=True),
+    Channel("partners", {Platform.SLACK: slack_api.SHARED_CHANNEL}),
+)
+FORM = "application/x-www-form-urlencoded"
+
+
+@dataclass(frozen=True, slots=True)
+class SlackBot:
+    slack: FakeSlack
+    inbox: FakeInbox
+    clock: FakeClock
+    http: TestClient[web.Request, web.Application]
+
+    async def event(self, event: dict[str, Any], **envelope: Any) -> ClientResponse:
+        return await self.send(json.dumps(slack_api.event_callback(event, **envelope)))
+
+    async def command(self, text: str, **fields: str) -> ClientResponse:
+        return await self.send(urlencode(slack_api.slash_command(text, **fields)), FORM)
+
+    async def press(self, payload: dict[str, Any]) -> ClientResponse:
+        return await self.send(slack_api.interaction(payload), FORM)
+
+    async def send(self, body: str, content_type: str = "application/json", **headers: str) -> ClientResponse:
+        """A request as Slack signs it, with `headers` on top."""
+        signature = slack_api.signed(body, self.clock.now().timestamp())
+        return await self.post(body.encode(), {"Content-Type": content_type} | signature | headers)
+
+    async def post(self, body: bytes, headers: dict[str, str]) -> ClientResponse:
+        return await self.http.post("/slack/events", data=body, headers=headers)
+
+
+@asynccontextmanager
+async def slack_bot(
+    *, app_token: str | None = None, signing_secret: str | None = slack_api.SIGNING_SECRET
+) -> AsyncIterator[SlackBot]:
+    inbox, clock = FakeInbox(), FakeClock()
+    async with FakeSlack() as slack:
+        inbound = SlackInbound(
+            bot_token=slack_api.BOT_TOKEN,
+            signing_secret=signing_secret,
+            api_url=slack.url,
+            app_token=app_token,
+            channels=CHANNELS,
+            inbox=inbox,
+            clock=clock,
+        )
+        app = build_app(
+            webhooks=Webhooks({}, _no_delivery, None, clock),
+            slack=inbound.handle,
+            teams=None,
+            ready=_ready,
+            add_console=lambda app: None,
+        )
+        async with TestClient(TestServer(app)) as http:
+            await inbound.start()
+            yield SlackBot(slack, inbox, clock, http)
+            await inbound.close()
+
+
+async def _no_delivery(delivery: AlertDelivery) -> str | None:
+    raise AssertionError("no webhook is sent here")
+
+
+async def _ready() -> str:
+    return ""

@@ -1,0 +1,100 @@
+"""The Teams adapter between a fake of Microsoft's side and an inbox that remembers."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp.test_utils import TestClient, TestServer
+
+from adapters.teams.cloud import THIS_MACHINE
+from adapters.teams.inbound import TeamsInbound
+from adapters.teams.messenger import TeamsMessenger
+from adapters.teams.transport import Sdk, open_transport
+from bot.routes import Webhooks, build_app
+from core.conversation import Channel
+from tests.fakes.clock import FakeClock
+from tests.fakes.inbox import FakeInbox
+from tests.fakes.teams_connector import APP_ID, APP_PASSWORD, TENANT, FakeReferences, TeamsConnector
+
+Body = dict[str, Any] | bytes | str
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The response to an activity."""
+
+    status: int
+    text: str
+
+
+@dataclass(frozen=True)
+class TeamsAdapter:
+    connector: TeamsConnector
+    inbox: FakeInbox
+    references: FakeReferences
+    clock: FakeClock
+    messenger: TeamsMessenger
+    client: TestClient
+
+    async def deliver(self, activity: Body, token: str | None = None, **headers: str) -> Answered:
+        """POST /api/messages as Teams does it: with a valid token, if no other is given."""
+        authorization = {"Authorization": f"Bearer {self.connector.token() if token is None else token}"}
+        return await self.post(activity, **(authorization | headers))
+
+    async def post(self, activity: Body, **headers: str) -> Answered:
+        """POST /api/messages with these headers and no others."""
+        body: dict[str, Any] = (
+            {"json": activity} if isinstance(activity, dict) else {"data": io.BytesIO(_bytes(activity))}
+        )
+        if not isinstance(activity, dict):
+            headers = {"Content-Type": "application/json"} | headers
+        async with self.client.post("/api/messages", headers=headers, **body) as response:
+            return Answered(response.status, await response.text())
+
+
+@asynccontextmanager
+async def open_teams(
+    sdk: Sdk, *, channels: Iterable[Channel] = (), tenant_id: str = TENANT, anonymous: bool = False
+) -> AsyncIterator[TeamsAdapter]:
+    inbox, references, clock = FakeInbox(), FakeReferences(), FakeClock()
+    app_id, app_password = ("", "") if anonymous else (APP_ID, APP_PASSWORD)
+    async with TeamsConnector() as connector:
+        cloud = THIS_MACHINE if anonymous else connector.cloud
+        inbound = TeamsInbound(
+            app_id=app_id,
+            tenant_id=tenant_id,
+            anonymous=anonymous,
+            channels=channels,
+            inbox=inbox,
+            references=references,
+            clock=clock,
+            cloud=cloud,
+        )
+        transport = open_transport(sdk, app_id=app_id, app_password=app_password, tenant_id=tenant_id, cloud=cloud)
+        messenger = TeamsMessenger(transport=transport, references=references, tenant_id=tenant_id, cloud=cloud)
+        app = build_app(
+            webhooks=Webhooks({}, _accept_nothing, None, clock),
+            slack=None,
+            teams=inbound.handle,
+            ready=_always_ready,
+            add_console=lambda app: None,
+        )
+        async with TestClient(TestServer(app)) as client:
+            yield TeamsAdapter(connector, inbox, references, clock, messenger, client)
+        await messenger.close()
+        await inbound.close()
+
+
+def _bytes(text: bytes | str) -> bytes:
+    return text if isinstance(text, bytes) else text.encode()
+
+
+async def _accept_nothing(delivery: object) -> None: ...
+
+
+async def _always_ready() -> str:
+    return ""

@@ -1,0 +1,50 @@
+"""Teams for the messenger contract."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from adapters.teams.activity import THREAD_SEPARATOR
+from adapters.teams.messenger import TeamsMessenger
+from adapters.teams.transport import Sdk
+from core.conversation import MessageReference, Place, Platform
+from tests.fakes.adaptive_card import texts
+from tests.fakes.teams_adapter import open_teams
+from tests.fakes.teams_connector import CHANNEL, TENANT, Failure, TeamsConnector
+
+
+class TeamsChat:
+    """Implements `tests.fakes.chats.Chat`."""
+
+    finds = True  # what this process posted
+    place = Place(Platform.TEAMS, CHANNEL, workspace=TENANT)
+
+    def __init__(self, connector: TeamsConnector, messenger: TeamsMessenger) -> None:
+        self.messenger = messenger
+        self._connector = connector
+
+    def shown(self, reference: MessageReference) -> str:
+        return "\n".join(texts(self._connector.messages[reference.message_id].card))
+
+    def count(self) -> int:
+        return len(self._connector.messages)
+
+    def thread_of(self, reference: MessageReference) -> str | None:
+        return self._connector.messages[reference.message_id].conversation.partition(THREAD_SEPARATOR)[2] or None
+
+    async def delete(self, reference: MessageReference) -> None:
+        self._connector.delete(reference.message_id)
+
+    def break_down(self) -> None:
+        self._connector.failures = [Failure(503)]
+
+    def ask_to_wait(self, seconds: int) -> None:
+        self._connector.failures = [Failure(429, {"Retry-After": str(seconds)})]
+
+
+@asynccontextmanager
+async def teams_chat(sdk: Sdk) -> AsyncIterator[TeamsChat]:
+    async with open_teams(sdk) as adapter:
+        await adapter.deliver(adapter.connector.activity(type="installationUpdate", action="add"))
+        yield TeamsChat(adapter.connector, adapter.messenger)

@@ -1,0 +1,233 @@
+"""Microsoft's side of Teams on this machine: connector service, token endpoint, and the keys that it signs with."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Self
+
+import jwt
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from cryptography.hazmat.primitives.asymmetric import rsa
+from jwt.algorithms import RSAAlgorithm
+
+from adapters.teams.cloud import Cloud
+
+APP_ID = "0f7a1c9e-6b1d-4b1e-9d56-6a1f2f0c7d11"
+APP_PASSWORD = "a-password"
+TENANT = "72f988bf-86f1-41af-91ab-2d7cd011db47"
+BOT = "28:" + APP_ID
+ISSUER = "https://api.botframework.com"
+CHANNEL = "19:incidents@thread.tacv2"
+GROUP_CHAT = "19:a1b2c3@thread.v2"
+PERSONAL_CHAT = "a:1pQx_personal-chat"
+MENTION = "<at>Plumbline</at>"
+
+
+@cache
+def rsa_key(name: str) -> rsa.RSAPrivateKey:
+    """The private key of this name; made once, since it takes a while."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A message as the chat shows it."""
+
+    conversation: str
+    id: str
+    activity: dict[str, Any]
+    authorization: str
+    size: int
+
+    @property
+    def card(self) -> dict[str, Any]:
+        return self.activity["attachments"][0]["content"]
+
+
+@dataclass
+class Failure:
+    """What is answered instead of taking a message."""
+
+    status: int
+    headers: dict[str, str] = field(default_factory=dict)
+    body: str = ""
+    content_type: str = "application/json"
+
+
+class TeamsConnector:
+    """`sent` and `updated` hold what was taken, `messages` what stands in the chat.
+
+    Each of `failures` is answered once, before anything is taken again.
+    `endorsements` and `key_ids` are what is published of the signing keys.
+    """
+
+    def __init__(self) -> None:
+        self.sent: list[Sent] = []
+        self.updated: list[Sent] = []
+        self.messages: dict[str, Sent] = {}
+        self.deleted: set[str] = set()
+        self.failures: list[Failure] = []
+        self.tokens_issued = 0
+        self.token_answer: tuple[int, dict[str, Any]] = (200, {"access_token": "token-1", "expires_in": 3600})
+        self.key_requests = 0
+        self.key_ids = ["key-1"]
+        self.endorsements = ["msteams"]
+        self.keys_down = False
+        app = web.Application(client_max_size=1 << 20)
+        app.router.add_get("/openid", self._metadata)
+        app.router.add_get("/keys", self._keys)
+        app.router.add_post("/login/{tenant}/oauth2/v2.0/token", self._token)
+        app.router.add_post("/teams/v3/conversations/{conversation}/activities", self._send)
+        app.router.add_put("/teams/v3/conversations/{conversation}/activities/{id}", self._update)
+        self._server = TestServer(app)
+
+    async def __aenter__(self) -> Self:
+        await self._server.start_server()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._server.close()
+
+    @property
+    def service_url(self) -> str:
+        return str(self._server.make_url("/teams/"))
+
+    @property
+    def cloud(self) -> Cloud:
+        return Cloud(
+            issuer=ISSUER,
+            metadata_url=str(self._server.make_url("/openid")),
+            login_url=str(self._server.make_url("/login")),
+            service_hosts=frozenset({"127.0.0.1"}),
+        )
+
+    # --- what Teams sends --------------------------------------------------------------------------------------------
+
+    def token(self, *, key_id: str = "key-1", key: str = "key-1", algorithm: str = "RS256", **claims: Any) -> str:
+        """A token as it comes with an activity; a claim that is None is left out."""
+        now = int(time.time())
+        usual = {"iss": ISSUER, "aud": APP_ID, "exp": now + 3600, "nbf": now - 60, "serviceurl": self.service_url}
+        held = {name: value for name, value in (usual | claims).items() if value is not None}
+        secrets = {"RS256": rsa_key(key), "HS256": "a secret that is long enough for HMAC", "none": None}
+        return jwt.encode(held, secrets[algorithm], algorithm=algorithm, headers={"kid": key_id})
+
+    def activity(self, **fields: Any) -> dict[str, Any]:
+        """A mention of the bot in the thread of a channel, with other fields than usual."""
+        usual = {
+            "type": "message",
+            "id": "1700000000002",
+            "channelId": "msteams",
+            "serviceUrl": self.service_url,
+            "from": {"id": "29:asha", "name": "Asha Brandt", "aadObjectId": "5c1f-asha"},
+            "recipient": {"id": BOT, "name": "Plumbline"},
+            "conversation": {
+                "id": f"{CHANNEL};messageid=1700000000001",
+                "conversationType": "channel",
+                "isGroup": True,
+                "tenantId": TENANT,
+            },
+            "text": f"{MENTION} how do I roll back a canary?\n",
+            "textFormat": "plain",
+            "entities": [
+                {"type": "mention", "mentioned": {"id": BOT, "name": "Plumbline"}, "text": MENTION},
+                {"type": "clientInfo", "locale": "en-US"},
+            ],
+            "channelData": {
+                "tenant": {"id": TENANT},
+                "channel": {"id": CHANNEL},
+                "team": {"id": "19:team@thread.tacv2"},
+            },
+        }
+        return usual | fields
+
+    def personal(self, **fields: Any) -> dict[str, Any]:
+        """A message in a personal chat."""
+        chat = {"id": PERSONAL_CHAT, "conversationType": "personal", "tenantId": TENANT}
+        here = {"conversation": chat, "text": "how do I roll back a canary?", "entities": [], "channelData": {}}
+        return self.activity(**(here | fields))
+
+    def delete(self, message_id: str) -> None:
+        """A person deletes a message."""
+        del self.messages[message_id]
+        self.deleted.add(message_id)
+
+    # --- the service -------------------------------------------------------------------------------------------------
+
+    async def _metadata(self, request: web.Request) -> web.Response:
+        return web.json_response({"issuer": ISSUER, "jwks_uri": str(self._server.make_url("/keys"))})
+
+    async def _keys(self, request: web.Request) -> web.Response:
+        self.key_requests += 1
+        if self.keys_down:
+            return web.Response(status=503)
+        keys = [
+            json.loads(RSAAlgorithm.to_jwk(rsa_key(key_id).public_key()))
+            | {"kid": key_id, "endorsements": self.endorsements}
+            for key_id in self.key_ids
+        ]
+        return web.json_response({"keys": keys})
+
+    async def _token(self, request: web.Request) -> web.Response:
+        self.tokens_issued += 1
+        status, answer = self.token_answer
+        form = await request.post()
+        if status == 200 and (form["client_id"], form["client_secret"]) != (APP_ID, APP_PASSWORD):
+            return web.json_response({"error": "invalid_client"}, status=401)
+        return web.json_response(answer, status=status)
+
+    async def _send(self, request: web.Request) -> web.Response:
+        if failure := self._failure():
+            return failure
+        message = await _message(request, f"17100000{len(self.sent):05}")
+        if message.conversation.partition(";messageid=")[2] in self.deleted:
+            return _gone()
+        self.sent.append(message)
+        self.messages[message.id] = message
+        return web.json_response({"id": message.id}, status=201)
+
+    async def _update(self, request: web.Request) -> web.Response:
+        if failure := self._failure():
+            return failure
+        message = await _message(request, request.match_info["id"])
+        if message.id not in self.messages:
+            return _gone()
+        self.updated.append(message)
+        self.messages[message.id] = replace(self.messages[message.id], activity=message.activity)
+        return web.json_response({"id": message.id})
+
+    def _failure(self) -> web.Response | None:
+        if not self.failures:
+            return None
+        failure = self.failures.pop(0)
+        return web.Response(
+            status=failure.status, headers=failure.headers, text=failure.body, content_type=failure.content_type
+        )
+
+
+def _gone() -> web.Response:
+    return web.json_response({"error": {"code": "ConversationNotFound", "message": "It is gone."}}, status=404)
+
+
+async def _message(request: web.Request, message_id: str) -> Sent:
+    body = await request.read()
+    authorization = request.headers.get("Authorization", "")
+    return Sent(request.match_info["conversation"], message_id, json.loads(body), authorization, len(body))
+
+
+class FakeReferences:
+    """Implements `adapters.teams.references.ConversationReferences` in memory."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, dict[str, Any]] = {}
+        self.writes = 0
+
+    async def get(self, conversation_id: str) -> dict[str, Any] | None:
+        return self.stored.get(conversation_id)
+
+    async def put(self, conversation_id: str, reference: dict[str, Any]) -> None:
+        self.writes += 1
+        self.stored[conversation_id] = reference

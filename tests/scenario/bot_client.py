@@ -1,0 +1,87 @@
+"""Talks to a running bot over HTTP, as a monitoring system and as somebody at the local page do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import aiohttp
+
+from tests.scenario import webhooks
+
+PATIENCE = 20.0  # seconds until what a scenario waits for must have happened
+
+Message = dict[str, Any]
+T = TypeVar("T")
+
+
+class BotClient:
+    """`address` is that of the local page."""
+
+    def __init__(self, address: str, session: aiohttp.ClientSession) -> None:
+        self.address = address
+        self.session = session
+
+    async def deliver(self, group: str, *alerts: dict[str, Any], omitted: int = 0) -> str | None:
+        """Send an alert webhook; returns the id of its incident."""
+        body = webhooks.delivery(group, *alerts, omitted=omitted)
+        async with self.session.post(f"{self.address}webhooks/alertmanager", json=body) as response:
+            assert response.status == 202, await response.text()
+            return (await response.json())["incident"]
+
+    async def ask(self, channel: str, text: str) -> None:
+        """Write a message on the local page."""
+        form = {"channel": channel, "text": text}
+        async with self.session.post(
+            f"{self.address}console/messages", data=form, headers={"HX-Request": "true"}
+        ) as response:
+            assert response.status == 204, await response.text()
+
+    async def messages(self, channel: str) -> list[Message]:
+        """What stands in a channel of the local page."""
+        async with self.session.get(f"{self.address}console/messages.json", params={"channel": channel}) as response:
+            assert response.status == 200, await response.text()
+            return (await response.json())["messages"]
+
+    async def until(self, channel: str, found: Callable[[list[Message]], T | None]) -> T:
+        """What `found` makes of the channel's messages, looked at again with every change until it is true."""
+        async with asyncio.timeout(PATIENCE), self._changes(channel) as changes:
+            async for _ in changes:
+                if result := found(await self.messages(channel)):
+                    return result
+        raise AssertionError(f"The bot closed the connection before {found} was true.")
+
+    async def incident(self, incident_id: str, so: Callable[[Message], bool] = lambda _: True) -> Message:
+        """The payload of the incident's message, once it is so."""
+
+        def found(messages: list[Message]) -> Message | None:
+            shown = [incident for incident in incidents(messages) if incident["id"] == incident_id]
+            return next((incident for incident in shown if so(incident)), None)
+
+        return await self.until("incidents", found)
+
+    @asynccontextmanager
+    async def _changes(self, channel: str) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Yields at once, and whenever something has changed."""
+        unlimited = aiohttp.ClientTimeout(total=None)
+        async with self.session.get(
+            f"{self.address}console/live", params={"channel": channel}, timeout=unlimited
+        ) as response:
+            assert response.status == 200, await response.text()
+            yield response.content.iter_any()
+
+
+def of_kind(messages: list[Message], kind: str) -> list[Message]:
+    return [message for message in messages if message["kind"] == kind]
+
+
+def incidents(messages: list[Message]) -> list[Message]:
+    """The payload of every incident's message."""
+    return [message["payload"]["incident"] for message in of_kind(messages, "incident")]
+
+
+def is_done(incident: Message) -> bool:
+    """Whether the investigation is over and its result is shown."""
+    return incident["stage"] == "done" and incident["explanation"] is not None

@@ -1,0 +1,138 @@
+"""An alert arrives: what stands in the channel, from the raw alert to the last word."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.scenario.application import RunningBot
+from tests.scenario.bot_client import Message, incidents, is_done, of_kind
+from tests.scenario.webhooks import alert
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def opened(bot: RunningBot, group: str, *alerts: Message, omitted: int = 0) -> str:
+    incident_id = await bot.deliver(group, *alerts, omitted=omitted)
+    assert incident_id is not None
+    return incident_id
+
+
+async def message_of(bot: RunningBot, incident_id: str) -> Message:
+    """The one message of an incident."""
+    shown = of_kind(await bot.messages("incidents"), "incident")
+    (message,) = [message for message in shown if message["payload"]["incident"]["id"] == incident_id]
+    return message
+
+
+async def thread_of(bot: RunningBot, incident_id: str) -> list[Message]:
+    """The replies to an incident's message, once there is one."""
+    root = (await message_of(bot, incident_id))["id"]
+    return await bot.until("incidents", lambda messages: [each for each in messages if each["thread"] == root])
+
+
+async def test_the_raw_alert_stands_there_before_anything_is_known_about_it(bot: RunningBot) -> None:
+    incident_id = await opened(bot, "raw", alert("raw"))
+    incident = await bot.incident(incident_id)
+    assert (incident["title"], incident["severity"], incident["state"]) == (
+        "till p99 latency above 2 s",
+        "critical",
+        "open",
+    )
+    assert [each["fingerprint"] for each in incident["alerts"]] == ["raw"]
+
+
+async def test_owner_and_cause_appear_in_the_same_message_and_details_in_its_thread(bot: RunningBot) -> None:
+    incident_id = await opened(bot, "whole story", alert("story"))
+    first = await bot.until("incidents", lambda messages: [m for m in messages if is_of(m, incident_id)])
+    with_owner = await bot.incident(incident_id, lambda incident: incident["owner"] is not None)
+    assert with_owner["owner"]["owner"]["team_id"] == "payments"
+    assert with_owner["owner"]["on_call"] == ["Ada Quist"]
+    done = await bot.incident(incident_id, is_done)
+    assert "pool" in done["explanation"]["hypotheses"][0]["cause"].lower()
+    assert done["explanation"]["badge"]["probability"] is None, "nothing has been labelled yet"
+    (details,) = await thread_of(bot, incident_id)
+    assert details["kind"] == "details"
+    assert details["payload"]["incident"]["explanation"]["similar"][0]["id"] in {"OLD-1", "OLD-2"}
+    assert (await message_of(bot, incident_id))["id"] == first[0]["id"]
+
+
+async def test_an_incident_is_shown_as_resolved_when_its_last_alert_resolves(bot: RunningBot) -> None:
+    incident_id = await opened(bot, "resolves", alert("r1"), alert("r2"))
+    await bot.incident(incident_id, is_done)
+    assert await bot.deliver("resolves", alert("r1", resolved=True), alert("r2")) == incident_id
+    half = await bot.incident(incident_id, lambda incident: incident["delivery_count"] == 2)
+    assert (half["state"], half["resolved_at"]) == ("open", None)
+    assert await bot.deliver("resolves", alert("r1", resolved=True), alert("r2", resolved=True)) == incident_id
+    over = await bot.incident(incident_id, lambda incident: incident["state"] == "resolved")
+    assert over["resolved_at"] is not None
+    assert over["explanation"] is not None, "what was found stays"
+
+
+async def test_an_alert_that_fires_after_its_incident_was_resolved_opens_another(bot: RunningBot) -> None:
+    first = await opened(bot, "again", alert("g1"))
+    await bot.deliver("again", alert("g1", resolved=True))
+    await bot.incident(first, lambda incident: incident["state"] == "resolved")
+    second = await opened(bot, "again", alert("g2"))
+    assert second != first
+    assert (await bot.incident(second))["state"] == "open"
+
+
+async def test_more_alerts_of_a_group_are_folded_into_its_message_with_a_count(bot: RunningBot) -> None:
+    incident_id = await opened(bot, "grows", alert("w1"))
+    for number in (2, 3):
+        assert await bot.deliver("grows", *(alert(f"w{each}") for each in range(1, number + 1))) == incident_id
+    await bot.incident(incident_id, lambda incident: incident["alert_count"] == incident["delivery_count"] == 3)
+    await message_of(bot, incident_id)
+
+
+async def test_the_same_delivery_again_is_dropped(bot: RunningBot) -> None:
+    said = alert("twice")
+    incident_id = await opened(bot, "twice", said)
+    assert await bot.deliver("twice", said) is None
+    assert (await bot.incident(incident_id, is_done))["delivery_count"] == 1
+
+
+async def test_a_resolved_alert_that_nobody_knew_opens_nothing(bot: RunningBot) -> None:
+    before = len(incidents(await bot.messages("incidents")))
+    assert await bot.deliver("unknown", alert("unknown", resolved=True)) is None
+    assert len(incidents(await bot.messages("incidents"))) == before
+
+
+async def test_a_storm_of_one_group_is_one_message(bot: RunningBot) -> None:
+    """500 deliveries, 20 at a time, each with an alert that no other has."""
+    incident_id = await opened(bot, "storm", alert("s0"))
+    places = asyncio.Semaphore(20)
+
+    async def one(number: int) -> None:
+        async with places:
+            assert await bot.deliver("storm", alert(f"s{number}", pod=f"till-{number}")) == incident_id
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(1, 500):
+            group.create_task(one(number))
+    shown = await bot.incident(incident_id, lambda incident: incident["alert_count"] == 500 and is_done(incident))
+    assert (shown["delivery_count"], len(shown["alerts"]), len(shown["also_firing"])) == (500, 50, 450)
+    await message_of(bot, incident_id)
+    assert len(await thread_of(bot, incident_id)) == 1
+
+
+async def test_the_alerts_that_a_delivery_leaves_out_are_counted(bot: RunningBot) -> None:
+    incident_id = await opened(bot, "left out", alert("l1"), omitted=41)
+    assert (await bot.incident(incident_id))["alert_count"] == 42
+
+
+async def test_what_an_alert_says_is_shown_and_never_obeyed(bot: RunningBot) -> None:
+    hostile = "<script>alert(1)</script> @channel [here](javascript:alert(1)) \u202e"
+    said = alert("hostile") | {"annotations": {"summary": hostile, "description": hostile}}
+    incident_id = await opened(bot, "hostile", said)
+    assert (await bot.incident(incident_id, is_done))["title"] == hostile
+    async with bot.session.get(bot.address, params={"channel": "incidents"}) as response:
+        page = await response.text()
+    assert "<script>alert(1)" not in page
+    assert 'href="javascript:' not in page
+
+
+def is_of(message: Message, incident_id: str) -> bool:
+    return message["kind"] == "incident" and message["payload"]["incident"]["id"] == incident_id

@@ -1,0 +1,254 @@
+"""What people see in Slack: short, scannable, within Slack's limits, and never more than we meant to say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.slack.mrkdwn import code, escape, link, prose
+from adapters.slack.render import render
+from core.answering.answer import Sentence
+from core.incident import Severity, Stage
+from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
+from tests.fakes import block_kit, messages
+
+ATTACKS = [
+    "<!channel>",
+    "<!here|here>",
+    "<!subteam^S0OPS|@ops>",
+    "<@U0INES>",
+    "<#C0INC>",
+    "<https://evil.example|sign in again>",
+    "<mailto:evil@evil.example|ops>",
+    "&lt;!channel&gt;",
+    "https://evil.example",
+    "@channel",
+    "`code` ``` *bold* _italic_ ~gone~",
+    "\n> quoted\n• listed",
+    "\u202egnp.exe\u202c",
+]
+
+
+def shown(message: Message) -> str:
+    return "\n".join(block_kit.texts(render(message).blocks))
+
+
+def interpreted(message: Message) -> Iterator[str]:
+    """The texts in which Slack looks for markup."""
+
+    def walk(value: object) -> Iterator[str]:
+        if isinstance(value, dict):
+            if value.get("type") == "mrkdwn":
+                assert value["verbatim"] is True
+                yield value["text"]
+            for each in value.values():
+                yield from walk(each)
+        elif isinstance(value, list):
+            for each in value:
+                yield from walk(each)
+
+    rendered = render(message)
+    yield from walk(rendered.blocks)
+    yield rendered.text
+
+
+# --- nothing that we did not mean to say -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("name", messages.everywhere("text"))
+def test_no_text_can_mention_anybody_or_make_a_link(name: str, attack: str) -> None:
+    for text in interpreted(messages.everywhere(attack, count=2)[name]):
+        for entity in re.findall(r"<([^>]*)>", text):
+            # The one thing in angle brackets is a link to what was given as a citation's address.
+            assert attack == "https://evil.example"
+            assert entity.startswith("https://evil.example|")
+        assert "\u202e" not in text
+
+
+@given(st.text(max_size=200))
+def test_escaped_text_holds_nothing_that_slack_interprets(text: str) -> None:
+    for escaped in (escape(text, 3_000), code(text, 3_000), prose(text, 3_000)):
+        assert "<" not in escaped
+        assert ">" not in escaped
+        assert re.sub(r"&(amp|lt|gt);", "", escaped).count("&") == 0
+        assert "\n" not in escaped
+        assert escaped.count("`") % 2 == 0
+    assert re.search(r"(^|[^A-Za-z0-9])[*_~]|[*_~]([^A-Za-z0-9]|$)", _ascii(escape(text, 3_000))) is None
+    assert code(text, 3_000).strip("`").count("`") == 0
+
+
+@given(st.text(max_size=50), st.integers(20, 60))
+def test_an_escape_is_never_cut_in_two(text: str, limit: int) -> None:
+    for escaped in (escape("&<>" * 30 + text, limit), code("&<>" * 30 + text, limit), prose("&<>" * 30 + text, limit)):
+        assert len(escaped) <= limit
+        assert re.sub(r"&(amp|lt|gt);", "", escaped).count("&") == 0
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["javascript:alert(1)", "file:///etc/passwd", "slack://open", "//evil.example", "http://[", "https:///x", ""],
+)
+def test_only_a_web_address_becomes_a_link(address: str) -> None:
+    assert link(address, "Rolling back", 300) == "Rolling back"
+
+
+def test_an_address_cannot_end_its_link_early() -> None:
+    made = link("https://docs.example/a b|c>d<!channel>?x=1&y=2", "Rolling back", 300)
+    assert made == "<https://docs.example/a%20b%7Cc%3Ed%3C!channel%3E?x=1&amp;y=2|Rolling back>"
+
+
+def test_an_address_that_is_too_long_leaves_its_label() -> None:
+    assert link("https://docs.example/" + "a" * 3_000, "Rolling back", 300) == "Rolling back"
+
+
+def test_an_identifier_keeps_its_underscores_and_a_command_stays_code() -> None:
+    assert escape("kube_pod_status 2*3 _emphasis_", 100) == "kube_pod_status 2*3 ˍemphasisˍ"
+    assert prose("Run `slipway rollback *_x` & see", 100) == "Run `slipway rollback *_x` &amp; see"
+    assert prose("one ` alone", 100) == "one ˋ alone"
+    assert (
+        prose("Open **Delivery / Canary** or [the guide](https://evil.example)", 100)
+        == "Open Delivery / Canary or the guide"
+    )
+
+
+def _ascii(text: str) -> str:
+    """Letters of other scripts are letters too."""
+    return "".join("a" if c.isalnum() else c for c in text)
+
+
+# --- within the limits -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("message", messages.SAMPLES.values(), ids=messages.SAMPLES)
+def test_every_sample_is_within_slack_s_limits(message: Message) -> None:
+    rendered = render(message)
+    assert block_kit.problems(rendered.text, rendered.blocks) == []
+
+
+@settings(deadline=None)
+@given(
+    text=st.one_of(
+        st.text(max_size=300),
+        st.builds(lambda part, times: part * times, st.text(min_size=1, max_size=20), st.integers(1, 500)),
+    ),
+    count=st.integers(0, 40),
+    name=st.sampled_from(list(messages.everywhere("text"))),
+)
+def test_any_message_is_within_slack_s_limits(text: str, count: int, name: str) -> None:
+    rendered = render(messages.everywhere(text, count)[name])
+    assert block_kit.problems(rendered.text, rendered.blocks) == []
+
+
+def test_what_does_not_fit_is_counted() -> None:
+    sentences = tuple(Sentence(f"Sentence {number} {'x' * 500}.", (1,)) for number in range(10))
+    text = shown(AnswerMessage(messages.answer(sentences=sentences)))
+    left_out = 10 - text.count("Sentence ")
+    assert left_out > 0
+    assert f"and {left_out} more sentences" in text
+
+
+def test_hypotheses_and_their_evidence_that_do_not_fit_are_counted() -> None:
+    hypothesis = replace(messages.hypothesis(), evidence=messages.hypothesis().evidence * 20)
+    explanation = messages.explanation(hypotheses=(hypothesis,) * 9)
+    text = shown(IncidentDetails(messages.explained_incident(explanation=explanation)))
+    assert "and 6 more hypotheses" in text
+    assert re.search(r"and \d+ more lines of evidence", text)
+
+
+# --- what it looks like ----------------------------------------------------------------------------------------------
+
+
+def test_an_answer_links_every_marker_to_its_source() -> None:
+    text = shown(AnswerMessage(messages.answer()))
+    address = f"{messages.HANDBOOK}/change-freeze#exceptions"
+    assert (
+        f"release captain must agree first. <{messages.HANDBOOK}/rolling-back#during-a-canary|[1]> <{address}|[2]>"
+        in text
+    )
+    assert f"[2] <{address}|Change freeze › Exceptions> · updated 2026-02-11" in text
+    assert "●●● 86 % · Calibrated on 120 labelled outcomes, fitted 2026-03-01." in text
+
+
+def test_an_answer_without_addresses_still_shows_its_markers() -> None:
+    citations = tuple(replace(messages.citation(number), url="") for number in (1, 2))
+    text = shown(AnswerMessage(messages.answer(citations=citations)))
+    assert "release captain must agree first. [1] [2]" in text
+    assert "<" not in text
+
+
+def test_an_abstention_names_what_is_near_and_offers_no_verdict_without_a_prediction() -> None:
+    rendered = render(AnswerMessage(messages.abstention()))
+    assert shown(AnswerMessage(messages.abstention())).startswith("I don’t know, this is the nearest that I have:")
+    assert block_kit.buttons(rendered.blocks) == {}
+
+
+def test_an_abstention_with_nothing_near_says_so() -> None:
+    assert shown(AnswerMessage(messages.abstention(citations=()))).startswith("I don’t know: nothing")
+
+
+@pytest.mark.parametrize(
+    ("severity", "head"),
+    [(Severity.CRITICAL, "🔴 Critical · "), (Severity.WARNING, "🟡 Warning · "), (Severity.INFO, "🔵 Info · ")],
+)
+def test_severity_is_said_in_a_word_beside_its_colour(severity: Severity, head: str) -> None:
+    assert shown(IncidentMessage(messages.incident(severity=severity))).startswith(head)
+
+
+def test_a_resolved_incident_says_so_and_can_no_longer_be_taken() -> None:
+    message = IncidentMessage(messages.resolved_incident())
+    text = shown(message)
+    assert text.startswith("✅ Resolved · ")
+    assert "*Resolved* 2026-03-14 10:02 UTC" in text
+    assert "Take it" not in block_kit.buttons(render(message).blocks)
+
+
+def test_while_work_goes_on_the_message_says_what_is_done_and_what_is_next() -> None:
+    arrived = shown(IncidentMessage(messages.incident()))
+    assert "_finding the owner …_" in arrived
+    assert "*Cause*  _next_" in arrived
+    triaged = shown(IncidentMessage(messages.incident(stage=Stage.EXPLAINING, owner=messages.owner())))
+    assert "*Owner*  Payments · ●●● 86 %\nOn call: Asha Brandt, Mateo Silvestri" in triaged
+    assert "_looking for the cause …_" in triaged
+
+
+def test_an_explained_incident_shows_cause_badge_and_next_check() -> None:
+    message = IncidentMessage(messages.explained_incident())
+    text = shown(message)
+    assert "from 40 to 4 · ○○○ not calibrated yet · evidence moderate" in text
+    assert "*Next check*  Set the pool size back to 40" in text
+    assert list(block_kit.buttons(render(message).blocks)) == [
+        "Take it",
+        "Right owner",
+        "Wrong owner",
+        "Right cause",
+        "Wrong cause",
+    ]
+
+
+def test_an_incident_of_several_alerts_counts_them() -> None:
+    alerts = tuple(messages.alert(number) for number in range(5))
+    assert "5 of 5 alerts firing" in shown(IncidentMessage(messages.incident(alerts=alerts, alert_count=5)))
+    assert "10 000 alerts" in shown(IncidentMessage(messages.incident(alerts=alerts, alert_count=10_000)))
+    assert "alerts" not in shown(IncidentMessage(messages.incident()))
+
+
+def test_details_quote_the_evidence_and_say_what_would_disprove_the_cause() -> None:
+    text = shown(IncidentDetails(messages.explained_incident()))
+    assert "`hikari.maximumPoolSize: 40 -&gt; 4`" in text
+    assert "Would disprove it: Latency stays high" in text
+    assert "*Ruled out*\n• Deployment of web-store 11.2" in text
+    assert "INC-0042 payment-gateway runs out of connections" in text
+    assert "03-14 09:19:00  config-4711 applied to payment-gateway" in text
+
+
+def test_a_notification_shows_a_line_of_text() -> None:
+    assert render(IncidentMessage(messages.explained_incident())).text.startswith(
+        "Critical: payment-gateway p99 latency above 2 s · Owner: Payments · Cause: A configuration change"
+    )
+    assert render(Notice("help\nme")).text == "help me"

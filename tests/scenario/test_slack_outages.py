@@ -1,0 +1,147 @@
+"""Slack asks to wait, answers nonsense or goes away: nothing is posted twice, and the caller knows what to do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+
+import pytest
+
+from adapters.slack.client import slack_client
+from adapters.slack.messenger import SlackMessenger
+from core.conversation import MessageReference, Place, Platform
+from core.errors import ChatUnavailable
+from core.messages import Notice
+from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, DIRECT, PERSON, FakeSlack
+
+PLACE = Place(Platform.SLACK, CHANNEL)
+HELLO = Notice("hello")
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[FakeSlack]:
+    async with FakeSlack() as started:
+        yield started
+
+
+@pytest.fixture
+def messenger(slack: FakeSlack) -> SlackMessenger:
+    return SlackMessenger(slack_client(BOT_TOKEN, slack.url))
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses that the client makes, not waited out here."""
+    made: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        made.append(seconds)
+
+    monkeypatch.setattr("slack_sdk.http_retry.builtin_async_handlers.asyncio", SimpleNamespace(sleep=sleep))
+    return made
+
+
+def rate_limit(slack: FakeSlack, seconds: str, times: int = 1) -> None:
+    slack.refuse(429, '{"ok": false, "error": "ratelimited"}', headers={"Retry-After": seconds}, times=times)
+
+
+async def test_a_short_pause_is_waited_out(slack: FakeSlack, messenger: SlackMessenger, pauses: list[float]) -> None:
+    rate_limit(slack, "2")
+    await messenger.post(PLACE, HELLO, "intent")
+    assert len(slack.messages) == 1
+    assert [int(pause) for pause in pauses] == [2]
+
+
+async def test_a_long_pause_is_left_to_the_caller(
+    slack: FakeSlack, messenger: SlackMessenger, pauses: list[float]
+) -> None:
+    rate_limit(slack, "30")
+    with pytest.raises(ChatUnavailable) as raised:
+        await messenger.post(PLACE, HELLO, "intent")
+    assert raised.value.retry_after == 30
+    assert pauses == []
+
+
+async def test_a_second_pause_is_left_to_the_caller(
+    slack: FakeSlack, messenger: SlackMessenger, pauses: list[float]
+) -> None:
+    rate_limit(slack, "1", times=2)
+    with pytest.raises(ChatUnavailable) as raised:
+        await messenger.post(PLACE, HELLO, "intent")
+    assert raised.value.retry_after == 1
+    assert len(pauses) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        pytest.param(500, '{"ok": false, "error": "internal_error"}', id="an error of Slack's"),
+        pytest.param(502, "Bad Gateway", id="a gateway's text"),
+        pytest.param(200, "Welcome to the airport", id="a captive portal"),
+        pytest.param(200, '{"ok": fal', id="half an answer"),
+        pytest.param(200, "", id="nothing"),
+        pytest.param(429, "slow down", id="a rate limit without its header"),
+    ],
+)
+async def test_an_answer_that_is_none_is_an_outage(
+    slack: FakeSlack, messenger: SlackMessenger, status: int, body: str
+) -> None:
+    slack.refuse(status, body)
+    with pytest.raises(ChatUnavailable) as raised:
+        await messenger.post(PLACE, HELLO, "intent")
+    assert str(raised.value).endswith(".")
+    assert slack.messages == []
+
+
+@pytest.mark.parametrize("error", ["not_in_channel", "channel_not_found", "invalid_auth", "missing_scope"])
+async def test_a_refusal_that_a_person_must_mend_says_how(
+    slack: FakeSlack, messenger: SlackMessenger, error: str
+) -> None:
+    slack.refuse(200, f'{{"ok": false, "error": "{error}"}}')
+    with pytest.raises(ChatUnavailable, match=rf"{error}: \w+ .*\.$"):
+        await messenger.post(PLACE, HELLO, "intent")
+
+
+async def test_a_slack_that_cannot_be_reached_is_an_outage() -> None:
+    messenger = SlackMessenger(slack_client(BOT_TOKEN, "http://127.0.0.1:9/api/"))
+    with pytest.raises(ChatUnavailable):
+        await messenger.post(PLACE, HELLO, "intent")
+
+
+async def test_a_lost_connection_is_not_tried_again_behind_the_caller_s_back(
+    slack: FakeSlack, messenger: SlackMessenger
+) -> None:
+    # Slack may have posted the message before the connection broke: only `find` can tell.
+    slack.hang_up = True
+    with pytest.raises(ChatUnavailable):
+        await messenger.post(PLACE, HELLO, "intent")
+    assert len(slack.called("chat.postMessage")) == 1
+    slack.hang_up = False
+    assert await messenger.find(PLACE, "intent") == MessageReference(PLACE, slack.messages[0]["ts"])
+
+
+async def test_a_post_is_found_behind_many_others(slack: FakeSlack, messenger: SlackMessenger) -> None:
+    reference = await messenger.post(PLACE, HELLO, "intent")
+    slack.messages += [
+        {"type": "message", "channel": CHANNEL, "ts": f"1773480700.{number:06}", "user": PERSON, "text": "chatter"}
+        for number in range(450)
+    ]
+    assert await messenger.find(PLACE, "intent") == reference
+    assert len(slack.called("conversations.history")) == 3
+
+
+async def test_a_message_to_a_person_is_a_direct_message(slack: FakeSlack, messenger: SlackMessenger) -> None:
+    reference = await messenger.post(Place(Platform.SLACK, PERSON), HELLO, "intent")
+    assert reference.place.channel == DIRECT
+    await messenger.edit(reference, Notice("goodbye"))
+    assert slack.messages[0]["text"] == "goodbye"
+
+
+async def test_a_post_unfurls_no_link_and_names_its_intent(slack: FakeSlack, messenger: SlackMessenger) -> None:
+    await messenger.post(PLACE, HELLO, "answer:slack:C0ASK:1")
+    (sent,) = slack.called("chat.postMessage")
+    assert (sent["unfurl_links"], sent["unfurl_media"], sent["link_names"]) in [(False,) * 3, (0,) * 3]
+    assert sent["metadata"] == {
+        "event_type": "plumbline_post",
+        "event_payload": {"intent": "answer:slack:C0ASK:1"},
+    }

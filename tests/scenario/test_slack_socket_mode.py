@@ -1,0 +1,49 @@
+"""Socket Mode brings the same events as HTTP, without an address that Slack can reach."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.fakes.slack_api import APP_TOKEN, button_press, event_callback, mention, slash_command
+from tests.fakes.slack_bot import SlackBot, slack_bot
+
+LONGEST_WAIT = 10.0  # seconds until a test that hangs fails
+
+
+@pytest.fixture
+async def bot() -> AsyncIterator[SlackBot]:
+    async with slack_bot(app_token=APP_TOKEN) as started:
+        yield started
+
+
+async def test_a_mention_is_recorded_and_then_acknowledged(bot: SlackBot) -> None:
+    acknowledged = await asyncio.wait_for(bot.slack.send("events_api", event_callback(mention())), LONGEST_WAIT)
+    assert acknowledged == {"envelope_id": "e-1"}
+    assert [question.text for question in bot.inbox.questions] == ["how do I roll back a canary?"]
+
+
+async def test_a_slash_command_shows_in_the_channel(bot: SlackBot) -> None:
+    acknowledged = await asyncio.wait_for(bot.slack.send("slash_commands", slash_command("status")), LONGEST_WAIT)
+    assert acknowledged["payload"] == {"response_type": "in_channel"}
+    assert [question.text for question in bot.inbox.questions] == ["status"]
+
+
+async def test_a_button_is_acknowledged(bot: SlackBot) -> None:
+    button = {"type": "button", "action_id": "feedback:helpful", "value": "answer-1"}
+    press = button_press(button, {"channel": "C0ASK", "ts": "1773480600.000001"})
+    await asyncio.wait_for(bot.slack.send("interactive", press), LONGEST_WAIT)
+    assert [feedback.subject for feedback in bot.inbox.feedback] == ["answer-1"]
+
+
+async def test_http_works_beside_it(bot: SlackBot) -> None:
+    assert (await bot.event(mention())).status == 200
+    assert len(bot.inbox.questions) == 1
+
+
+async def test_without_a_signing_secret_nothing_is_taken_over_http() -> None:
+    async with slack_bot(app_token=APP_TOKEN, signing_secret=None) as bot:
+        assert (await bot.event(mention())).status == 401
+        assert bot.inbox.questions == []

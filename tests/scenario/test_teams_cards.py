@@ -1,0 +1,222 @@
+"""What Teams shows: every message at its smallest, as it usually is, and at its largest."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from adapters.teams.elements import Card
+from adapters.teams.render import render
+from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
+from tests.fakes.adaptive_card import of_type, problems, texts
+from tests.fakes.messages import (
+    SAMPLES,
+    abstention,
+    answer,
+    citation,
+    everywhere,
+    explained_incident,
+    explanation,
+    hypothesis,
+    incident,
+    owner,
+    resolved_incident,
+)
+
+MARK = "zqx"  # stands in no word of ours
+
+INJECTIONS = {
+    "a mention": f"<at>everyone</at> {MARK}",
+    "a mention in another case": f"< AT id='1'>{MARK}</AT><aT>all</at >",
+    "a Markdown link": f"[{MARK}](https://attacker.example/)",
+    "a link to a script": f"[{MARK}](javascript:alert(1))",
+    "a bare script address": f"javascript:alert('{MARK}')",
+    "an image": f"![{MARK}](https://attacker.example/pixel.png)",
+    "HTML": f"<b onclick='x'>{MARK}</b><a href='https://attacker.example'>here</a><script>1</script>",
+    "a heading and a list": f"# {MARK}\n- one\n- two\n1. three",
+    "a code fence": f"```\n{MARK}\n```",
+    "a badge": f"●●● 99 % {MARK}",
+    "a template": "${" + MARK + "} {{" + MARK + "}} {{DATE(2026-01-01, SHORT)}}",
+    "text turned around": f"\u202e{MARK}\u2066\u200b\ufeff",
+    "control characters": f"\x00\x1b[31m{MARK}\x07\r\n",
+    "half a character": f"\ud83d{MARK}",
+    "an address with a password": f"https://user:secret@attacker.example/{MARK}",
+}
+
+
+def shown(message: Message) -> str:
+    return "\n".join(texts(render(message).content))
+
+
+def assert_taken_by_teams(card: Card) -> None:
+    assert problems(card.content, card.summary) == []
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_message_is_taken_by_teams(name: str) -> None:
+    assert_taken_by_teams(render(SAMPLES[name]))
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "…", "\x00", "\u200b"])
+def test_messages_with_nothing_in_them_are_taken_by_teams(text: str) -> None:
+    for message in everywhere(text).values():
+        assert_taken_by_teams(render(message))
+
+
+@pytest.mark.parametrize("count", [1, 40, 400])
+@pytest.mark.parametrize(
+    "text", ["word " * 2_000, "W" * 10_000, "漢" * 10_000, "😀" * 10_000, '"\\' * 5_000, "*a* `b` " * 999]
+)
+def test_the_largest_messages_are_taken_by_teams(text: str, count: int) -> None:
+    for message in everywhere(text, count).values():
+        assert_taken_by_teams(render(message))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(text=st.text(max_size=3_000), count=st.integers(1, 60))
+def test_whatever_is_written_is_taken_by_teams(text: str, count: int) -> None:
+    for message in everywhere(text, count).values():
+        assert_taken_by_teams(render(message))
+
+
+@pytest.mark.parametrize("name", INJECTIONS)
+def test_untrusted_text_stays_text(name: str) -> None:
+    for message in everywhere(INJECTIONS[name]).values():
+        card = render(message)
+        assert_taken_by_teams(card)
+        # A TextBlock is parsed as Markdown and for mentions: it holds words of ours alone.
+        assert not any(MARK in block["text"] for block in of_type(card.content, "TextBlock"))
+        assert "<at" not in json.dumps(card.content).lower()
+        assert card.content["msteams"] == {"width": "Full"}  # no entities, so nobody is mentioned
+        assert not any(MARK in action["url"] for action in of_type(card.content, "Action.OpenUrl"))
+        assert all("attacker" not in action["url"] for action in of_type(card.content, "Action.OpenUrl"))
+        assert all(text.isprintable() for text in texts(card.content))
+
+
+def test_only_citations_and_sources_are_links() -> None:
+    said = "See https://attacker.example/ and [this](https://attacker.example/)."
+    card = render(AnswerMessage(answer(sentences=(answer().sentences[0].__class__(said, (1,)),))))
+    links = {action["url"] for action in of_type(card.content, "Action.OpenUrl")}
+    assert links == {citation.url for citation in answer().citations}
+
+
+def test_a_cut_list_says_how_much_is_missing() -> None:
+    many = tuple(f"Deployment {number} of web-store: it calls nothing that is slow." for number in range(40))
+    text = shown(IncidentDetails(explained_incident(explanation=explanation(ruled_out=many))))
+    assert "and 15 more of them" in text
+
+
+def test_a_cut_text_ends_with_an_ellipsis() -> None:
+    assert any(line.endswith("…") for line in texts(render(Notice("word " * 2_000)).content))
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_is_cited_sentence_by_sentence() -> None:
+    card = render(AnswerMessage(answer()))
+    lines = texts(card.content)
+    assert lines[0] == "Run slipway rollback SERVICE; it returns the canary to 0 % within 90 seconds. [1]"
+    assert lines[1] == "During the freeze the release captain must agree first. [1] [2]"
+    assert lines[2] == "●●● 86 % · Calibrated on 120 labelled outcomes, fitted 2026-03-01."
+    assert lines[3:] == [
+        "Sources",
+        "[1] Rolling back › During a canary · updated 2026-02-11",
+        "[2] Change freeze › Exceptions · updated 2026-02-11",
+    ]
+    assert [action["title"] for action in card.content["actions"]] == ["Helpful", "Wrong", "Ask a person"]
+    assert {action["data"]["subject"] for action in card.content["actions"]} == {"answer-1"}
+
+
+def test_a_command_in_an_answer_is_shown_as_code() -> None:
+    runs = list(of_type(render(AnswerMessage(answer())).content, "TextRun"))
+    assert [run["text"] for run in runs if run.get("fontType") == "Monospace"] == ["slipway rollback SERVICE"]
+
+
+def test_a_citation_leads_to_the_heading() -> None:
+    cited = citation(url="https://handbook.example/page")
+    card = render(AnswerMessage(answer(citations=(cited,))))
+    urls = {action["url"] for action in of_type(card.content, "Action.OpenUrl")}
+    assert urls == {"https://handbook.example/page#during-a-canary"}
+
+
+def test_an_abstention_shows_the_nearest_and_asks_for_no_judgement() -> None:
+    card = render(AnswerMessage(abstention()))
+    assert texts(card.content)[0] == "I don’t know, this is the nearest that I have:"
+    assert "• Rolling back › During a canary" in texts(card.content)
+    assert [action["title"] for action in card.content["actions"]] == ["Ask a person"]
+
+
+# --- incidents -------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_incident_says_what_is_known_and_what_is_going_on() -> None:
+    text = shown(IncidentMessage(incident()))
+    assert "▲ Critical · firing since 2026-03-14 09:30 UTC" in text
+    assert "payment-gateway p99 latency above 2 s" in text
+    assert "finding the owner …" in text
+
+
+def test_an_explained_incident_has_owner_cause_and_next_check_with_badges() -> None:
+    card = render(IncidentMessage(explained_incident()))
+    lines = texts(card.content)
+    assert "Payments · ●●● 86 %" in lines
+    assert "On call: Asha Brandt, Mateo Silvestri" in lines
+    assert any("from 40 to 4. · ○○○ not calibrated yet" in line for line in lines)
+    assert any("Set the pool size back to 40" in line for line in lines)
+    titles = [action["title"] for action in card.content["actions"]]
+    assert titles == ["Take it", "Right owner", "Wrong owner", "Right cause", "Wrong cause"]
+
+
+def test_the_state_is_said_in_words_and_not_by_colour_alone() -> None:
+    for message, style, word in [
+        (IncidentMessage(incident()), "attention", "Critical"),
+        (IncidentMessage(resolved_incident()), "good", "Resolved"),
+    ]:
+        header = render(message).content["body"][0]
+        assert header["style"] == style
+        assert word in texts(header)[0]
+
+
+def test_an_incident_that_is_resolved_or_taken_is_not_offered() -> None:
+    for message in (resolved_incident(), incident(taken_by="Asha Brandt")):
+        assert "Take it" not in json.dumps(render(IncidentMessage(message)).content)
+
+
+def test_without_an_owner_a_person_is_asked_for() -> None:
+    text = shown(IncidentMessage(explained_incident(owner=owner(owner=None))))
+    assert "not clear, a person should decide" in text
+    assert "Nearest: Payments, Bookings" in text
+
+
+def test_details_hold_the_evidence_and_what_would_disprove_it() -> None:
+    text = shown(IncidentDetails(explained_incident(explanation=explanation(unavailable=("loki",)))))
+    for part in (
+        "Why this owner",
+        "It runs payment-gateway.",
+        "1. A configuration change lowered",
+        "hikari.maximumPoolSize: 40 -> 4",
+        "Change · config-4711 · 03-14 09:19:00",
+        "Latency stays high although the pool has free connections.",
+        "Ruled out",
+        "Deployment of web-store 11.2",
+        "INC-0042 payment-gateway runs out of connections",
+        "Timeline (UTC)",
+        "09:19:00  config-4711 applied to payment-gateway",
+        "Could not be read: loki",
+    ):
+        assert part in text
+
+
+def test_no_culprit_is_said_as_such() -> None:
+    nothing = explanation(hypotheses=(), badge=None, prediction_id=None)
+    assert "no culprit found" in shown(IncidentMessage(explained_incident(explanation=nothing)))
+    assert "No culprit found" in shown(IncidentDetails(explained_incident(explanation=nothing)))
+
+
+def test_rivals_of_a_cause_bear_no_badge() -> None:
+    text = shown(IncidentDetails(explained_incident(explanation=explanation(hypotheses=(hypothesis(), hypothesis(2))))))
+    assert text.count("not calibrated yet") == 1

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.settings import Settings, load_settings
+from core.errors import ConfigurationError
+
+LOCKED = {"PLUMBLINE_WEBHOOK_SECRET": "s", "PLUMBLINE_CONSOLE_TOKEN": "t"}
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for field in Settings.model_fields.values():
+        monkeypatch.delenv(str(field.validation_alias), raising=False)
+
+
+def load(monkeypatch: pytest.MonkeyPatch, **variables: str) -> Settings:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    return load_settings()
+
+
+def test_everything_is_optional() -> None:
+    settings = load_settings()
+    assert (settings.host, settings.port, settings.local) == ("127.0.0.1", 8080, True)
+    assert not settings.slack_enabled
+    assert settings.teams_anonymous
+
+
+def test_without_a_database_url_all_state_is_in_the_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load(monkeypatch, PLUMBLINE_DATA_DIR="/var/lib/plumbline")
+    assert settings.database == "sqlite:////var/lib/plumbline/plumbline.sqlite"
+    assert settings.workflow_database == "sqlite:////var/lib/plumbline/workflows.sqlite"
+
+
+def test_a_database_url_is_for_all_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load(monkeypatch, PLUMBLINE_DATABASE_URL="postgresql://plumbline@db/plumbline")
+    assert settings.database == settings.workflow_database == "postgresql://plumbline@db/plumbline"
+
+
+def test_an_empty_variable_is_one_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load(monkeypatch, PLUMBLINE_PORT="", SLACK_BOT_TOKEN="", PLUMBLINE_WEBHOOK_SECRET="")
+    assert settings.port == 8080
+    assert not settings.slack_enabled
+    assert settings.webhook_secret is None
+
+
+def test_the_slack_address_ends_with_a_slash_so_that_methods_can_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load(monkeypatch, SLACK_API_URL="http://127.0.0.1:9/api").slack_api_url == "http://127.0.0.1:9/api/"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PLUMBLINE_PORT", "eighty"),
+        ("PLUMBLINE_PORT", "70000"),
+        ("PLUMBLINE_PORT", "-1"),
+        ("PLUMBLINE_LOG", "xml"),
+        ("TEAMS_SDK", "neither"),
+    ],
+)
+def test_a_variable_that_cannot_be_used_is_named_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=rf"^The environment holds settings .*: {name}: [^\n]+\.$"):
+        load(monkeypatch, **{name: value})
+
+
+def test_every_variable_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigurationError, match="PLUMBLINE_PORT: .*; PLUMBLINE_LOG: "):
+        load(monkeypatch, PLUMBLINE_PORT="eighty", PLUMBLINE_LOG="xml")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "plumbline.example", "10.0.0.7"])
+def test_a_bot_that_others_can_reach_needs_its_doors_locked(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    with pytest.raises(
+        ConfigurationError, match="set PLUMBLINE_WEBHOOK_SECRET and PLUMBLINE_CONSOLE_TOKEN first"
+    ):
+        load(monkeypatch, PLUMBLINE_HOST=host)
+
+
+@pytest.mark.parametrize("locked", LOCKED)
+def test_one_locked_door_is_not_enough(monkeypatch: pytest.MonkeyPatch, locked: str) -> None:
+    (missing,) = LOCKED.keys() - {locked}
+    with pytest.raises(ConfigurationError, match=f"set {missing} first"):
+        load(monkeypatch, PLUMBLINE_HOST="0.0.0.0", **{locked: LOCKED[locked]})
+
+
+def test_a_bot_that_others_can_reach_speaks_teams_with_credentials_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load(monkeypatch, PLUMBLINE_HOST="0.0.0.0", **LOCKED)
+    assert not settings.teams_enabled
+    assert load(monkeypatch, TEAMS_APP_ID="app").teams_enabled
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_half_a_slack_is_none(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    with pytest.raises(ConfigurationError, match="set SLACK_SIGNING_SECRET .* or SLACK_APP_TOKEN"):
+        load(monkeypatch, PLUMBLINE_HOST=host, SLACK_BOT_TOKEN="xoxb-1", **LOCKED)
+
+
+@pytest.mark.parametrize("other", ["SLACK_SIGNING_SECRET", "SLACK_APP_TOKEN"])
+def test_slack_listens_over_http_or_a_socket(monkeypatch: pytest.MonkeyPatch, other: str) -> None:
+    assert load(monkeypatch, SLACK_BOT_TOKEN="xoxb-1", **{other: "secret"}).slack_enabled
+
+
+def test_no_secret_shows_when_the_settings_are_printed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    secrets = {
+        name: f"hidden-{number}"
+        for number, name in enumerate(
+            (
+                "PLUMBLINE_WEBHOOK_SECRET",
+                "PLUMBLINE_CONSOLE_TOKEN",
+                "PLUMBLINE_QDRANT_API_KEY",
+                "SLACK_BOT_TOKEN",
+                "SLACK_SIGNING_SECRET",
+                "SLACK_APP_TOKEN",
+                "TEAMS_APP_PASSWORD",
+            )
+        )
+    }
+    assert "hidden" not in repr(load(monkeypatch, **secrets))

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bot.demo import SAMPLE_COMPANY
+from bot.workspace import load_workspace
+from core.conversation import Channel, Platform
+from core.errors import ConfigurationError
+from core.team import Route, Team
+
+CHANNELS = "channels:\n  - {name: help, console: help}\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "plumbline.yaml"
+
+
+def complaint(file: Path, text: str) -> str:
+    """The sentence with which this file is refused, without the file's name."""
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError) as raised:
+        load_workspace(file)
+    sentence = str(raised.value)
+    assert re.fullmatch(r"[^\n]+\.", sentence)
+    return sentence.removeprefix(str(file))
+
+
+def test_without_a_file_there_is_one_channel_on_the_local_page() -> None:
+    workspace = load_workspace(None)
+    assert workspace.channels == (Channel("general", {Platform.CONSOLE: "general"}),)
+    assert workspace.routes == (Route(("general",)),)
+
+
+def test_an_empty_file_is_as_good_as_none(file: Path) -> None:
+    file.write_text("# nothing yet\n")
+    assert load_workspace(file) == load_workspace(None)
+
+
+def test_the_sample_company_is_a_workspace() -> None:
+    workspace = load_workspace(SAMPLE_COMPANY / "plumbline.yaml")
+    assert len(workspace.teams) == 8
+    assert all(team.document for team in workspace.teams)
+
+
+def test_paths_are_relative_to_the_file(file: Path) -> None:
+    (file.parent / "till.md").write_text("We run the till.")
+    file.write_text(
+        CHANNELS
+        + "sources:\n  - {kind: folder, name: handbook, path: documents}\n"
+        + "tools:\n  - {kind: log_files, path: /var/log/till}\n"
+        + "teams:\n  - {id: payments, name: Payments, document: till.md, services: [till]}\n"
+    )
+    workspace = load_workspace(file)
+    assert workspace.sources[0].path == file.parent / "documents"
+    assert workspace.tools[0].path == Path("/var/log/till")  # pyright: ignore[reportAttributeAccessIssue]
+    assert workspace.teams == (Team("payments", "Payments", "We run the till.", frozenset({"till"})),)
+
+
+def test_without_routes_all_incidents_go_to_the_first_channel(file: Path) -> None:
+    file.write_text(CHANNELS)
+    assert load_workspace(file).routes == (Route(("help",)),)
+
+
+def test_routes_keep_their_order_and_their_labels(file: Path) -> None:
+    file.write_text(CHANNELS + "routes:\n  - {channels: [help], match: {team: payments}}\n  - {channels: [help]}\n")
+    assert load_workspace(file).routes == (Route(("help",), (("team", "payments"),)), Route(("help",)))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("colour: blue\n", ", line 1: colour: Extra inputs are not permitted."),
+        ("name: Lanternfish\nteams: 7\n", ", line 2: teams: Input should be a valid tuple."),
+        ("- a list\n", ", line 1: the file: Input should be a valid dictionary"),
+        ("channels:\n  - {console: help}\n", ", line 2: channels.0.name: Field required."),
+        (
+            "sources:\n  - {kind: folder, name: a, path: a}\n  - {kind: wiki, name: b}\n",
+            ", line 3: sources.1: Input tag 'wiki' found using 'kind' does not match any of the expected tags: 'folder'",
+        ),
+        (
+            "sources:\n  - kind: folder\n    name: a\n    path: a\n    url: [1]\n",
+            ", line 5: sources.0.folder.url: Input should be a valid string.",
+        ),
+        ("sources:\n  - {kind: folder, name: a/b, path: a}\n", ", line 2: sources.0.folder.name: String should match"),
+        (
+            "sources:\n  - {kind: folder, name: a, path: a}\n  - {kind: folder, name: a, path: b}\n",
+            ", line 3: sources.1: a is there already.",
+        ),
+        ("channels:\n  - {name: a}\n  - {name: b}\n  - {name: a}\n", ", line 4: channels.2: a is there already."),
+        ("teams:\n  - {id: a, name: A}\n  - {id: a, name: B}\n", ", line 3: teams.1: a is there already."),
+        (
+            CHANNELS + "teams:\n  - id: a\n    name: A\n    channel: nowhere\n",
+            ", line 6: teams.0.channel: there is no channel nowhere.",
+        ),
+        (CHANNELS + "routes:\n  - {channels: [nowhere]}\n", ", line 4: routes.0.channels: there is no channel nowhere."),
+        (CHANNELS + "routes:\n  - {channels: []}\n", ", line 4: routes.0.channels: Tuple should have at least 1 item"),
+        (
+            CHANNELS + "routes:\n  - {channels: [help], match: {team: a}}\n",
+            ", line 4: routes.0: the last route is for all other incidents: it must have no `match`.",
+        ),
+        ("dependencies:\n  till: shelf\n", ", line 2: dependencies.till: Input should be a valid tuple."),
+    ],
+)
+def test_a_line_that_is_wrong_is_named_in_one_sentence(file: Path, text: str, said: str) -> None:
+    assert complaint(file, text).startswith(said)
+
+
+def test_yaml_that_is_broken_says_where(file: Path) -> None:
+    assert re.search(r" is not valid YAML: .*line 2, column", complaint(file, "channels:\n  - {name: [}\n"))
+
+
+def test_a_file_that_is_not_utf_8_is_refused(file: Path) -> None:
+    file.write_bytes(b"name: \xff\xfe\n")
+    with pytest.raises(ConfigurationError, match="is not valid YAML: .*utf-8"):
+        load_workspace(file)
+
+
+def test_a_file_that_is_not_there_is_named_with_its_variable(file: Path) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"plumbline.yaml cannot be read: No such file .*\. PLUMBLINE_CONFIG names this file\."
+    ):
+        load_workspace(file)
+
+
+def test_a_team_document_that_cannot_be_read_is_named_with_its_team(file: Path) -> None:
+    text = "teams:\n  - {id: payments, name: Payments, document: payments.md}\n"
+    expected = f"Team payments: {file.parent / 'payments.md'} cannot be read: "
+    assert complaint(file, text) == f"{expected}No such file or directory."
+    (file.parent / "payments.md").write_bytes(b"\xff\xfe")
+    assert complaint(file, text) == f"{expected}it is not UTF-8 text."
+
+
+def test_a_yaml_tag_is_not_obeyed(file: Path) -> None:
+    assert "could not determine a constructor" in complaint(file, "name: !!python/object/apply:os.getcwd []\n")

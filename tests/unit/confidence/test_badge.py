@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from core.confidence.badge import Badge, Strength
+
+
+@pytest.mark.parametrize(
+    ("probability", "text"),
+    [
+        (0.0, "●○○ 0 %"),
+        (0.4949, "●○○ 49 %"),
+        (0.5, "●●○ 50 %"),
+        (0.79, "●●○ 79 %"),
+        (0.8, "●●● 80 %"),
+        (0.86, "●●● 86 %"),
+        (1.0, "●●● 100 %"),
+    ],
+)
+def test_a_calibrated_badge_shows_its_percentage(probability: float, text: str) -> None:
+    assert Badge(Strength.WEAK, probability).text == text
+
+
+@pytest.mark.parametrize(
+    ("probability", "text"), [(0.496, "●●○ 50 %"), (0.4999, "●●○ 50 %"), (0.796, "●●● 80 %"), (0.7999, "●●● 80 %")]
+)
+def test_the_dots_agree_with_the_percentage_beside_them(probability: float, text: str) -> None:
+    assert Badge(Strength.WEAK, probability).text == text
+
+
+@pytest.mark.parametrize("strength", Strength)
+def test_without_a_calibration_no_number_is_shown(strength: Strength) -> None:
+    badge = Badge(strength, outcomes=7)
+    assert badge.text == f"○○○ not calibrated yet · evidence {strength.value}"
+    assert "%" not in badge.text
+    assert badge.explanation == (
+        f"Too few labelled outcomes for an honest number (so far 7). The evidence is {strength.value}."
+    )
+
+
+def test_the_explanation_says_what_the_number_rests_on() -> None:
+    badge = Badge(Strength.STRONG, 0.86, outcomes=120, fitted_at=datetime(2026, 3, 1, 3, tzinfo=UTC))
+    assert badge.explanation == "Calibrated on 120 labelled outcomes, fitted 2026-03-01."

@@ -1,0 +1,22 @@
+"""Messages of the local page, to JSON and back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from adapters.console.payload import Content, PersonMessage, decode, encode
+from tests.fakes.messages import SAMPLES, everywhere
+
+CONTENTS: dict[str, Content] = {
+    **SAMPLES,
+    **{f"hostile {name}": message for name, message in everywhere('<b>\x00\u2028"', count=2).items()},
+    "person": PersonMessage("You", "how?"),
+}
+
+
+@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
+def test_a_message_survives_json(content: Content) -> None:
+    kind, payload = encode(content)
+    assert decode(kind, json.loads(json.dumps(payload))) == content

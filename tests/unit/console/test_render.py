@@ -1,0 +1,143 @@
+"""What the templates are helped with."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from bs4 import BeautifulSoup
+
+from adapters.console.messages import ConsoleMessage
+from adapters.console.payload import Content, PersonMessage, encode
+from adapters.console.render import Renderer, verdict_subjects, web_url
+from core.messages import Message, Verdict
+from tests.fakes import messages
+
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+HOSTILE = '"><script>alert(1)</script><a href="javascript:x" onclick=\'x\'>{{ 7 * 7 }}'
+
+RENDERER = Renderer(lambda: NOW, "Marigold Ferries")  # compiles its templates once
+
+
+def shown(content: Content, labels: dict[str, bool] | None = None) -> BeautifulSoup:
+    kind, payload = encode(content)
+    message = ConsoleMessage(12, "incidents", None, kind, payload, NOW, 12)
+    html = RENDERER.fragment("_message.html", "article", message, content, labels or {})
+    return BeautifulSoup(html, "html.parser")
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://git.example/x", True),
+        ("http://localhost:3000/d/1", True),
+        ("javascript:alert(1)", False),
+        (" javascript:alert(1)", False),
+        ("data:text/html,x", False),
+        ("//evil.example", False),
+        ("https:", False),
+        ("http://[", False),
+        ("", False),
+    ],
+)
+def test_only_addresses_of_the_web_are_links(url: str, kept: bool) -> None:
+    assert web_url(url) == (url if kept else "")
+
+
+@pytest.mark.parametrize("message", messages.everywhere(HOSTILE, count=2).values(), ids=messages.everywhere(HOSTILE))
+def test_hostile_text_stays_text(message: Message) -> None:
+    html = shown(message)
+    assert html.find("script") is None
+    assert not any(name.startswith("on") for tag in html.find_all(True) for name in tag.attrs)
+    assert all(str(link["href"]).startswith(("/", "http")) for link in html.find_all("a"))
+    assert "{{ 7 * 7 }}" in html.get_text()
+
+
+def test_what_a_person_writes_stays_as_it_was_written() -> None:
+    said = shown(PersonMessage("You", "line one\n  <b>two</b> **three**")).select_one(".said")
+    assert said is not None
+    assert said.get_text() == "line one\n  <b>two</b> **three**"
+
+
+def test_every_sentence_links_to_its_source_at_the_heading_with_the_quote() -> None:
+    html = shown(messages.SAMPLES["answer"])
+    cited = [[chip.get_text() for chip in sentence.select("a.cite")] for sentence in html.select(".sentence")]
+    assert cited == [["1"], ["1", "2"]]
+    href = str(html.select("a.cite")[0]["href"])
+    assert href.startswith("/documents/handbook/deployment/rolling-back.md?channel=incidents&quote=Run+%60slipway")
+    assert href.endswith("#during-a-canary")
+
+
+def test_a_badge_says_what_it_rests_on_without_being_pointed_at() -> None:
+    html = shown(messages.SAMPLES["answer"])
+    badge = html.select_one(".badge")
+    assert badge is not None
+    assert badge.get_text() == "●●● 86 %"
+    assert "120 labelled outcomes" in html.select(".context")[0].get_text()
+    assert "120 labelled outcomes" in str(badge["title"])
+
+
+def test_an_abstention_names_the_nearest_documents_and_can_only_be_handed_to_a_person() -> None:
+    html = shown(messages.SAMPLES["abstention"])
+    assert "I don’t know" in html.get_text()
+    assert [link.get_text(" ", strip=True) for link in html.select(".answer-sources li > a")] == [
+        "Rolling back › During a canary",
+        "Change freeze › Exceptions",
+    ]
+    assert [button["value"] for button in html.select("button")] == ["ask-a-person"]
+
+
+def test_a_judged_prediction_shows_which_button_was_pressed() -> None:
+    html = shown(messages.SAMPLES["answer"], {"answer-1": False})
+    assert [button["value"] for button in html.select('button[aria-pressed="true"]')] == ["wrong"]
+
+
+def test_an_incident_shows_how_far_the_work_has_come() -> None:
+    def steps(name: str) -> list[str]:
+        return [step["class"][0] for step in shown(messages.SAMPLES[name]).select(".stages li")]
+
+    assert steps("incident just arrived") == ["done", "now", "ahead"]
+    assert steps("incident with its owner") == ["done", "done", "now"]
+    assert steps("incident explained") == ["done", "done", "done"]
+
+
+def test_a_raw_alert_is_shown_until_there_is_something_better() -> None:
+    assert "booking-api reports timeouts" in shown(messages.SAMPLES["incident just arrived"]).get_text()
+    assert "booking-api reports timeouts" not in shown(messages.SAMPLES["incident explained"]).get_text()
+
+
+def test_an_incident_without_an_owner_or_a_culprit_says_so() -> None:
+    assert "Nobody can be named" in shown(messages.SAMPLES["incident without an owner"]).get_text()
+    assert "No culprit found" in shown(messages.SAMPLES["incident without a culprit"]).get_text()
+
+
+def test_only_what_can_be_judged_is_asked_for() -> None:
+    arrived = messages.incident()
+    assert verdict_subjects(arrived) == {Verdict.TAKE_IT: "incident-1"}
+    explained = messages.explained_incident()
+    assert verdict_subjects(explained) == {
+        Verdict.OWNER_RIGHT: "owner-1",
+        Verdict.OWNER_WRONG: "owner-1",
+        Verdict.CAUSE_RIGHT: "cause-1",
+        Verdict.CAUSE_WRONG: "cause-1",
+        Verdict.TAKE_IT: "incident-1",
+    }
+    assert Verdict.TAKE_IT not in verdict_subjects(messages.resolved_incident())
+
+
+@pytest.mark.parametrize(
+    ("at", "text"),
+    [
+        (NOW - timedelta(hours=2), "07:30"),
+        (NOW - timedelta(days=3), "11 Mar 09:30"),
+        (NOW - timedelta(days=400), "7 Feb 2025 09:30"),
+    ],
+)
+def test_a_time_says_as_much_as_a_reader_of_today_needs(at: datetime, text: str) -> None:
+    kind, payload = encode(PersonMessage("You", "x"))
+    message = ConsoleMessage(1, "help", None, kind, payload, at, 1)
+    html = RENDERER.fragment("_message.html", "article", message, PersonMessage("You", "x"), {})
+    time = BeautifulSoup(html, "html.parser").find("time")
+    assert time is not None
+    assert time.get_text() == text
+    assert time["datetime"] == at.isoformat()

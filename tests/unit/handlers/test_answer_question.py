@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import pytest
+
+from core.confidence.prediction import PredictionKind
+from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
+from core.errors import ChatUnavailable
+from core.knowledge.document import Document
+from core.knowledge.retriever import Retriever
+from core.messages import AnswerMessage
+from handlers.answer_question import answer_question
+from handlers.ingest_knowledge import ingest_knowledge
+from handlers.post_message import Poster
+from tests.fakes.clock import FakeClock
+from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
+from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
+from tests.fakes.store import InMemoryStore
+
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+THREAD = Place(Platform.SLACK, "C0ASK", "17.25")
+
+DOCUMENTS = {
+    "canary": "# Canary\n## Rolling back\nRun `slip rollback SERVICE` to roll back a canary within 90 seconds.",
+    "freeze": "# Freeze\n## When\nThe deployment freeze begins on 15 December and ends on 6 January.",
+    "shelf": "# Shelf\n## Rebuild\nRebuild the shelf index with `shelf reindex --all`.",
+    "vault": "# Vault\n## Where\nThe master key is kept in the heliotrope safe.",
+}
+
+
+class Handbook:
+    """Four documents, of which the last is for one channel."""
+
+    name = "handbook"
+
+    async def documents(self) -> AsyncIterator[Document]:
+        for key, text in DOCUMENTS.items():
+            readers = frozenset({"channel:vault"} if key == "vault" else {PUBLIC})
+            yield Document(f"handbook/{key}", "handbook", "handbook", key.title(), text, readers=readers)
+
+
+@pytest.fixture
+async def retriever() -> Retriever:
+    index, encoders = FakePassageIndex(), FakeEncoderStore()
+    await ingest_knowledge([Handbook()], index, encoders, None)
+    return Retriever(index, encoders, None)
+
+
+@pytest.fixture
+def store() -> InMemoryStore:
+    return InMemoryStore()
+
+
+@pytest.fixture
+def chat() -> RecordingMessenger:
+    return RecordingMessenger()
+
+
+def question(text: str, question_id: str = "q1", *readers: str) -> Question:
+    audience = Audience(frozenset({PUBLIC, *readers}))
+    return Question(question_id, text, Person(Platform.SLACK, "U1", "Ada"), THREAD, audience, NOW)
+
+
+async def answered(asked: Question, retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger) -> None:
+    poster = Poster(store, {Platform.SLACK: chat})
+    await answer_question(asked, retriever=retriever, store=store, poster=poster, clock=FakeClock())
+
+
+def last(chat: RecordingMessenger) -> AnswerMessage:
+    place, message = chat.posted[-1]
+    assert place == THREAD
+    assert isinstance(message, AnswerMessage)
+    return message
+
+
+async def test_an_answer_is_posted_with_its_citation_and_its_badge(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    await answered(question("How do I roll back a canary?"), retriever, store, chat)
+    answer = last(chat).answer
+    assert answer.citations[0].document_id == "handbook/canary"
+    assert "slip rollback" in answer.sentences[0].text
+    assert answer.badge is not None
+    assert answer.badge.probability is None
+
+
+async def test_the_claim_is_stored_before_anybody_sees_it(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    chat.trouble.append(Trouble.CRASH_BEFORE)
+    with pytest.raises(Crash):
+        await answered(question("How do I roll back a canary?"), retriever, store, chat)
+    (prediction,) = store.predictions.by_id.values()
+    assert (prediction.kind, prediction.subject) == (PredictionKind.ANSWER, "q1")
+
+
+async def test_an_abstention_makes_no_claim(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    await answered(question("What is the phone number of the zoo?"), retriever, store, chat)
+    assert last(chat).answer.abstained
+    assert last(chat).answer.badge is None
+    assert store.predictions.by_id == {}
+
+
+async def test_what_the_place_may_not_read_is_not_answered_from(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    asked = "Where is the master key kept?"
+    await answered(question(asked, "q1"), retriever, store, chat)
+    assert "heliotrope" not in repr(last(chat))
+    await answered(question(asked, "q2", "channel:vault"), retriever, store, chat)
+    assert "heliotrope" in repr(last(chat))
+
+
+async def test_what_was_said_is_remembered_in_order(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    await answered(question("How do I roll back a canary?"), retriever, store, chat)
+    first, second = await store.conversations.history(THREAD, 8)
+    assert first == Turn(Speaker.PERSON, "How do I roll back a canary?")
+    assert second.speaker is Speaker.PLUMBLINE
+    assert "slip rollback" in second.text
+
+
+async def test_a_follow_up_is_understood_in_its_thread(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    await answered(question("When does the deployment freeze begin?", "q1"), retriever, store, chat)
+    await answered(question("and when does it end?", "q2"), retriever, store, chat)
+    assert last(chat).answer.citations[0].document_id == "handbook/freeze"
+
+
+@pytest.mark.parametrize("trouble", Trouble)
+async def test_a_step_that_runs_twice_answers_once(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, trouble: Trouble
+) -> None:
+    asked = question("How do I roll back a canary?")
+    chat.trouble.append(trouble)
+    with pytest.raises((ChatUnavailable, Crash)):
+        await answered(asked, retriever, store, chat)
+    for _ in range(2):
+        await answered(asked, retriever, store, chat)
+    assert len(chat.standing) == len(store.predictions.by_id) == 1
+    assert len(store.conversations.turns) == 2

@@ -1,0 +1,125 @@
+"""`run_command`, `show_help` and `show_status`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from core.command import CommandName
+from core.conversation import Audience, Person, Place, Platform, Question
+from core.incident import IncidentState
+from core.messages import Notice
+from core.ports import Ingestion
+from handlers.post_message import Poster
+from handlers.run_command import run_command
+from handlers.show_help import show_help
+from handlers.show_status import SHOWN_INCIDENTS, show_status
+from tests.fakes.messages import explained_incident
+from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.passage_index import FakePassageIndex
+from tests.fakes.store import InMemoryStore
+
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+PLACE = Place(Platform.SLACK, "C0ASK", "17.25")
+
+
+def question(text: str, question_id: str = "q1") -> Question:
+    return Question(question_id, text, Person(Platform.SLACK, "U1"), PLACE, Audience(), NOW)
+
+
+@pytest.fixture
+def store() -> InMemoryStore:
+    return InMemoryStore()
+
+
+@pytest.fixture
+def chat() -> RecordingMessenger:
+    return RecordingMessenger()
+
+
+@pytest.fixture
+def poster(store: InMemoryStore, chat: RecordingMessenger) -> Poster:
+    return Poster(store, {Platform.SLACK: chat})
+
+
+def said(chat: RecordingMessenger) -> str:
+    ((place, message),) = chat.posted
+    assert place == PLACE
+    assert isinstance(message, Notice)
+    return message.text
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "argument"),
+    [
+        ("ask how do I roll back?", CommandName.ASK, "how do I roll back?"),
+        ("how do I roll back?", CommandName.ASK, "how do I roll back?"),
+        ("status", CommandName.STATUS, ""),
+        ("", CommandName.HELP, ""),
+        ("rca pasted text", CommandName.RCA, "pasted text"),
+    ],
+)
+async def test_a_command_gets_what_follows_its_name_as_its_question(text: str, name: CommandName, argument: str) -> None:
+    heard: list[tuple[CommandName, Question]] = []
+
+    def hear(command: CommandName) -> Callable[[Question], Awaitable[None]]:
+        async def handler(asked: Question) -> None:
+            heard.append((command, asked))
+
+        return handler
+
+    await run_command(question(text), commands={each: hear(each) for each in CommandName})
+    assert heard == [(name, replace(question(text), text=argument))]
+
+
+async def test_help_names_every_command(poster: Poster, chat: RecordingMessenger) -> None:
+    await show_help(question("help"), poster=poster)
+    lines = said(chat).splitlines()
+    assert all(any(line.startswith(f"• {name}") for line in lines) for name in CommandName if name != CommandName.ASK)
+
+
+async def test_help_is_posted_once_for_one_question(poster: Poster, chat: RecordingMessenger) -> None:
+    for _ in range(2):
+        await show_help(question("help"), poster=poster)
+    assert len(chat.posted) == 1
+
+
+async def test_the_status_names_open_incidents_and_how_fresh_each_source_is(
+    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
+) -> None:
+    store.incidents.by_id = {
+        "i1": explained_incident(id="i1", title="The till is slow", started_at=NOW),
+        "i2": explained_incident(id="i2", title="It is over", state=IncidentState.RESOLVED),
+    }
+    store.ingestions.by_source = {
+        "handbook": Ingestion("handbook", NOW, 60),
+        "wiki": Ingestion("wiki", NOW, 0, "The folder is gone."),
+    }
+    await show_status(question("status"), store=store, index=FakePassageIndex(), poster=poster)
+    assert said(chat).splitlines() == [
+        "1 open incident.",
+        "• The till is slow (since 09:30 UTC)",
+        "0 passages indexed.",
+        "• handbook: 60 documents, read 2026-03-14 09:30 UTC",
+        "• wiki: 0 documents, read 2026-03-14 09:30 UTC, last attempt failed: The folder is gone.",
+    ]
+
+
+async def test_the_status_stays_short_when_much_is_open(
+    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
+) -> None:
+    store.incidents.by_id = {f"i{n}": explained_incident(id=f"i{n}", group_key=str(n)) for n in range(20)}
+    await show_status(question("status"), store=store, index=FakePassageIndex(), poster=poster)
+    lines = said(chat).splitlines()
+    assert lines[0] == "20 open incidents."
+    assert sum(line.startswith("•") for line in lines) == SHOWN_INCIDENTS
+
+
+async def test_the_status_of_a_bot_that_has_just_begun_is_a_status(
+    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
+) -> None:
+    await show_status(question("status"), store=store, index=FakePassageIndex(), poster=poster)
+    assert said(chat).splitlines() == ["0 open incidents.", "0 passages indexed."]

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+import pytest
+
+from core.confidence.prediction import PredictionKind
+from core.incident import Incident, PastIncident, Severity
+from core.ports import ChangeReader, LogReader, MetricReader
+from core.triage.history import IncidentHistory
+from handlers import explain_incident as handler
+from handlers.explain_incident import explain_incident
+from tests.fakes.clock import FakeClock
+from tests.fakes.outage import CALLS, START, change, errors, gauge, incident, traffic
+from tests.fakes.predictions import FakePredictionStore
+from tests.fakes.tools import BrokenTool, FakeChangeReader, FakeLogReader, FakeMetricReader, SilentTool
+
+LOGS = FakeLogReader([*traffic("shop"), *errors("shop", "pool request timed out", since=-10.5)])
+METRICS = FakeMetricReader([gauge("shop", "pool_pending", lambda offset: 0 if offset < -10 else 30)])
+CHANGES = FakeChangeReader([change("C-1", "shop", -11, "Smaller pool", "config")])
+HISTORY = IncidentHistory(
+    [
+        PastIncident("INC-1", "ShopLatencyHigh", "", "shop", Severity.WARNING, START, "sales", root_cause="Pool of 4"),
+        PastIncident("INC-2", "Printer on fire", "", "press", Severity.WARNING, START, "press"),
+    ]
+)
+
+Explain = Callable[..., Awaitable[Incident]]
+
+
+@pytest.fixture
+def store() -> FakePredictionStore:
+    return FakePredictionStore()
+
+
+@pytest.fixture
+def explain(store: FakePredictionStore) -> Explain:
+    return partial(explained, store=store)
+
+
+async def explained(
+    subject: Incident,
+    *,
+    store: FakePredictionStore,
+    logs: Sequence[LogReader] = (LOGS,),
+    metrics: Sequence[MetricReader] = (METRICS,),
+    changes: Sequence[ChangeReader] = (CHANGES,),
+) -> Incident:
+    return await explain_incident(
+        subject,
+        log_readers=logs,
+        metric_readers=metrics,
+        change_readers=changes,
+        dependencies=CALLS,
+        history=HISTORY,
+        store=store,
+        clock=FakeClock(START),
+    )
+
+
+async def test_the_cause_is_found_and_stored_with_its_badge(explain: Explain, store: FakePredictionStore) -> None:
+    found = (await explain(incident())).explanation
+    assert found is not None
+    assert found.cause is not None
+    assert "C-1" in found.cause.cause
+    assert found.badge is not None
+    (prediction,) = store.predictions.values()
+    assert (prediction.id, prediction.kind, prediction.value) == (
+        found.prediction_id,
+        PredictionKind.CAUSE,
+        found.cause.cause,
+    )
+
+
+async def test_running_twice_makes_one_prediction(explain: Explain, store: FakePredictionStore) -> None:
+    assert await explain(incident()) == await explain(incident())
+    assert len(store.predictions) == 1
+
+
+async def test_without_a_culprit_there_is_no_badge_and_no_prediction(
+    explain: Explain, store: FakePredictionStore
+) -> None:
+    found = (await explain(incident(), logs=[], metrics=[], changes=[])).explanation
+    assert found is not None
+    assert (found.cause, found.badge, found.prediction_id) == (None, None, None)
+    assert store.predictions == {}
+
+
+async def test_similar_past_incidents_are_shown_and_others_are_not(explain: Explain) -> None:
+    found = (await explain(incident())).explanation
+    assert found is not None
+    assert [past.id for past in found.similar] == ["INC-1"]
+
+
+async def test_the_service_its_callees_and_its_callers_are_read(explain: Explain) -> None:
+    logs = FakeLogReader()
+    await explain(incident(), logs=[logs])
+    assert logs.asked == ["shop", "cart", "login", "stock", "vault", "edge"]
+
+
+async def test_a_failing_tool_is_named_and_the_rest_goes_on(explain: Explain) -> None:
+    broken = BrokenTool("loki")
+    found = (await explain(incident(), logs=[broken, LOGS], changes=[CHANGES, broken])).explanation
+    assert found is not None
+    assert found.cause is not None
+    assert found.unavailable == ("loki: The system is down.",)
+
+
+async def test_a_tool_that_never_answers_is_named_and_the_rest_goes_on(
+    explain: Explain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handler, "DEADLINE", 0.01)
+    found = (await explain(incident(), logs=[SilentTool("loki"), LOGS])).explanation
+    assert found is not None
+    assert found.cause is not None
+    assert found.unavailable == ("loki: no answer within 0 s.",)
+
+
+async def test_a_service_that_only_the_text_names_is_read(explain: Explain) -> None:
+    found = (await explain(incident(service="", title="Customers say that the shop, since today, is slow"))).explanation
+    assert found is not None
+    assert found.cause is not None
+    assert found.cause.service == "shop"
+
+
+async def test_an_incident_about_nothing_known_reads_nothing(explain: Explain) -> None:
+    logs = FakeLogReader()
+    await explain(incident(service="", title="marmalade"), logs=[logs])
+    assert logs.asked == []
+
+
+async def test_records_that_were_too_many_to_read_make_nothing_new(
+    explain: Explain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handler, "MAX_LOG_LINES", 40)
+    logs = FakeLogReader([*traffic("shop"), *traffic("cart", per_minute=1)])
+    found = (await explain(incident(), logs=[logs], metrics=[], changes=[])).explanation
+    assert found is not None
+    assert [entry.text for entry in found.timeline] == ["Alert: ShopLatencyHigh"]

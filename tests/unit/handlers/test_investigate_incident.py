@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.errors import PlumblineError, ToolUnavailable
+from core.incident import Incident, Stage
+from handlers.investigate_incident import conclude_investigation, investigate_incident
+from handlers.update_incident import update_incident
+from tests.fakes.messages import explained_incident, owner
+from tests.fakes.store import InMemoryStore
+
+RAW = explained_incident(id="i1", revision=1, owner=None, explanation=None, stage=Stage.TRIAGING)
+
+
+@pytest.fixture
+def store() -> InMemoryStore:
+    store = InMemoryStore()
+    store.incidents.by_id["i1"] = RAW
+    return store
+
+
+async def test_what_is_found_is_saved(store: InMemoryStore) -> None:
+    async def find(incident: Incident) -> Incident:
+        assert incident == RAW
+        return replace(incident, owner=owner(), stage=Stage.EXPLAINING)
+
+    await investigate_incident("i1", find, store=store)
+    assert store.incidents.by_id["i1"] == replace(RAW, owner=owner(), stage=Stage.EXPLAINING, revision=2)
+
+
+async def test_alerts_that_arrive_meanwhile_are_kept(store: InMemoryStore) -> None:
+    async def find(incident: Incident) -> Incident:
+        await update_incident("i1", lambda latest: replace(latest, alert_count=77, taken_by="Ada"), store)
+        return replace(incident, owner=owner())
+
+    await investigate_incident("i1", find, store=store)
+    saved = store.incidents.by_id["i1"]
+    assert (saved.alert_count, saved.taken_by, saved.owner) == (77, "Ada", owner())
+
+
+async def test_an_investigation_that_fails_changes_nothing(store: InMemoryStore) -> None:
+    async def fail(incident: Incident) -> Incident:
+        raise ToolUnavailable("The logs are down.")
+
+    with pytest.raises(ToolUnavailable):
+        await investigate_incident("i1", fail, store=store)
+    assert store.incidents.by_id["i1"] == RAW
+
+
+async def test_an_incident_that_does_not_exist_is_not_investigated(store: InMemoryStore) -> None:
+    async def never(incident: Incident) -> Incident:
+        raise AssertionError("It was investigated.")
+
+    with pytest.raises(PlumblineError, match="Incident i2 does not exist"):
+        await investigate_incident("i2", never, store=store)
+
+
+async def test_a_conclusion_is_one_whatever_was_found(store: InMemoryStore) -> None:
+    await conclude_investigation("i1", store=store)
+    assert store.incidents.by_id["i1"] == replace(RAW, stage=Stage.DONE, revision=2)

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from core.confidence.calibrator import MIN_OUTCOMES, Calibrator
+from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from handlers.recalibrate import recalibrate, refit
+from tests.fakes.clock import FakeClock
+from tests.fakes.store import InMemoryStore
+
+KIND = PredictionKind.OWNER
+CLOCK = FakeClock()
+
+
+@pytest.fixture
+def store() -> InMemoryStore:
+    return InMemoryStore()
+
+
+def label(store: InMemoryStore, outcomes: list[tuple[float, bool]], kind: PredictionKind = KIND, engine: str = "e") -> None:
+    """Add labelled predictions: their score, and whether they were right."""
+    for score, correct in outcomes:
+        number = len(store.predictions.by_id)
+        made_at = CLOCK.now() + timedelta(seconds=number)
+        prediction = Prediction(f"p{number}", kind, "s", "v", Evaluation(score, score), engine, "1", made_at)
+        store.predictions.by_id[prediction.id] = prediction
+        store.predictions.outcomes[prediction.id, "ada"] = Outcome(prediction.id, correct, "ada", made_at)
+
+
+def informative(count: int) -> list[tuple[float, bool]]:
+    """Strong evidence is right, weak evidence is wrong."""
+    return [(0.9, True) if number % 2 else (0.1, False) for number in range(count)]
+
+
+def misleading(outcomes: int) -> Calibrator:
+    return Calibrator("old", (0.5, 1.0), (0.9, 0.9), outcomes, CLOCK.now())
+
+
+async def test_the_first_calibrator_is_fitted_when_there_are_enough_labels(store: InMemoryStore) -> None:
+    label(store, informative(MIN_OUTCOMES - 1))
+    assert await refit(KIND, "e", store=store, clock=CLOCK) is None
+    label(store, informative(1))
+    adopted = await refit(KIND, "e", store=store, clock=CLOCK)
+    assert adopted is not None
+    assert (adopted.outcomes, adopted.fitted_at) == (MIN_OUTCOMES, CLOCK.now())
+    assert adopted.version == "owner:e:20260314T093000"
+    assert await store.predictions.calibrator(KIND, "e") == adopted
+
+
+async def test_a_better_fit_on_more_labels_replaces_the_one_in_use(store: InMemoryStore) -> None:
+    await store.predictions.adopt(KIND, "e", misleading(MIN_OUTCOMES))
+    label(store, informative(60))
+    adopted = await refit(KIND, "e", store=store, clock=CLOCK)
+    assert adopted is not None
+    assert adopted.probability(Evaluation(0.1, 0.1)) < 0.2
+
+
+async def test_a_fit_that_is_no_better_on_labels_it_has_not_seen_is_not_adopted(store: InMemoryStore) -> None:
+    good = Calibrator("good", (0.5, 1.0), (0.0, 1.0), MIN_OUTCOMES, CLOCK.now())
+    await store.predictions.adopt(KIND, "e", good)
+    label(store, informative(60))
+    assert await refit(KIND, "e", store=store, clock=CLOCK) is None
+    assert await store.predictions.calibrator(KIND, "e") == good
+
+
+async def test_without_new_labels_nothing_is_refitted(store: InMemoryStore) -> None:
+    await store.predictions.adopt(KIND, "e", misleading(60))
+    label(store, informative(60))
+    assert await refit(KIND, "e", store=store, clock=CLOCK) is None
+
+
+async def test_too_few_labels_to_hold_some_out_change_nothing(store: InMemoryStore) -> None:
+    await store.predictions.adopt(KIND, "e", misleading(MIN_OUTCOMES))
+    label(store, informative(MIN_OUTCOMES + 1))
+    assert await refit(KIND, "e", store=store, clock=CLOCK) is None
+
+
+async def test_every_kind_and_engine_learns_from_its_own_labels(store: InMemoryStore) -> None:
+    label(store, informative(40), PredictionKind.ANSWER, "evidence")
+    label(store, [(0.5, True)] * 40, PredictionKind.ANSWER, "model")
+    label(store, informative(5), PredictionKind.CAUSE, "evidence")
+    await recalibrate(store=store, clock=CLOCK)
+    fitted = {(kind, engine): calibrator for kind, engine, calibrator in store.predictions.adopted}
+    assert fitted.keys() == {(PredictionKind.ANSWER, "evidence"), (PredictionKind.ANSWER, "model")}
+    assert fitted[PredictionKind.ANSWER, "model"].probabilities == pytest.approx((1.0,))
+    assert fitted[PredictionKind.ANSWER, "evidence"].probability(Evaluation(0.1, 0.1)) < 0.2

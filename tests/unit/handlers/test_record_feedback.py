@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from core.conversation import Person, Place, Platform
+from core.errors import PlumblineError
+from core.feedback import Feedback
+from core.messages import Notice, Verdict
+from handlers.post_message import Poster
+from handlers.record_feedback import CORRECT, record_feedback
+from tests.fakes.messages import explained_incident
+from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.store import InMemoryStore
+
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+THREAD = Place(Platform.SLACK, "C0INC", "17.25")
+PREDICTION = Prediction("p1", PredictionKind.OWNER, "i1", "payments", Evaluation(0.5, 0.5), "evidence", "1", NOW)
+
+
+@pytest.fixture
+def store() -> InMemoryStore:
+    store = InMemoryStore()
+    store.predictions.by_id["p1"] = PREDICTION
+    store.incidents.by_id["i1"] = explained_incident(id="i1", revision=1, taken_by="")
+    return store
+
+
+@pytest.fixture
+def chat() -> RecordingMessenger:
+    return RecordingMessenger()
+
+
+def press(verdict: Verdict, subject: str = "p1", name: str = "Ada") -> Feedback:
+    return Feedback(f"{verdict} {subject} {name}", verdict, subject, Person(Platform.SLACK, "U1", name), THREAD, NOW)
+
+
+async def pressed(feedback: Feedback, store: InMemoryStore, chat: RecordingMessenger) -> None:
+    await record_feedback(feedback, store=store, poster=Poster(store, {Platform.SLACK: chat}))
+
+
+@pytest.mark.parametrize("verdict", CORRECT)
+async def test_a_judgement_becomes_a_label(store: InMemoryStore, chat: RecordingMessenger, verdict: Verdict) -> None:
+    await pressed(press(verdict), store, chat)
+    assert list(store.predictions.outcomes.values()) == [Outcome("p1", CORRECT[verdict], "slack:U1", NOW)]
+    assert chat.posted == []
+
+
+def test_every_button_but_two_is_a_judgement() -> None:
+    assert set(Verdict) - CORRECT.keys() == {Verdict.TAKE_IT, Verdict.ASK_A_PERSON}
+
+
+async def test_a_judgement_of_what_nobody_claimed_is_ignored(store: InMemoryStore, chat: RecordingMessenger) -> None:
+    await pressed(press(Verdict.HELPFUL, "p2"), store, chat)
+    assert store.predictions.outcomes == {}
+
+
+@pytest.mark.parametrize(("name", "shown"), [("Ada", "Ada"), ("", "U1")])
+async def test_whoever_takes_an_incident_is_named_on_it_and_it_is_shown(
+    store: InMemoryStore, chat: RecordingMessenger, name: str, shown: str
+) -> None:
+    await pressed(press(Verdict.TAKE_IT, "i1", name), store, chat)
+    incident = store.incidents.by_id["i1"]
+    assert (incident.taken_by, incident.revision) == (shown, 2)
+    assert list(store.tasks.added) == ["present_incident:i1:2"]
+
+
+async def test_taking_an_incident_twice_is_taking_it_once(store: InMemoryStore, chat: RecordingMessenger) -> None:
+    for _ in range(2):
+        await pressed(press(Verdict.TAKE_IT, "i1"), store, chat)
+    assert list(store.tasks.added) == ["present_incident:i1:2"]
+
+
+async def test_an_incident_that_does_not_exist_cannot_be_taken(store: InMemoryStore, chat: RecordingMessenger) -> None:
+    with pytest.raises(PlumblineError, match="Incident i2 does not exist"):
+        await pressed(press(Verdict.TAKE_IT, "i2"), store, chat)
+
+
+async def test_a_person_is_called_into_the_thread_once_however_many_ask(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    for name in ("Ada", "Bo"):
+        await pressed(press(Verdict.ASK_A_PERSON, name=name), store, chat)
+    text = "Ada would like a person to answer this. Whoever knows: please reply here in the thread."
+    assert chat.posted == [(THREAD, Notice(text))]
+
+
+async def test_somebody_without_a_name_can_ask_for_a_person(store: InMemoryStore, chat: RecordingMessenger) -> None:
+    await pressed(press(Verdict.ASK_A_PERSON, name=""), store, chat)
+    ((_, message),) = chat.posted
+    assert isinstance(message, Notice)
+    assert message.text.startswith("Somebody would like a person")

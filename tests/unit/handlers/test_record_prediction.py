@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from core.confidence.badge import Badge, Strength
+from core.confidence.calibrator import Calibrator
+from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from handlers.record_prediction import record_prediction
+from tests.fakes.clock import FakeClock
+from tests.fakes.store import InMemoryStore
+
+CALIBRATOR = Calibrator("v7", (0.5, 1.0), (0.2, 0.9), 40, datetime(2026, 3, 1, tzinfo=UTC))
+
+
+@pytest.fixture
+def store() -> InMemoryStore:
+    return InMemoryStore()
+
+
+async def recorded(store: InMemoryStore, engine: str = "evidence", value: str = "payments") -> tuple[str, Badge]:
+    return await record_prediction(
+        PredictionKind.OWNER,
+        "i1",
+        value,
+        Evaluation(0.8, 0.8),
+        engine=engine,
+        estimator_version="owner-1",
+        store=store,
+        clock=FakeClock(),
+    )
+
+
+async def test_a_claim_is_stored_with_all_that_its_badge_is_made_from(store: InMemoryStore) -> None:
+    await store.predictions.adopt(PredictionKind.OWNER, "evidence", CALIBRATOR)
+    prediction_id, badge = await recorded(store)
+    assert (badge.probability, badge.outcomes) == (0.9, 40)
+    assert store.predictions.by_id[prediction_id] == Prediction(
+        id="owner:evidence:i1",
+        kind=PredictionKind.OWNER,
+        subject="i1",
+        value="payments",
+        evaluation=Evaluation(0.8, 0.8),
+        engine="evidence",
+        estimator_version="owner-1",
+        made_at=FakeClock().now(),
+        calibrator_version="v7",
+        probability=0.9,
+    )
+
+
+async def test_without_a_calibrator_the_badge_says_how_many_outcomes_there_are(store: InMemoryStore) -> None:
+    prediction_id, _ = await recorded(store)
+    store.predictions.outcomes["x", "y"] = Outcome(prediction_id, True, "y", FakeClock().now())
+    _, badge = await recorded(store)
+    assert badge == Badge(Strength.STRONG, outcomes=1)
+
+
+async def test_each_engine_is_calibrated_on_its_own(store: InMemoryStore) -> None:
+    await store.predictions.adopt(PredictionKind.OWNER, "evidence", CALIBRATOR)
+    _, badge = await recorded(store, engine="model")
+    assert badge.probability is None
+
+
+async def test_a_step_that_runs_twice_makes_one_prediction(store: InMemoryStore) -> None:
+    first, _ = await recorded(store)
+    again, _ = await recorded(store, value="another")
+    assert first == again
+    assert [prediction.value for prediction in store.predictions.by_id.values()] == ["payments"]

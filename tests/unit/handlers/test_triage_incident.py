@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from core.confidence.calibrator import Calibrator
+from core.confidence.prediction import PredictionKind
+from core.incident import Explanation, Hypothesis, Incident, PastIncident, Severity, Stage
+from core.team import Team
+from core.triage.history import IncidentHistory
+from handlers.triage_incident import ENGINE, ENRICHED_ENGINE, triage_incident
+from tests.fakes.clock import FakeClock
+from tests.fakes.outage import START, incident
+from tests.fakes.predictions import FakePredictionStore
+
+SHOP = Team("sales", "Sales", "## We own\n\nBaskets, tills.\n", frozenset({"shop"}), on_call=("Ines", "Tomas"))
+LOGIN = Team("identity", "Identity", "## We own\n\nTokens, keys.\n", frozenset({"login"}), on_call=("Mira",))
+HISTORY = IncidentHistory(
+    [PastIncident("INC-1", "ShopLatencyHigh", "baskets are slow", "shop", Severity.WARNING, START, "sales")]
+)
+KEY = Hypothesis("the key was rotated", "login", 0.9, (), "", "")
+
+Triage = Callable[[Incident], Awaitable[Incident]]
+
+
+@pytest.fixture
+def store() -> FakePredictionStore:
+    return FakePredictionStore()
+
+
+@pytest.fixture
+def triage(store: FakePredictionStore) -> Triage:
+    return partial(triage_incident, teams=[SHOP, LOGIN], history=HISTORY, store=store, clock=FakeClock())
+
+
+def explained(*hypotheses: Hypothesis) -> Incident:
+    return replace(incident(), explanation=Explanation(hypotheses, (), (), ()))
+
+
+async def test_the_owner_is_proposed_with_its_on_call_and_the_work_goes_on(triage: Triage) -> None:
+    found = await triage(incident())
+    assert found.owner is not None
+    assert found.owner.owner is not None
+    assert found.owner.owner.team_id == "sales"
+    assert found.owner.owner == found.owner.candidates[0]
+    assert found.owner.on_call == ("Ines", "Tomas")
+    assert found.stage is Stage.EXPLAINING
+
+
+async def test_the_claim_is_stored_with_the_measures_behind_its_badge(
+    triage: Triage, store: FakePredictionStore
+) -> None:
+    found = await triage(incident())
+    (prediction,) = store.predictions.values()
+    assert found.owner is not None
+    assert found.owner.prediction_id == prediction.id
+    assert (prediction.kind, prediction.subject, prediction.value) == (PredictionKind.OWNER, "I-1", "sales")
+    assert 0 < prediction.evaluation.coe <= 1
+    assert 0 < prediction.evaluation.rce <= 1
+    assert found.owner.badge.probability is None
+    assert found.owner.badge.outcomes == 7
+
+
+async def test_a_calibrated_engine_shows_its_probability(triage: Triage, store: FakePredictionStore) -> None:
+    store.calibrators[PredictionKind.OWNER, ENGINE] = Calibrator("v1", (1.0,), (0.86,), 40, START)
+    found = await triage(incident())
+    assert found.owner is not None
+    assert found.owner.badge.probability == 0.86
+
+
+async def test_running_twice_makes_one_prediction(triage: Triage, store: FakePredictionStore) -> None:
+    assert await triage(incident()) == await triage(incident())
+    assert len(store.predictions) == 1
+
+
+async def test_a_cause_found_elsewhere_revises_the_owner_as_a_claim_of_its_own(
+    triage: Triage, store: FakePredictionStore
+) -> None:
+    await triage(incident())
+    found = await triage(explained(KEY))
+    assert found.owner is not None
+    assert found.owner.owner is not None
+    assert found.owner.owner.team_id == "identity"
+    assert found.owner.on_call == ("Mira",)
+    assert found.stage is Stage.DONE
+    assert {prediction.engine: prediction.value for prediction in store.predictions.values()} == {
+        ENGINE: "sales",
+        ENRICHED_ENGINE: "identity",
+    }
+
+
+async def test_an_explanation_without_a_culprit_changes_nothing_about_the_owner(
+    triage: Triage, store: FakePredictionStore
+) -> None:
+    first = await triage(incident())
+    again = await triage(explained())
+    assert again.owner == first.owner
+    assert again.stage is Stage.DONE
+    assert len(store.predictions) == 1
+
+
+async def test_where_nobody_can_be_named_nobody_is_called(triage: Triage) -> None:
+    found = await triage(incident(service="", title="marmalade"))
+    assert found.owner is not None
+    assert found.owner.owner is None
+    assert found.owner.on_call == ()

@@ -1,0 +1,88 @@
+"""BM25 as an inner product."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from rank_bm25 import BM25Okapi
+
+from core.knowledge.document import Document, Passage
+from core.knowledge.lexical import B, K1, passage_vector, query_vector, term_counts
+from core.knowledge.passages import passages_of
+from core.knowledge.statistics import TermStatistics
+from core.knowledge.terms import terms
+from core.ports import SparseVector
+
+TEXTS = [
+    "drain the runner and wait for its job, then retire the runner",
+    "the canary is rolled back at five per cent",
+    "a runner without disk space fails every job",
+    "payment latency rises while the pool waits for connections",
+    "rotate the key, publish the key, and wait",
+    "the canary waits",
+]
+
+
+def passage(text: str, title: str = "") -> Passage:
+    return passages_of(Document(f"docs/{abs(hash(text))}", "docs", "runbooks", title, text))[0]
+
+
+def statistics(passages: list[Passage]) -> TermStatistics:
+    counted = [term_counts(item) for item in passages]
+    return TermStatistics.empty().changed([(row, sum(row.values())) for row in counted], ())
+
+
+def product(left: SparseVector, right: SparseVector) -> float:
+    weights = dict(zip(left.indices, left.values, strict=True))
+    return sum(weights.get(index, 0.0) * value for index, value in zip(right.indices, right.values, strict=True))
+
+
+@pytest.mark.parametrize("query", ["drain a runner", "canary", "wait for the key", "runner job disk"])
+def test_the_inner_product_ranks_as_bm25_does(query: str) -> None:
+    passages = [passage(text) for text in TEXTS]
+    known = statistics(passages)
+    ours = [
+        product(
+            query_vector(dict.fromkeys(terms(query), 1.0), known),
+            passage_vector(term_counts(item), known.average_length),
+        )
+        for item in passages
+    ]
+    reference = BM25Okapi([terms(text) for text in TEXTS], k1=K1, b=B)
+    # the library's idf is another one (it can be negative), so it gets ours
+    reference.idf = {term: float(query_vector({term: 1.0}, known).values[0]) for text in TEXTS for term in terms(text)}
+    assert ours == pytest.approx(reference.get_scores(terms(query)).tolist())
+
+
+def test_indices_are_distinct_and_ascending_and_weights_positive() -> None:
+    vector = passage_vector(term_counts(passage(TEXTS[0], "Runner")), 10.0)
+    assert list(vector.indices) == sorted(set(vector.indices))
+    assert all(0 <= index < 2**32 for index in vector.indices)
+    assert all(value > 0 for value in vector.values)
+
+
+def test_a_word_in_the_title_counts_more_than_one_in_the_text() -> None:
+    named, plain = (
+        passage_vector(term_counts(item), 10.0) for item in (passage("wait now", "canary"), passage("wait now canary"))
+    )
+    assert max(named.values) > max(plain.values)
+
+
+def test_a_query_of_unknown_terms_is_empty() -> None:
+    assert query_vector({"unheard": 1.0}, statistics([passage(TEXTS[0])])) == SparseVector((), ())
+
+
+def test_statistics_after_a_change_are_those_of_the_corpus_as_it_is() -> None:
+    passages = [passage(text) for text in TEXTS]
+    counted = [(term_counts(item), sum(term_counts(item).values())) for item in passages]
+    changed = TermStatistics.empty().changed(counted, ()).changed(counted[:1], counted[2:4])
+    expected = TermStatistics.empty().changed([counted[0], counted[0], counted[1], counted[4], counted[5]], ())
+    np.testing.assert_array_equal(changed.terms, expected.terms)
+    np.testing.assert_array_equal(changed.counts, expected.counts)
+    assert (changed.passages, changed.total_length) == (expected.passages, pytest.approx(expected.total_length))
+
+
+def test_a_rare_term_weighs_more_than_a_common_one() -> None:
+    known = statistics([passage(text) for text in TEXTS])
+    rare, common = (query_vector({term: 1.0}, known).values[0] for term in ("payment", "wait"))
+    assert rare > common > 0

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.ports import Series
+from core.rca.metric_expert import metric_signals
+from core.rca.signals import Signal
+from tests.fakes.outage import gauge, minutes
+
+
+def moved(value: Callable[[float], float], metric: str = "pending") -> list[Signal]:
+    return metric_signals([gauge("shop", metric, value)], minutes(-30))
+
+
+def test_a_steady_metric_shows_nothing() -> None:
+    assert moved(lambda _: 5.0) == []
+
+
+def test_a_rise_is_a_sign_since_the_first_unusual_point() -> None:
+    (found,) = moved(lambda offset: 0.4 if offset < -10 else 3.0)
+    assert (found.service, found.since) == ("shop", minutes(-10))
+    assert found.what.startswith("pending rose from 0.39")
+    assert found.strength > 0.5
+
+
+def test_a_rise_from_zero_is_a_sign() -> None:
+    (found,) = moved(lambda offset: 0 if offset < -7 else 3)
+    assert found.since == minutes(-7)
+
+
+def test_a_fall_is_a_weaker_sign_than_a_rise() -> None:
+    (fell,) = moved(lambda offset: 100 if offset < -10 else 20)
+    (rose,) = moved(lambda offset: 20 if offset < -10 else 100)
+    assert fell.what.startswith("pending fell")
+    assert fell.strength < 0.5 < rose.strength
+
+
+def test_one_stray_point_is_no_sign() -> None:
+    assert moved(lambda offset: 50.0 if offset == -10 else 5.0) == []
+
+
+def test_a_slow_drift_is_no_sign() -> None:
+    assert moved(lambda offset: 100 + offset / 6) == []
+
+
+def test_what_was_as_far_off_before_is_no_sign() -> None:
+    assert moved(lambda offset: 40.0 if int(offset) % 10 == 0 else 5.0) == []
+
+
+def test_a_movement_before_the_suspect_time_is_the_usual() -> None:
+    assert moved(lambda offset: 1.0 if offset < -50 else 30.0) == []
+
+
+def test_a_counter_moves_when_it_grows_faster() -> None:
+    steady = moved(lambda offset: (offset + 60) * 10, "requests_total")
+    faster = moved(lambda offset: (offset + 60) * 10 + max(0, offset + 10) * 500, "requests_total")
+    assert steady == []
+    assert len(faster) == 1
+
+
+@pytest.mark.parametrize("value", [math.nan, 0.0])
+def test_a_metric_that_says_nothing_shows_nothing(value: float) -> None:
+    assert moved(lambda _: value) == []
+
+
+def test_missing_values_are_skipped() -> None:
+    (found,) = moved(lambda offset: math.nan if int(offset * 2) % 3 == 0 else (1.0 if offset < -10 else 9.0))
+    assert found.since >= minutes(-10)
+
+
+def test_too_short_a_series_shows_nothing() -> None:
+    series = Series("shop", "pending", (minutes(-31), minutes(-1), minutes(-0.5)), (0.0, 9.0, 9.0))
+    assert metric_signals([series, Series("shop", "empty", (), ())], minutes(-30)) == []
+
+
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=False, width=32), min_size=24, max_size=24))
+def test_no_values_at_all_break_it(values: list[float]) -> None:
+    series = Series("shop", "m_total", tuple(minutes(-60 + index * 2.5) for index in range(24)), tuple(values))
+    for signal in metric_signals([series], minutes(-30)):
+        assert 0 <= signal.strength <= 1

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from core.audience import channel_audience, person_audience
+from core.conversation import PUBLIC, Channel, Person, Place, Platform
+
+VAULT = Channel("vault", {Platform.SLACK: "C0VAULT", Platform.CONSOLE: "vault"}, private=True)
+HELP = Channel("help", {Platform.SLACK: "C0ASK"})
+CHANNELS = (VAULT, HELP)
+
+
+def test_a_channel_reads_what_is_public_and_what_is_shared_with_it_by_name_or_id() -> None:
+    audience = channel_audience(Place(Platform.SLACK, "C0VAULT"), CHANNELS)
+    assert audience.readers == {PUBLIC, "channel:vault", "channel:slack:C0VAULT"}
+
+
+def test_a_channel_reads_nothing_that_is_shared_with_another() -> None:
+    audience = channel_audience(Place(Platform.SLACK, "C0ASK"), CHANNELS)
+    assert not audience.may_read(frozenset({"channel:vault"}))
+    assert audience.may_read(frozenset({"channel:vault", "channel:help"}))
+
+
+def test_the_same_id_on_another_platform_is_another_channel() -> None:
+    audience = channel_audience(Place(Platform.TEAMS, "C0VAULT"), CHANNELS)
+    assert not audience.may_read(frozenset({"channel:vault"}))
+    assert not audience.may_read(frozenset({"channel:slack:C0VAULT"}))
+
+
+def test_a_channel_that_nobody_named_reads_what_is_public_and_what_was_taken_from_it() -> None:
+    audience = channel_audience(Place(Platform.SLACK, "C0OTHER"), CHANNELS)
+    assert audience.readers == {PUBLIC, "channel:slack:C0OTHER"}
+
+
+def test_a_thread_reads_what_its_channel_reads() -> None:
+    channel, thread = Place(Platform.SLACK, "C0VAULT"), Place(Platform.SLACK, "C0VAULT", thread="17.1")
+    assert channel_audience(thread, CHANNELS) == channel_audience(channel, CHANNELS)
+
+
+def test_a_person_reads_what_is_public_and_what_is_shared_with_exactly_this_person() -> None:
+    audience = person_audience(Person(Platform.SLACK, "U1", "Ines"))
+    assert audience.readers == {PUBLIC, "person:slack:U1"}
+    assert not audience.may_read(frozenset({"person:slack:U2"}))
+
+
+def test_a_document_without_readers_is_read_by_nobody() -> None:
+    assert not person_audience(Person(Platform.SLACK, "U1")).may_read(frozenset())

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from core.confidence.owner_evidence import evaluate_owner
+from core.conversation import Place, Platform
+from core.incident import Incident, PastIncident, Severity
+from core.team import Team
+from core.triage.enrichment import Enrichment
+from core.triage.history import IncidentHistory
+from core.triage.negotiate import propose_owner
+
+AT = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+BOARDING = Team("boarding", "Boarding", "## We own\n\nGates, kiosks, check-in.\n", frozenset({"check-in"}))
+IDENTITY = Team("identity", "Identity", "## We own\n\nTokens, signing keys, JWKS.\n", frozenset({"identity"}))
+FLEET = Team("fleet", "Fleet", "## We own\n\nVessels and positions.\n", frozenset({"tracker"}))
+TEAMS = [BOARDING, IDENTITY, FLEET]
+NOTHING = Enrichment()
+
+
+def incident(title: str, service: str = "") -> Incident:
+    return Incident(
+        id="I-1",
+        source="alertmanager",
+        group_key="g",
+        title=title,
+        severity=Severity.CRITICAL,
+        service=service,
+        labels={},
+        alerts=(),
+        alert_count=1,
+        delivery_count=1,
+        started_at=AT,
+        opened_at=AT,
+        updated_at=AT,
+        place=Place(Platform.CONSOLE, "incidents"),
+    )
+
+
+def past(id_: str, title: str, owner: str, reassignments: Sequence[str] = ()) -> PastIncident:
+    return PastIncident(id_, title, "", "", Severity.WARNING, AT, owner, reassignments=tuple(reassignments))
+
+
+TOKENS = IncidentHistory(
+    [
+        past("INC-1", "tokens rejected with unknown kid", "identity", ["boarding"]),
+        past("INC-2", "unknown kid in all tokens", "identity"),
+        past("INC-3", "kiosk frozen on documents", "boarding"),
+    ]
+)
+EMPTY = IncidentHistory([])
+
+
+def test_the_owner_of_the_service_is_proposed_without_any_history() -> None:
+    verdict = propose_owner(incident("something is wrong", "check-in"), TEAMS, EMPTY, NOTHING)
+    assert verdict.owner is not None
+    assert verdict.owner.team_id == "boarding"
+    assert "owns service check-in" in verdict.owner.reasons
+
+
+def test_similar_incidents_speak_for_their_owner_and_are_named() -> None:
+    verdict = propose_owner(incident("unknown kid, tokens rejected"), TEAMS, TOKENS, NOTHING)
+    assert verdict.owner is not None
+    assert verdict.owner.team_id == "identity"
+    assert "owned 2 of the 2 most similar incidents: INC-1, INC-2" in verdict.owner.reasons
+
+
+def test_a_team_that_passed_such_incidents_on_is_no_candidate_from_history() -> None:
+    verdict = propose_owner(incident("unknown kid"), TEAMS, TOKENS, NOTHING)
+    assert "boarding" not in {candidate.team_id for candidate in verdict.candidates}
+
+
+def test_a_document_alone_can_name_the_owner() -> None:
+    verdict = propose_owner(incident("positions of all vessels are old"), TEAMS, EMPTY, NOTHING)
+    assert verdict.owner is not None
+    assert verdict.owner.team_id == "fleet"
+
+
+def test_the_measured_cause_outweighs_the_loud_symptom() -> None:
+    symptom = incident("check-in kiosks and gates answer 401", "check-in")
+    before = propose_owner(symptom, TEAMS, TOKENS, NOTHING)
+    after = propose_owner(symptom, TEAMS, TOKENS, Enrichment({"identity": 0.9}, "unknown kid in JWKS"))
+    assert before.owner is not None
+    assert after.owner is not None
+    assert (before.owner.team_id, after.owner.team_id) == ("boarding", "identity")
+    assert "monitoring points at identity, which it owns" in after.owner.reasons
+
+
+def test_a_weakly_located_cause_does_not_outweigh_everything_else() -> None:
+    symptom = incident("check-in kiosks and gates answer slowly", "check-in")
+    verdict = propose_owner(symptom, TEAMS, EMPTY, Enrichment({"identity": 0.1}))
+    assert verdict.candidates[0].team_id == "boarding"
+
+
+@pytest.mark.parametrize("title", ["marmalade", "vessels JWKS"])
+def test_nobody_is_named_where_the_evidence_is_thin_or_divided(title: str) -> None:
+    assert propose_owner(incident(title), TEAMS, EMPTY, NOTHING).owner is None
+
+
+def test_the_nearest_candidates_are_given_where_nobody_is_named() -> None:
+    verdict = propose_owner(incident("vessels JWKS"), TEAMS, EMPTY, NOTHING)
+    assert {candidate.team_id for candidate in verdict.candidates} == {"fleet", "identity"}
+
+
+def test_without_teams_nobody_is_named() -> None:
+    assert propose_owner(incident("anything", "check-in"), [], TOKENS, NOTHING).candidates == ()
+
+
+def test_the_owner_of_a_past_incident_that_is_no_team_any_more_has_no_vote() -> None:
+    history = IncidentHistory([past("INC-1", "unknown kid", "dissolved"), past("INC-2", "unknown kid", "identity")])
+    verdict = propose_owner(incident("unknown kid"), TEAMS, history, NOTHING)
+    assert {candidate.team_id for candidate in verdict.candidates} == {"identity"}
+
+
+def test_shares_are_ordered_and_sum_to_at_most_one() -> None:
+    teams = [Team(f"t{n}", f"T{n}", f"## We own\n\nword{n} common\n", frozenset({f"s{n}"})) for n in range(12)]
+    history = IncidentHistory([past(f"I{n}", f"word{n} again", f"t{n % 12}") for n in range(60)])
+    text = " ".join(f"word{n}" for n in range(12))
+    verdict = propose_owner(incident(text, "s3"), teams, history, Enrichment({"s4": 0.8, "s5": 0.7}, "word6"))
+    scores = [candidate.score for candidate in verdict.candidates]
+    assert scores == sorted(scores, reverse=True)
+    assert len(scores) == 5
+    assert 0 < sum(scores) <= 1
+
+
+def test_a_well_supported_owner_has_more_evidence_than_a_thin_one() -> None:
+    strong = evaluate_owner(propose_owner(incident("tokens rejected, unknown kid", "identity"), TEAMS, TOKENS, NOTHING))
+    thin = evaluate_owner(propose_owner(incident("vessels JWKS"), TEAMS, EMPTY, NOTHING))
+    assert strong.coe > thin.coe
+    assert strong.rce > thin.rce
