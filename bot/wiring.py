@@ -49,6 +49,7 @@ from handlers.answer_question import answer_question
 from handlers.explain_incident import explain_incident
 from handlers.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
 from handlers.investigate_incident import conclude_investigation, investigate_incident
+from handlers.investigate_on_demand import investigate_on_demand
 from handlers.post_message import Poster
 from handlers.present_incident import present_details, present_incident
 from handlers.recalibrate import recalibrate
@@ -216,8 +217,18 @@ def behaviours(core: Core, poster: Poster) -> Behaviours:
         clock=clock,
     )
     ask = partial(answer_question, retriever=knowledge.retriever, store=store, poster=poster, clock=clock)
+
+    async def explain_and_revise(incident: Incident) -> Incident:
+        return await triage(await explain(incident))
+
+    services = {
+        service for team in core.workspace.teams for service in team.services
+    } | core.workspace.dependencies.keys()
+    on_demand = partial(investigate_on_demand, services=services, store=store, poster=poster)
     commands: dict[CommandName, Callable[[Question], Awaitable[None]]] = {
         CommandName.ASK: ask,
+        CommandName.TRIAGE: partial(on_demand, investigate=triage),
+        CommandName.RCA: partial(on_demand, investigate=explain_and_revise),
         CommandName.STATUS: partial(show_status, store=store, index=knowledge.index, poster=poster),
         CommandName.HELP: partial(show_help, poster=poster),
     }
@@ -228,9 +239,6 @@ def behaviours(core: Core, poster: Poster) -> Behaviours:
 
     async def ingest_all() -> None:
         await ingest(core)
-
-    async def explain_and_revise(incident: Incident) -> Incident:
-        return await triage(await explain(incident))
 
     return Behaviours(
         answer=partial(run_command, commands=commands),

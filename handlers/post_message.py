@@ -16,7 +16,6 @@ from core.errors import ConfigurationError, MessageNotFound
 from core.messages import Message
 from core.ports import Messenger, Store
 
-
 UNKNOWN_VERSION = ""
 
 

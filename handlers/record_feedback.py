@@ -48,6 +48,9 @@ async def _label(feedback: Feedback, store: Store) -> None:
 
 
 async def _take(feedback: Feedback, store: Store) -> None:
+    async with store.transaction() as transaction:
+        if await transaction.incidents.get(feedback.subject) is None:
+            return  # a pasted text that was looked into: there is nothing to take
     name = feedback.person.name or feedback.person.id
     incident = await update_incident(feedback.subject, lambda latest: replace(latest, taken_by=name), store)
     async with store.transaction() as transaction:

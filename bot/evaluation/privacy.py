@@ -98,12 +98,19 @@ def measured(cases: Sequence[Case], findings: Sequence[Sequence[Finding]]) -> di
 
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
-    table = Table("kind", "recall", "95 %", "precision", "95 %", "labelled", "removed", title=f"{figures['cases']} lines")
+    table = Table(
+        "kind", "recall", "95 %", "precision", "95 %", "labelled", "removed", title=f"{figures['cases']} lines"
+    )
     for kind, row in (*figures["results"].items(), ("all", figures)):
         low, high = row["recall_ci"]
         floor, ceiling = row["precision_ci"]
         counts = [str(row[key]) if key in row else "" for key in ("labelled", "removed")]
-        figures_of = (f"{row['recall']:.3f}", f"{low:.2f}–{high:.2f}", f"{row['precision']:.3f}", f"{floor:.2f}–{ceiling:.2f}")
+        figures_of = (
+            f"{row['recall']:.3f}",
+            f"{low:.2f}–{high:.2f}",
+            f"{row['precision']:.3f}",
+            f"{floor:.2f}–{ceiling:.2f}",
+        )
         table.add_row(kind, *figures_of, *counts)
     console.print(table)
     console.print(f"{figures['untouched']:.1%} of the lines without anything to hide stay as they are.")
@@ -196,8 +203,9 @@ _FORMATS: dict[str, Callable[[random.Random], str]] = {
     "pypi": _random("pypi-", _ALL, 100),
     "sendgrid": lambda generator: f"SG.{_some(generator, _ALL, 22)}.{_some(generator, _ALL, 43)}",
     "slack_bot": lambda generator: f"xoxb-{generator.randint(10**11, 10**12)}-{_some(generator, _ALL, 24)}",
-    "slack_hook": lambda generator: "https://hooks.slack.com/services/T" + "/".join(
-        (_some(generator, _UPPER, 8), "B" + _some(generator, _UPPER, 8), _some(generator, _ALL, 24))
+    "slack_hook": lambda generator: (
+        "https://hooks.slack.com/services/T"
+        + "/".join((_some(generator, _UPPER, 8), "B" + _some(generator, _UPPER, 8), _some(generator, _ALL, 24)))
     ),
     "stripe": _random("sk_live_", _ALL, 24),
     "telegram": lambda generator: f"{generator.randint(10**8, 10**9)}:AA{_some(generator, _ALL, 33)}",

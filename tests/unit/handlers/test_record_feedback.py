@@ -6,7 +6,6 @@ import pytest
 
 from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.conversation import Person, Place, Platform
-from core.errors import PlumblineError
 from core.feedback import Feedback
 from core.messages import Notice, Verdict
 from handlers.post_message import Poster
@@ -73,9 +72,9 @@ async def test_taking_an_incident_twice_is_taking_it_once(store: InMemoryStore, 
     assert list(store.tasks.added) == ["present_incident:i1:2"]
 
 
-async def test_an_incident_that_does_not_exist_cannot_be_taken(store: InMemoryStore, chat: RecordingMessenger) -> None:
-    with pytest.raises(PlumblineError, match="Incident i2 does not exist"):
-        await pressed(press(Verdict.TAKE_IT, "i2"), store, chat)
+async def test_taking_a_pasted_text_changes_nothing(store: InMemoryStore, chat: RecordingMessenger) -> None:
+    await pressed(press(Verdict.TAKE_IT, "i2"), store, chat)
+    assert not store.tasks.added
 
 
 async def test_a_person_is_called_into_the_thread_once_however_many_ask(

@@ -1,0 +1,75 @@
+"""`triage` and `rca`: in an incident's thread, or with the text of an alert pasted after the command."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+
+from core.conversation import Question
+from core.incident import Alert, AlertDelivery, AlertStatus, Incident, Severity, Stage, open_from
+from core.messages import IncidentDetails, IncidentMessage, Notice
+from core.ports import Store
+from handlers.investigate_incident import investigate_incident
+from handlers.post_message import Poster
+
+MAX_TITLE = 150  # characters of a pasted text's first line
+
+NO_INCIDENT = "This thread belongs to no incident that I know. Paste the alert or a description after the command."
+
+
+async def investigate_on_demand(
+    question: Question,
+    *,
+    investigate: Callable[[Incident], Awaitable[Incident]],
+    services: Iterable[str],
+    store: Store,
+    poster: Poster,
+) -> None:
+    """Post what `investigate` finds, in short and with its evidence. `services` are those that a text may name."""
+    if question.text:
+        found = await investigate(incident_from(question, services))
+    else:
+        found = await _in_thread(question, investigate, store)
+    if found is None:
+        await poster.post_once(f"investigation:{question.id}", question.place, Notice(NO_INCIDENT))
+        return
+    await poster.post_once(
+        f"investigation:{question.id}", question.place, IncidentMessage(replace(found, stage=Stage.DONE))
+    )
+    if found.explanation is not None:
+        await poster.post_once(f"investigation-details:{question.id}", question.place, IncidentDetails(found))
+
+
+async def _in_thread(
+    question: Question, investigate: Callable[[Incident], Awaitable[Incident]], store: Store
+) -> Incident | None:
+    async with store.transaction() as transaction:
+        incident = await transaction.incidents.in_thread(question.place)
+    if incident is None:
+        return None
+    await investigate_incident(incident.id, investigate, store=store)
+    async with store.transaction() as transaction:
+        return await transaction.incidents.get(incident.id)
+
+
+def incident_from(question: Question, services: Iterable[str]) -> Incident:
+    """A pasted text as an incident that began now, of the service that it names first.
+
+    It is not stored: nobody is paged for a question.
+    """
+    places = {service: question.text.find(service) for service in services}
+    named = [service for service, place in places.items() if place >= 0]
+    title = question.text.strip().splitlines()[0][:MAX_TITLE]
+    alert = Alert(
+        fingerprint=question.id,
+        name=title,
+        status=AlertStatus.FIRING,
+        severity=Severity.WARNING,
+        starts_at=question.asked_at,
+        # The longest of those that begin at the same place: `pg-booking` and not `pg`.
+        service=min(named, key=lambda service: (places[service], -len(service)), default=""),
+        summary=title,
+        description=question.text,
+    )
+    delivery = AlertDelivery(question.id, "question", question.id, (alert,), question.asked_at)
+    return open_from(delivery, question.id, question.place)
