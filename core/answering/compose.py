@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from core.answering.answer import Citation, Sentence
@@ -145,6 +145,7 @@ class _Asked:
     weights: Mapping[str, float]
     intent: Intent
     compounds: Mapping[str, tuple[str, str]]
+    read: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])  # a text is weighed many times
 
     def runs(self, section: Sequence[Statement], found: RankedPassage) -> list[_Run]:
         """Every run of neighbours in a section, scored."""
@@ -202,26 +203,27 @@ class _Asked:
 
     def coverage(self, members: Sequence[Statement], *, own: bool = False) -> float:
         """The share of the question's term weight that the statements hold together; `own`: in their texts alone."""
-        places = [(1.0, f"{member.lead_in}\n{member.text}") for member in members]
+        places = [(1.0, text) for member in members for text in (member.lead_in, member.text)]
         if not own:
             places += [(HEADING_WEIGHT, members[0].heading), (TITLE_WEIGHT, members[0].passage.title)]
-        counted = dict.fromkeys(self.weights, 0.0)
+        counted: dict[str, float] = {}
         for share, text in places:
-            for term in self._terms(text):
-                if term in counted:
-                    counted[term] = max(counted[term], share)
+            for term in self._terms(text) & self.weights.keys():
+                counted[term] = max(counted.get(term, 0.0), share)
         total = sum(self.weights.values()) or 1.0
         return sum(self.weights[term] * share for term, share in counted.items()) / total
 
     def agreement(self, heading: str) -> float:
         """How far heading and question say the same: F1 of their terms, by weight."""
-        named = set(self._terms(heading))
+        named = self._terms(heading)
         if not named:
             return 0.0
         rarest = max(self.weights.values(), default=1.0)
         shared = sum(weight for term, weight in self.weights.items() if term in named)
         return 2 * shared / (sum(self.weights.values()) + sum(self.weights.get(term, rarest) for term in named))
 
-    def _terms(self, text: str) -> list[str]:
-        found = terms(text)
-        return found + [part for term in found for part in self.compounds.get(term, ())]
+    def _terms(self, text: str) -> frozenset[str]:
+        if text not in self.read:
+            found = terms(text)
+            self.read[text] = frozenset([*found, *(part for term in found for part in self.compounds.get(term, ()))])
+        return self.read[text]
