@@ -71,3 +71,13 @@ VERDICT_LABELS = {
     Verdict.CAUSE_WRONG: "Wrong cause",
     Verdict.TAKE_IT: "Take it",
 }
+
+# What a judging button says about the prediction that it stands under; the other buttons judge nothing.
+CORRECT = {
+    Verdict.HELPFUL: True,
+    Verdict.WRONG: False,
+    Verdict.OWNER_RIGHT: True,
+    Verdict.OWNER_WRONG: False,
+    Verdict.CAUSE_RIGHT: True,
+    Verdict.CAUSE_WRONG: False,
+}

@@ -6,20 +6,11 @@ from dataclasses import replace
 
 from core.confidence.prediction import Outcome
 from core.feedback import Feedback
-from core.messages import Notice, NoticeKind, Verdict
+from core.messages import CORRECT, Notice, NoticeKind, Verdict
 from core.ports import Store
 from handlers.open_incident import present_task
 from handlers.post_message import Poster
 from handlers.update_incident import update_incident
-
-CORRECT = {
-    Verdict.HELPFUL: True,
-    Verdict.WRONG: False,
-    Verdict.OWNER_RIGHT: True,
-    Verdict.OWNER_WRONG: False,
-    Verdict.CAUSE_RIGHT: True,
-    Verdict.CAUSE_WRONG: False,
-}
 
 ASK_A_PERSON = "{person} would like a person to answer this. Whoever knows: please reply here in the thread."
 

@@ -23,8 +23,8 @@ MAX_QUOTE = 600  # characters of a quote that travel in a link
 MAX_STATEMENT = 2_000  # characters of a statement that are shown
 MAX_HIGHLIGHT = 4_000  # characters of a quote that are looked for
 
-# Private-use characters that stand for the begin and end of the highlight while the Markdown is rendered.
-_BEGIN, _END = "\ue000", "\ue001"
+# Code points that no text may hold stand for the begin and end of the highlight while the Markdown is rendered.
+_BEGIN, _END = "\ufdd0", "\ufdd1"
 _TAG = re.compile(r"(<[^>]*>)")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)]|#{1,6}|>)\s+")
 
@@ -101,7 +101,7 @@ def _safe(html: str) -> Markup:
 @cache
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
-    parser.core.ruler.before("inline", "highlight", _highlight)
+    parser.core.ruler.push("highlight", _highlight)
     parser.add_render_rule("image", _picture_as_link)
     parser.add_render_rule("table_open", _scrolling_table)
     parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
@@ -137,13 +137,12 @@ def _with_anchors(tokens: Sequence[Token]) -> Iterator[Heading]:
     for opening, content in pairwise(tokens):
         if opening.type != "heading_open":
             continue
-        text = content.content.replace(_BEGIN, "").replace(_END, "")
-        anchor = slug(text)
+        anchor = slug(content.content)
         times = seen.get(anchor, 0)
         seen[anchor] = times + 1
         anchor = f"{anchor}-{times}" if times else anchor
         opening.attrSet("id", anchor)
-        yield Heading(int(opening.tag[1:]), plain(text), anchor)
+        yield Heading(int(opening.tag[1:]), plain(content.content), anchor)
 
 
 def _keep_channel(tokens: Sequence[Token], channel: str | None) -> None:
@@ -158,22 +157,41 @@ def _keep_channel(tokens: Sequence[Token], channel: str | None) -> None:
 def _highlight(state: StateCore) -> None:
     """Put the two marks around the quote where the text holds it; line by line, if it runs over several blocks."""
     quote = state.env.get("quote", "")
-    if not quote.strip():
-        return
-    texts = [token for token in state.tokens if token.type in ("inline", "fence", "code_block")]
-    if not _put_marks(texts, quote):
+    if quote.strip() and not _put_marks(state.tokens, quote):
         for line in quote.splitlines():
-            _put_marks(texts, line)
+            _put_marks(state.tokens, line)
 
 
-def _put_marks(texts: Sequence[Token], quote: str) -> bool:
-    """Mark the quote in the first text that holds it; False if none does."""
-    pattern = _loose(quote)
-    for token in texts:
-        token.content, count = pattern.subn(rf"{_BEGIN}\g<0>{_END}", token.content, count=1)
-        if count:
+def _put_marks(tokens: Sequence[Token], quote: str) -> bool:
+    """Mark the quote in the first block that shows it; False if none does."""
+    code = _loose(quote)
+    prose = _loose("".join(map(_shown, _parser().parseInline(quote)[0].children or ())))
+    for token in tokens:
+        pieces = [token] if token.type in ("fence", "code_block") else token.children or []
+        found = (prose if token.children else code).search("".join(map(_shown, pieces)))
+        if found:
+            _insert_marks(pieces, *found.span())
             return True
     return False
+
+
+def _shown(piece: Token) -> str:
+    """What a reader sees of a piece of a block."""
+    if piece.type in ("text", "code_inline", "fence", "code_block"):
+        return piece.content
+    return "\n" if piece.type in ("softbreak", "hardbreak") else ""
+
+
+def _insert_marks(pieces: Sequence[Token], start: int, end: int) -> None:
+    """`start` and `end` count characters that are shown. The Markdown is parsed already, so that marks change no text."""
+    at = 0
+    for piece in pieces:
+        after = at + len(_shown(piece))
+        if at < end <= after:
+            piece.content = piece.content[: end - at] + _END + piece.content[end - at :]
+        if at <= start < after:
+            piece.content = piece.content[: start - at] + _BEGIN + piece.content[start - at :]
+        at = after
 
 
 def _loose(quote: str) -> re.Pattern[str]:

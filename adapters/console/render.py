@@ -20,7 +20,7 @@ from adapters.console.payload import PersonMessage
 from core.answering.answer import Answer
 from core.confidence.calibrator import MIN_OUTCOMES
 from core.incident import Incident, IncidentState, Stage
-from core.messages import VERDICT_LABELS, AnswerMessage, IncidentDetails, IncidentMessage, Notice, Verdict
+from core.messages import CORRECT, VERDICT_LABELS, AnswerMessage, IncidentDetails, IncidentMessage, Notice, Verdict
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -36,16 +36,6 @@ THANKS = {
     Verdict.CAUSE_RIGHT: "Thanks, noted as the right cause.",
     Verdict.CAUSE_WRONG: "Thanks, noted as the wrong cause.",
     Verdict.TAKE_IT: "It is yours.",
-}
-
-# What a label says about a prediction, and so which button was pressed.
-CORRECT = {
-    Verdict.HELPFUL: True,
-    Verdict.WRONG: False,
-    Verdict.OWNER_RIGHT: True,
-    Verdict.OWNER_WRONG: False,
-    Verdict.CAUSE_RIGHT: True,
-    Verdict.CAUSE_WRONG: False,
 }
 
 

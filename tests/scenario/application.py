@@ -12,30 +12,43 @@ import aiohttp
 from aiohttp import web
 from dbos._dbos import _get_or_create_dbos_registry
 
+from adapters.console.messenger import ConsoleMessenger
 from bot import server
 from bot.routes import build_app
 from bot.settings import Settings
 from bot.wiring import ingest, open_core
 from bot.workspace import load_workspace
-from tests.fakes.slack_api import BOT_TOKEN, SIGNING_SECRET, FakeSlack
+from core.conversation import MessageReference, Place
+from core.messages import Message
+from tests.fakes.slack_api import BOT_TOKEN, SIGNING_SECRET
 from tests.scenario.bot_client import BotClient
 from tests.scenario.company import write_company
+from tests.scenario.slack import WatchedSlack
 
 TOKEN = "one-token-for-every-door"
 
 
 class RunningBot(BotClient):
-    """The client, and the application itself."""
+    """The client, the application itself, and the Slack that it speaks in."""
 
-    def __init__(self, address: str, session: aiohttp.ClientSession, app: web.Application) -> None:
+    def __init__(
+        self,
+        address: str,
+        session: aiohttp.ClientSession,
+        app: web.Application,
+        slack: WatchedSlack,
+        said: list[Message],
+    ) -> None:
         super().__init__(address, session)
         self.app = app
+        self.slack = slack
+        self.said = said  # on the local page, posted or edited, in order
 
 
 @asynccontextmanager
 async def running_bot(folder: Path) -> AsyncIterator[RunningBot]:
     """The bot with the small company, its corpus indexed, a Slack, and every door that can be locked locked."""
-    async with FakeSlack() as slack, _running(_settings(folder, slack.url)) as bot:
+    async with WatchedSlack() as slack, _running(_settings(folder, slack.url), slack) as bot:
         yield bot
 
 
@@ -55,22 +68,35 @@ def _settings(folder: Path, slack_url: str) -> Settings:
 
 
 @asynccontextmanager
-async def _running(settings: Settings) -> AsyncIterator[RunningBot]:
+async def _running(settings: Settings, slack: WatchedSlack) -> AsyncIterator[RunningBot]:
     apps: list[web.Application] = []
+    said: list[Message] = []
 
     def remembered(**parts: Any) -> web.Application:
         apps.append(build_app(**parts))
         return apps[0]
 
+    class OverheardMessenger(ConsoleMessenger):
+        async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+            said.append(message)
+            return await super().post(place, message, intent)
+
+        async def edit(self, reference: MessageReference, message: Message) -> None:
+            said.append(message)
+            await super().edit(reference, message)
+
     async with open_core(settings, load_workspace(settings.config)) as core:
         await ingest(core)
         try:
-            with patch.object(server, "build_app", remembered):
+            with (
+                patch.object(server, "build_app", remembered),
+                patch.object(server, "ConsoleMessenger", OverheardMessenger),
+            ):
                 async with (
                     server.running(core) as address,
                     aiohttp.ClientSession(headers={"Authorization": f"Bearer {TOKEN}"}) as session,
                 ):
-                    yield RunningBot(address, session, apps[0])
+                    yield RunningBot(address, session, apps[0], slack, said)
         finally:
             # The engine holds one instance per process, and has no public way to forget it.
             _get_or_create_dbos_registry().instance_info_map.clear()

@@ -69,15 +69,19 @@ TEAMS = {
 }
 
 
-def write_company(folder: Path) -> Path:
-    """Write the workspace into the folder; returns the path of its plumbline.yaml."""
+def write_company(folder: Path, incidents_on_slack: str = "") -> Path:
+    """Write the workspace into the folder; returns the path of its plumbline.yaml.
+
+    Incidents are posted on the local page, or in the Slack channel of this id.
+    """
     for name, text in DOCUMENTS.items():
         _write(folder / "documents" / name, "\n".join(line.strip() for line in text.splitlines()))
     for name, text in TEAMS.items():
         _write(folder / "teams" / f"{name}.md", text)
     _write(folder / "incidents.jsonl", "".join(json.dumps(incident) + "\n" for incident in _past_incidents()))
     _write_telemetry(folder / "live", datetime.now(UTC) - timedelta(minutes=4))
-    _write(folder / "plumbline.yaml", PLUMBLINE_YAML)
+    on_slack = f"slack: {incidents_on_slack}, " if incidents_on_slack else ""
+    _write(folder / "plumbline.yaml", PLUMBLINE_YAML.replace("{name: incidents, ", f"{{name: incidents, {on_slack}"))
     return folder / "plumbline.yaml"
 
 

@@ -6,8 +6,10 @@ import asyncio
 
 import pytest
 
+from core.incident import Severity
+from core.messages import IncidentDetails, IncidentMessage
 from tests.scenario.application import RunningBot
-from tests.scenario.bot_client import Message, incidents, is_done, of_kind
+from tests.scenario.bot_client import Message, is_done, of_kind
 from tests.scenario.webhooks import alert
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -32,30 +34,30 @@ async def thread_of(bot: RunningBot, incident_id: str) -> list[Message]:
     return await bot.until("incidents", lambda messages: [each for each in messages if each["thread"] == root])
 
 
-async def test_the_raw_alert_stands_there_before_anything_is_known_about_it(bot: RunningBot) -> None:
-    incident_id = await opened(bot, "raw", alert("raw"))
-    incident = await bot.incident(incident_id)
-    assert (incident["title"], incident["severity"], incident["state"]) == (
-        "till p99 latency above 2 s",
-        "critical",
-        "open",
-    )
-    assert [each["fingerprint"] for each in incident["alerts"]] == ["raw"]
-
-
-async def test_owner_and_cause_appear_in_the_same_message_and_details_in_its_thread(bot: RunningBot) -> None:
+async def test_the_raw_alert_comes_first_then_its_owner_then_its_cause_and_then_the_details(bot: RunningBot) -> None:
     incident_id = await opened(bot, "whole story", alert("story"))
-    first = await bot.until("incidents", lambda messages: [m for m in messages if is_of(m, incident_id)])
-    with_owner = await bot.incident(incident_id, lambda incident: incident["owner"] is not None)
-    assert with_owner["owner"]["owner"]["team_id"] == "payments"
-    assert with_owner["owner"]["on_call"] == ["Ada Quist"]
-    done = await bot.incident(incident_id, is_done)
-    assert "pool" in done["explanation"]["hypotheses"][0]["cause"].lower()
-    assert done["explanation"]["badge"]["probability"] is None, "nothing has been labelled yet"
+    await bot.incident(incident_id)
+    await thread_of(bot, incident_id)
+    told = [each for each in bot.said if isinstance(each, IncidentMessage | IncidentDetails)]
+    raw, with_owner, with_cause, details = [each for each in told if each.incident.id == incident_id]
+    assert (raw.incident.title, raw.incident.severity) == ("till p99 latency above 2 s", Severity.CRITICAL)
+    assert (raw.incident.owner, raw.incident.explanation) == (None, None)
+    assert (with_owner.incident.owner is not None, with_owner.incident.explanation) == (True, None)
+    assert with_cause.incident.explanation is not None
+    assert isinstance(details, IncidentDetails)
+
+
+async def test_owner_and_cause_stand_in_the_one_message_and_details_in_its_thread(bot: RunningBot) -> None:
+    incident_id = await opened(bot, "one message", alert("one"))
+    incident = await bot.incident(incident_id, is_done)
+    assert incident["owner"]["owner"]["team_id"] == "payments"
+    assert incident["owner"]["on_call"] == ["Ada Quist"]
+    assert "pool" in incident["explanation"]["hypotheses"][0]["cause"].lower()
+    assert incident["explanation"]["badge"]["probability"] is None, "nothing has been labelled yet"
     (details,) = await thread_of(bot, incident_id)
     assert details["kind"] == "details"
     assert details["payload"]["incident"]["explanation"]["similar"][0]["id"] in {"OLD-1", "OLD-2"}
-    assert (await message_of(bot, incident_id))["id"] == first[0]["id"]
+    await message_of(bot, incident_id)
 
 
 async def test_an_incident_is_shown_as_resolved_when_its_last_alert_resolves(bot: RunningBot) -> None:
@@ -95,9 +97,9 @@ async def test_the_same_delivery_again_is_dropped(bot: RunningBot) -> None:
 
 
 async def test_a_resolved_alert_that_nobody_knew_opens_nothing(bot: RunningBot) -> None:
-    before = len(incidents(await bot.messages("incidents")))
     assert await bot.deliver("unknown", alert("unknown", resolved=True)) is None
-    assert len(incidents(await bot.messages("incidents"))) == before
+    incident_id = await opened(bot, "unknown", alert("known"))
+    assert (await bot.incident(incident_id))["alert_count"] == 1
 
 
 async def test_a_storm_of_one_group_is_one_message(bot: RunningBot) -> None:
@@ -132,7 +134,3 @@ async def test_what_an_alert_says_is_shown_and_never_obeyed(bot: RunningBot) -> 
         page = await response.text()
     assert "<script>alert(1)" not in page
     assert 'href="javascript:' not in page
-
-
-def is_of(message: Message, incident_id: str) -> bool:
-    return message["kind"] == "incident" and message["payload"]["incident"]["id"] == incident_id

@@ -241,6 +241,17 @@ async def test_a_chat_has_no_threads(teams: TeamsAdapter, conversation: str, kin
     assert [message.conversation for message in shown] == [conversation] * 3
 
 
+async def test_where_a_personal_chat_has_threads_each_answer_stands_where_it_was_asked(teams: TeamsAdapter) -> None:
+    asked_in = [PERSONAL_CHAT, f"{PERSONAL_CHAT};messageid=1700000000001"]
+    for conversation in asked_in:
+        here = {"id": conversation, "conversationType": "personal", "tenantId": TENANT}
+        await teams.deliver(teams.connector.personal(conversation=here))
+    for question in teams.inbox.questions:
+        await teams.messenger.edit(await teams.messenger.post(question.place, ANSWER, question.id), ANSWER)
+    assert [sent.conversation for sent in teams.connector.sent] == asked_in
+    assert [updated.conversation for updated in teams.connector.updated] == asked_in
+
+
 async def test_a_channel_that_never_spoke_is_reached_the_way_its_tenant_was(teams: TeamsAdapter) -> None:
     await teams.deliver(teams.connector.personal())
     place = Place(Platform.TEAMS, "19:never-heard-of@thread.tacv2")

@@ -26,13 +26,19 @@ def test_every_time_is_moved_wherever_it_stands() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [b"0001-01-01T00:00:00Z", b"2026-03-14", b"09:12:03", b"2026-03-14T09:12:03+01:00", b"build 20260314T091203Z"]
+    "text",
+    [b"0001-01-01T00:00:00Z", b"2026-03-14", b"09:12:03", b"2026-03-14T09:12:03+01:00", b"build 20260314T091203Z"],
 )
 def test_what_is_no_time_in_utc_or_stands_for_none_is_left_alone(text: bytes) -> None:
     assert shifted(text, HOUR) == text
 
 
-@given(times, st.timedeltas(timedelta(days=-365), timedelta(days=365)).map(lambda d: timedelta(seconds=d // timedelta(seconds=1))))
+@given(
+    times,
+    st.timedeltas(timedelta(days=-365), timedelta(days=365)).map(
+        lambda d: timedelta(seconds=d // timedelta(seconds=1))
+    ),
+)
 def test_moving_there_and_back_changes_nothing(at: datetime, shift: timedelta) -> None:
     text = f"{at:%Y-%m-%dT%H:%M:%S}.123Z".encode()
     assert shifted(shifted(text, shift), -shift) == text
@@ -59,7 +65,7 @@ def test_a_staged_incident_keeps_every_record_and_its_distance_from_the_alert(sc
     shift = NOW - ALERT_AGE - began
     for name in files:
         before, after = _first_time(recording / name), _first_time(target / name)
-        assert (after is None and before is None) or after - before == shift
+        assert after == (before and before + shift)
 
 
 def test_what_was_staged_before_is_gone(tmp_path: Path) -> None:

@@ -69,15 +69,13 @@ def test_a_variable_that_cannot_be_used_is_named_in_one_sentence(
 
 
 def test_every_variable_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigurationError, match="PLUMBLINE_PORT: .*; PLUMBLINE_LOG: "):
+    with pytest.raises(ConfigurationError, match=r"PLUMBLINE_PORT: .*; PLUMBLINE_LOG: "):
         load(monkeypatch, PLUMBLINE_PORT="eighty", PLUMBLINE_LOG="xml")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "plumbline.example", "10.0.0.7"])
 def test_a_bot_that_others_can_reach_needs_its_doors_locked(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
-    with pytest.raises(
-        ConfigurationError, match="set PLUMBLINE_WEBHOOK_SECRET and PLUMBLINE_CONSOLE_TOKEN first"
-    ):
+    with pytest.raises(ConfigurationError, match="set PLUMBLINE_WEBHOOK_SECRET and PLUMBLINE_CONSOLE_TOKEN first"):
         load(monkeypatch, PLUMBLINE_HOST=host)
 
 
@@ -96,7 +94,7 @@ def test_a_bot_that_others_can_reach_speaks_teams_with_credentials_only(monkeypa
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_half_a_slack_is_none(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
-    with pytest.raises(ConfigurationError, match="set SLACK_SIGNING_SECRET .* or SLACK_APP_TOKEN"):
+    with pytest.raises(ConfigurationError, match=r"set SLACK_SIGNING_SECRET .* or SLACK_APP_TOKEN"):
         load(monkeypatch, PLUMBLINE_HOST=host, SLACK_BOT_TOKEN="xoxb-1", **LOCKED)
 
 

@@ -96,7 +96,10 @@ def test_routes_keep_their_order_and_their_labels(file: Path) -> None:
             CHANNELS + "teams:\n  - id: a\n    name: A\n    channel: nowhere\n",
             ", line 6: teams.0.channel: there is no channel nowhere.",
         ),
-        (CHANNELS + "routes:\n  - {channels: [nowhere]}\n", ", line 4: routes.0.channels: there is no channel nowhere."),
+        (
+            CHANNELS + "routes:\n  - {channels: [nowhere]}\n",
+            ", line 4: routes.0.channels: there is no channel nowhere.",
+        ),
         (CHANNELS + "routes:\n  - {channels: []}\n", ", line 4: routes.0.channels: Tuple should have at least 1 item"),
         (
             CHANNELS + "routes:\n  - {channels: [help], match: {team: a}}\n",
@@ -115,7 +118,7 @@ def test_yaml_that_is_broken_says_where(file: Path) -> None:
 
 def test_a_file_that_is_not_utf_8_is_refused(file: Path) -> None:
     file.write_bytes(b"name: \xff\xfe\n")
-    with pytest.raises(ConfigurationError, match="is not valid YAML: .*utf-8"):
+    with pytest.raises(ConfigurationError, match=r"is not valid YAML: .*utf-8"):
         load_workspace(file)
 
 

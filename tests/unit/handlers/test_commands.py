@@ -62,7 +62,9 @@ def said(chat: RecordingMessenger) -> str:
         ("rca pasted text", CommandName.RCA, "pasted text"),
     ],
 )
-async def test_a_command_gets_what_follows_its_name_as_its_question(text: str, name: CommandName, argument: str) -> None:
+async def test_a_command_gets_what_follows_its_name_as_its_question(
+    text: str, name: CommandName, argument: str
+) -> None:
     heard: list[tuple[CommandName, Question]] = []
 
     def hear(command: CommandName) -> Callable[[Question], Awaitable[None]]:

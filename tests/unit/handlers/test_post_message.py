@@ -60,7 +60,9 @@ async def test_the_wait_that_a_chat_asks_for_reaches_whoever_tries_again(
     assert raised.value.retry_after == 17.0
 
 
-async def test_a_platform_that_cannot_find_its_posts_is_asked_again_rather_than_not_at_all(store: InMemoryStore) -> None:
+async def test_a_platform_that_cannot_find_its_posts_is_asked_again_rather_than_not_at_all(
+    store: InMemoryStore,
+) -> None:
     chat = RecordingMessenger(forgetful=True)
     poster = Poster(store, {Platform.CONSOLE: chat})
     chat.trouble.append(Trouble.CRASH_AFTER)

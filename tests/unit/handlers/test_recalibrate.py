@@ -19,7 +19,9 @@ def store() -> InMemoryStore:
     return InMemoryStore()
 
 
-def label(store: InMemoryStore, outcomes: list[tuple[float, bool]], kind: PredictionKind = KIND, engine: str = "e") -> None:
+def label(
+    store: InMemoryStore, outcomes: list[tuple[float, bool]], kind: PredictionKind = KIND, engine: str = "e"
+) -> None:
     """Add labelled predictions: their score, and whether they were right."""
     for score, correct in outcomes:
         number = len(store.predictions.by_id)

@@ -7,9 +7,9 @@ import pytest
 from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.conversation import Person, Place, Platform
 from core.feedback import Feedback
-from core.messages import Notice, Verdict
+from core.messages import CORRECT, Notice, Verdict
 from handlers.post_message import Poster
-from handlers.record_feedback import CORRECT, record_feedback
+from handlers.record_feedback import record_feedback
 from tests.fakes.messages import explained_incident
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore

@@ -32,7 +32,9 @@ async def test_a_change_that_changes_nothing_makes_no_revision(store: InMemorySt
 
 async def test_whoever_loses_a_race_repeats_the_change_on_what_the_winner_left(store: InMemoryStore) -> None:
     store.conflicts = MAX_ATTEMPTS - 1
-    changed = await update_incident("i1", lambda latest: replace(latest, delivery_count=latest.delivery_count + 1), store)
+    changed = await update_incident(
+        "i1", lambda latest: replace(latest, delivery_count=latest.delivery_count + 1), store
+    )
     assert changed.delivery_count == INCIDENT.delivery_count + 1
 
 

@@ -26,29 +26,49 @@ def corpus(names: str = "abcdef") -> list[Passage]:
     ]
 
 
-def test_texts_about_the_same_are_nearer_than_others() -> None:
-    model = LatentModel.fitted(list(TEXTS.values()))
-    vectors = {name: model.encode(text) for name, text in TEXTS.items()}
-    for first, second, other in (("a", "b", "c"), ("c", "d", "e"), ("e", "f", "a")):
-        assert vectors[first] @ vectors[second] > vectors[first] @ vectors[other]
+def model_of(texts: list[str]) -> LatentModel:
+    return LatentModel.fitted(texts, ["family"] * len(texts))
+
+
+@pytest.mark.parametrize(("query", "about"), [("canary error", "ab"), ("published keys", "cd"), ("late ferries", "ef")])
+def test_a_query_is_nearest_to_the_texts_about_the_same(query: str, about: str) -> None:
+    model = model_of(list(TEXTS.values()))
+    vector, _ = model.encode_query(query)
+    nearness = {name: float(model.encode_passage(text) @ vector) for name, text in TEXTS.items()}
+    assert set(sorted(nearness, key=lambda name: -nearness[name])[:2]) == set(about)
 
 
 def test_vectors_have_unit_length_and_the_stated_dimensions() -> None:
-    model = LatentModel.fitted(list(TEXTS.values()))
-    vector = model.encode("canary error rate")
-    assert vector.shape == (DIMENSIONS,)
-    assert vector.dtype == np.float32
-    assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)
+    model = model_of(list(TEXTS.values()))
+    for vector in (model.encode_passage("canary and a word unheard of"), model.encode_query("canary error rate")[0]):
+        assert vector.shape == (DIMENSIONS,)
+        assert vector.dtype == np.float32
+        assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_a_text_that_shares_nothing_with_the_corpus_has_a_vector_of_zeros() -> None:
-    model = LatentModel.fitted(list(TEXTS.values()))
-    assert not model.encode("").any()
-    assert not LatentModel.fitted([]).encode("canary").any()
+def test_a_query_that_shares_nothing_with_the_corpus_has_a_vector_of_zeros() -> None:
+    for model in (model_of(list(TEXTS.values())), model_of([])):
+        vector, fidelity = model.encode_query("zebra")
+        assert not vector.any()
+        assert fidelity == 0.0
+
+
+def test_a_passage_that_the_model_does_not_know_is_near_to_nothing() -> None:
+    model = model_of(list(TEXTS.values()))
+    assert model.encode_passage("zebra") @ model.encode_query("canary")[0] == 0.0
+
+
+def test_a_small_family_is_represented_as_well_as_a_large_one() -> None:
+    generator = np.random.default_rng(3)
+    large = [" ".join(f"manual{n}" for n in generator.integers(0, 400, 40)) for _ in range(600)]
+    small = [" ".join(f"runbook{n}" for n in generator.integers(0, 80, 20)) for _ in range(30)]
+    model = LatentModel.fitted([*large, *small], ["manual"] * 600 + ["runbooks"] * 30)
+    represented = [1 - model.encode_passage(text)[-1] ** 2 for text in small]
+    assert np.mean(represented) > 0.9
 
 
 def test_a_fit_is_deterministic() -> None:
-    first, second = (LatentModel.fitted(list(TEXTS.values())) for _ in range(2))
+    first, second = (model_of(list(TEXTS.values())) for _ in range(2))
     np.testing.assert_array_equal(first.components, second.components)
 
 
