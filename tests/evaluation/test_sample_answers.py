@@ -1,0 +1,70 @@
+"""The figures that answers about the sample company must reach."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from bot.demo import SAMPLE_COMPANY
+from bot.settings import load_settings
+from bot.wiring import ingest, open_core
+from bot.workspace import load_workspace
+from core.answering.answer import Answer
+from core.conversation import Audience, Person, Place, Platform, Question
+from handlers.answer_question import prepare_answer
+
+QUESTIONS = [
+    json.loads(line)
+    for line in Path(__file__).with_name("sample_questions.jsonl").read_text(encoding="utf-8").splitlines()
+]
+ANSWERABLE = [row for row in QUESTIONS if row["gold_doc"]]
+UNANSWERABLE = [row for row in QUESTIONS if not row["gold_doc"]]
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
+    return asyncio.run(_answers(tmp_path_factory.mktemp("data")))
+
+
+async def _answers(data_dir: Path) -> dict[str, Answer]:
+    settings = load_settings(data_dir=data_dir, database_url="", qdrant_url="")
+    async with open_core(settings, load_workspace(SAMPLE_COMPANY / "plumbline.yaml")) as core:
+        await ingest(core)
+        asker, place = Person(Platform.TERMINAL, "test"), Place(Platform.TERMINAL, "test")
+        return {
+            row["question"]: await prepare_answer(
+                Question(f"test:{number}", row["question"], asker, place, Audience(), core.clock.now()),
+                retriever=core.knowledge.retriever,
+                store=core.store,
+                clock=core.clock,
+            )
+            for number, row in enumerate(QUESTIONS)
+        }
+
+
+def test_there_are_twenty_questions_with_a_document_and_five_without() -> None:
+    assert (len(ANSWERABLE), len(UNANSWERABLE)) == (20, 5)
+
+
+def test_at_least_eighteen_of_twenty_name_the_document_that_answers_first(answers: dict[str, Answer]) -> None:
+    firsts = [(row["gold_doc"], answers[row["question"]].citations[0].document_id) for row in ANSWERABLE]
+    wrong = [(gold, found) for gold, found in firsts if not found.endswith(gold)]
+    assert len(wrong) <= 2, wrong
+
+
+def test_most_of_them_are_answered_and_not_only_pointed_at(answers: dict[str, Answer]) -> None:
+    abstained = [row["question"] for row in ANSWERABLE if answers[row["question"]].abstained]
+    assert len(abstained) <= 6, abstained
+
+
+def test_all_five_without_a_document_are_not_answered(answers: dict[str, Answer]) -> None:
+    assert [row["question"] for row in UNANSWERABLE if not answers[row["question"]].abstained] == []
+
+
+def test_every_sentence_has_a_citation_that_holds_it(answers: dict[str, Answer]) -> None:
+    for answer in answers.values():
+        numbers = {citation.number for citation in answer.citations}
+        assert all(sentence.citations and numbers.issuperset(sentence.citations) for sentence in answer.sentences)
