@@ -124,6 +124,50 @@ def eval_retrieval(
     write_json(figures, json_file)
 
 
+@evaluations.command("calibration")
+def eval_calibration(
+    file: Annotated[
+        Path, typer.Option("--csv", help="Answers with `llm`, `qset`, `stated_confidence`, `correct`; .gz too.")
+    ],
+    json_file: JsonFile = None,
+) -> None:
+    """Do percentages come true, and do they tell right from wrong?"""
+    from bot.evaluation.calibration import print_table, run
+    from bot.evaluation.report import write_json
+
+    figures = run(file)
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
+@evaluations.command("telemetry")
+def eval_telemetry(
+    cases: Annotated[Path, typer.Option(help="A folder of PetShop's form, with low_traffic and high_traffic.")],
+    json_file: JsonFile = None,
+) -> None:
+    """Do the metrics and the call graph name the service that was at fault?"""
+    from bot.evaluation.report import write_json
+    from bot.evaluation.telemetry import print_table, run
+
+    figures = run(cases)
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
+@evaluations.command("log-templates")
+def eval_log_templates(
+    logs: Annotated[Path, typer.Option(help="A folder of loghub's form, a folder for each system.")],
+    json_file: JsonFile = None,
+) -> None:
+    """Are the log messages of one statement grouped together, and only those?"""
+    from bot.evaluation.log_templates import print_table, run
+    from bot.evaluation.report import write_json
+
+    figures = run(logs)
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
 @evaluations.command("load")
 def eval_load(
     rate: Annotated[float, typer.Option(help="Signed events a second, half of them mentions, half alerts.")] = 50.0,

@@ -52,8 +52,11 @@ def load_cases(path: Path) -> tuple[People, list[Case]]:
 
 
 def run(cases: Path) -> dict[str, Any]:
-    """Figures over a file: per kind, the share of what must go that goes (recall), and the share of what goes that
-    must (precision); `untouched` is the share of the texts without anything to hide that stay as they are."""
+    """Figures over a file.
+
+    Per kind, `recall` is the share of what must go that goes, `precision` the share of what goes that must;
+    `untouched` is the share of the texts without anything to hide that stay as they are. Raises MalformedInput.
+    """
     people, loaded = load_cases(cases)
     redactor = Redactor(DetectSecrets())
     return {"measure": "privacy", "seed": SEED, "cases": len(loaded)} | measured(
@@ -85,7 +88,8 @@ def measured(cases: Sequence[Case], findings: Sequence[Sequence[Finding]]) -> di
         }
         for kind in KINDS.values()
     }
-    every_hit, every_right = sum(hits.values(), []), sum(right.values(), [])
+    every_hit = [hit for kind in hits.values() for hit in kind]
+    every_right = [each for kind in right.values() for each in kind]
     return {
         "results": results,
         "recall": _mean(every_hit),

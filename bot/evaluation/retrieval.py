@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,10 @@ from rich.table import Table
 
 from adapters.encoder_file import EncoderFile
 from adapters.qdrant_edge import EdgeIndex
-from adapters.sources.folder import parse_markdown
+from adapters.sources.formats import parse_markdown
+from adapters.sources.front_matter import Properties
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from core.answering.find import ANSWER_THRESHOLD, ENGINE, answer
-from core.confidence.calibrator import raw_score
 from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.errors import MalformedInput
 from core.knowledge.document import Document, Passage
@@ -133,10 +133,10 @@ class _Corpus:
         }
 
     async def confidence(self, text: str) -> float:
-        """The raw score that decides whether a question is answered."""
+        """What decides whether a question is answered."""
         question = Question("", text, Person(Platform.TERMINAL, ""), Place(Platform.TERMINAL, ""), Audience(), _NOW)
         retrieval = await self.retriever.search(text, Audience(), RERANKED)
-        return raw_score(answer(question, retrieval)[1])
+        return answer(question, text, retrieval)[1].coe
 
     async def _bm25(self, query: str) -> list[str]:
         return _ranked(found.passage for found in await self._lexical(query))
@@ -230,8 +230,10 @@ def _document(source: str, path: str, text: str) -> Document:
     try:
         properties, body = parse_markdown(text)
     except MalformedInput:
-        return Document(f"{source}/{path}", source, source, Path(path).stem, text)
-    return Document(f"{source}/{path}", source, source, properties.title or Path(path).stem, body)
+        properties, body = Properties(), text
+    parts = PurePosixPath(path).parts
+    family = parts[0] if len(parts) > 1 else source
+    return Document(f"{source}/{path}", source, family, properties.title or PurePosixPath(path).stem, body)
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

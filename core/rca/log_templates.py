@@ -17,13 +17,16 @@ MAX_CHILDREN = 60  # branches per node of the parse tree
 MAX_TEMPLATES = 2_000  # per service; beyond it the longest unused is forgotten
 MAX_MESSAGE = 400  # characters of a record that are compared
 
+WILDCARD = "<*>"  # in a template, of whatever varies
+MASK = "<:VAR:>"  # in a message: to Drain a word like others, so that two masked places are alike
+
 _VARIABLE = re.compile(r"\d[\w.:%-]*")  # from the first digit on: numbers, times, addresses, ids, sizes with their unit
 _ROOT_CAUSE = re.compile(r"^\s*(?:Caused by:\s*)?[\w.$]*(?:Error|Exception|Failure|Fault|Panic)\b.*", re.MULTILINE)
 
 
 @dataclass(slots=True)
 class Template:
-    """The records of one template, in order of time."""
+    """The records of one template, in order of time. `text` has WILDCARD for what varies."""
 
     text: str
     level: str
@@ -43,6 +46,7 @@ def grouped(lines: Iterable[LogLine]) -> list[Template]:
         parametrize_numeric_tokens=True,
     )
     cluster_of: dict[tuple[str, str], int] = {}
+    clusters: dict[int, LogCluster] = {}
     templates: dict[int, Template] = {}
     for line in lines:
         message = (line.level, masked(message_of(line.text)))
@@ -50,14 +54,17 @@ def grouped(lines: Iterable[LogLine]) -> list[Template]:
         if number is None:
             cluster = cast("LogCluster", drain.add_log_message(" ".join(message))[0])
             number = cluster_of[message] = cluster.cluster_id
-        template = templates.setdefault(number, Template(message[1], line.level))
-        template.lines.append(line)
+            clusters[number] = cluster
+        templates.setdefault(number, Template("", line.level)).lines.append(line)
+    for number, template in templates.items():
+        text = cast("str", clusters[number].get_template())
+        template.text = text.removeprefix(template.level).lstrip().replace(MASK, WILDCARD)
     return list(templates.values())
 
 
 def masked(text: str) -> str:
-    """The text with `*` for every number, address and id."""
-    return _VARIABLE.sub("*", text)
+    """The text with MASK for every number, address and id."""
+    return _VARIABLE.sub(MASK, text)
 
 
 def message_of(text: str) -> str:

@@ -33,7 +33,7 @@ def metric_signals(series: Sequence[Series], suspect: datetime) -> list[Signal]:
 
 
 def _signal(series: Series, suspect: datetime) -> Signal | None:
-    values = _level(series)
+    values = level(series)
     times = np.array([at.timestamp() for at in series.times])
     known = ~np.isnan(values)
     baseline = values[known & (times < suspect.timestamp())]
@@ -54,7 +54,7 @@ def _signal(series: Series, suspect: datetime) -> Signal | None:
     return None
 
 
-def _level(series: Series) -> NDArray[np.float64]:
+def level(series: Series) -> NDArray[np.float64]:
     """The values of a gauge; of a counter, what it grew by from point to point (NaN where it was reset)."""
     values = np.array(series.values, np.float64)
     if series.metric.split("{", maxsplit=1)[0].endswith(CUMULATIVE) and _never_falls(values):

@@ -13,6 +13,7 @@ from core.ports import LogLine
 from core.rca.dependencies import callees, callers
 from core.rca.log_expert import log_signals
 from core.rca.metric_expert import metric_signals
+from core.rca.metric_origins import metric_origins
 from core.rca.observations import Observations, suspect_from
 from core.rca.signals import CLEAR, Signal, combined
 
@@ -28,7 +29,8 @@ UNMAPPED_WEIGHT = 0.5  # of a cause in another service while the graph does not 
 class Scene:
     """`signals` maps each service that shows any to its signs; `distances` every callee to the calls in between.
 
-    `first_sign` is when the trouble in the incident's service began, its start if no tool shows when.
+    `first_sign` is when the trouble in the incident's service began, its start if no tool shows when. `origins` says of
+    services how far the metrics show, in [0, 1], that the trouble arises there and is not handed on by a callee.
     """
 
     incident: Incident
@@ -36,6 +38,7 @@ class Scene:
     signals: Mapping[str, tuple[Signal, ...]]
     distances: Mapping[str, int]
     first_sign: datetime
+    origins: Mapping[str, float]
 
     def trouble(self, service: str) -> float:
         """How sure it is, in [0, 1], that something is wrong in a service."""
@@ -57,7 +60,7 @@ class Scene:
             if (since := self.began(callee)) is not None
         ]
         weight, callee = max(earlier, default=(0.0, ""))
-        return callee, weight
+        return callee, weight * (1 - self.origins.get(service, 0.0))
 
     def blamed(self, service: str) -> float:
         """How far the trouble of its callers names this service, in [0, 1]; callers complain of callees."""
@@ -98,6 +101,9 @@ def survey(observations: Observations) -> Scene:
         signals=signals,
         distances=callees(incident.service, observations.dependencies),
         first_sign=_first_sign(signals.get(incident.service, ()), incident.started_at),
+        origins=metric_origins(
+            observations.series, observations.dependencies, incident.service, _metrics_suspect_from(observations)
+        ),
     )
 
 
@@ -116,8 +122,12 @@ def _log_signals(observations: Observations) -> list[Signal]:
 
 
 def _metric_signals(observations: Observations) -> list[Signal]:
+    return metric_signals(observations.series, _metrics_suspect_from(observations))
+
+
+def _metrics_suspect_from(observations: Observations) -> datetime:
     first = min((series.times[0] for series in observations.series if series.times), default=observations.until)
-    return metric_signals(observations.series, suspect_from(first, observations.incident))
+    return suspect_from(first, observations.incident)
 
 
 def _first_sign(signals: Sequence[Signal], started_at: datetime) -> datetime:

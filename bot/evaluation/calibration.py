@@ -1,0 +1,204 @@
+"""`plumbline eval calibration`: stated confidences before and after they are calibrated on a few labels.
+
+Each group (`llm/qset`) is split in halves at random, several times. A method is fitted on the first labels of one half,
+as many as the budget says, and measured on the other half. A figure is the mean over the splits, and `mean` is the mean
+of that over the groups. A group whose half is smaller than a budget is left out of it.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from bot.evaluation.intervals import SEED, bootstrap_interval
+from core.confidence.calibrator import fit
+from core.confidence.curves import FLAT, Features, Prior, beta_features, fit_curve, log_odds
+from core.confidence.isotonic import ascending
+from core.confidence.measures import auroc, brier, ece, ece_floor
+from core.confidence.prediction import Evaluation
+from core.confidence.tally import FloatArray, count
+from core.confidence.thresholds import fit_thresholds
+from core.confidence.transformation import RCE_ALONE
+from core.errors import MalformedInput
+
+BUDGETS = (20, 50, 100, 200, 500)  # labels; then all of the half
+SPLITS = 10
+COLUMNS = {"llm", "qset", "stated_confidence", "correct"}
+LABELS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
+FITTED_AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+Map = Callable[[FloatArray], FloatArray]  # stated confidences → probabilities
+Group = tuple[FloatArray, FloatArray]  # stated confidences, correct
+Figures = dict[str, float | None]
+
+
+def _raw(_scores: FloatArray, _correct: FloatArray) -> Map:
+    return lambda asked: asked
+
+
+def _base_rate(_scores: FloatArray, correct: FloatArray) -> Map:
+    return lambda asked: np.full(len(asked), correct.mean())
+
+
+def _thresholds(scores: FloatArray, correct: FloatArray) -> Map:
+    """Equation 3 of LM-PACE without a confidence of evaluation: the file has none."""
+    fitted = fit_thresholds(np.ones(len(scores)), scores, correct, transformations=[RCE_ALONE])
+    return lambda asked: fitted.probabilities(np.ones(len(asked)), asked)
+
+
+def _isotonic(scores: FloatArray, correct: FloatArray) -> Map:
+    tally = count(scores, correct)
+    rates = ascending(tally.right / tally.counts, tally.counts)
+    return lambda asked: np.interp(asked, tally.levels, rates)
+
+
+def _curve(features: Features, slopes: int) -> Callable[[FloatArray, FloatArray], Map]:
+    """Without a prior, but for half a label each way: without those, few labels can make a curve certain."""
+    flat = Prior(np.zeros(slopes), np.full(slopes, FLAT))
+    return lambda scores, correct: fit_curve(count(scores, correct), features, flat).at
+
+
+def _plumbline(scores: FloatArray, correct: FloatArray) -> Map:
+    """The product's own fit and its own step function, also below the number of labels at which it shows a percentage."""
+    labelled = [(Evaluation(1.0, score), label == 1.0) for score, label in zip(scores, correct, strict=True)]
+    calibrator = fit(labelled, "eval", FITTED_AT, min_outcomes=BUDGETS[0])
+    assert calibrator is not None
+    return lambda asked: np.array([calibrator.probability(Evaluation(1.0, score)) for score in asked.tolist()])
+
+
+METHODS: Mapping[str, Callable[[FloatArray, FloatArray], Map]] = {
+    "raw": _raw,
+    "base_rate": _base_rate,
+    "thresholds": _thresholds,
+    "isotonic": _isotonic,
+    "platt": _curve(log_odds, 1),
+    "beta": _curve(beta_features, 2),
+    "plumbline": _plumbline,
+}
+
+
+def run(path: Path) -> dict[str, Any]:
+    """Figures as in DESIGN, section 7. Raises MalformedInput for a file that is not as described there."""
+    groups = _groups(path)
+    results = {name: _measured(name, *group) for name, group in groups.items()}
+    return {
+        "seed": SEED,
+        "engine": "evidence",
+        "cases": sum(len(scores) for scores, _ in groups.values()),
+        "groups": len(groups),
+        "splits": SPLITS,
+        "mean": {
+            method: {
+                budget: _mean([measured[method][budget] for measured in results.values() if budget in measured[method]])
+                for budget in _budgets(max(len(scores) for scores, _ in groups.values()))
+            }
+            for method in METHODS
+        },
+        "results": results,
+    }
+
+
+def print_table(figures: Mapping[str, Any], out: Console) -> None:
+    table = Table("labels", "method", "Brier", "ECE", "its floor", "AUROC", title="Mean of the groups")
+    for budget in figures["mean"]["raw"]:
+        for method, by_budget in figures["mean"].items():
+            found = by_budget[budget]
+            shown = (found[key] for key in ("brier", "ece", "ece_floor", "auroc"))
+            table.add_row(budget, method, *("–" if value is None else f"{value:.4f}" for value in shown))
+        table.add_section()
+    out.print(table)
+
+
+def _budgets(answers: int) -> dict[str, int]:
+    """Name → number of labels, as far as half of that many answers goes; `all` is the half itself."""
+    half = (answers + 1) // 2
+    return {str(budget): budget for budget in BUDGETS if budget <= half} | {"all": half}
+
+
+def _measured(name: str, scores: FloatArray, correct: FloatArray) -> dict[str, dict[str, Figures]]:
+    """Method → budget → figures. The splits follow from the group's name, whatever else is in the file."""
+    budgets = _budgets(len(correct))
+    taken: dict[str, dict[str, list[Figures]]] = {method: {budget: [] for budget in budgets} for method in METHODS}
+    for split in range(SPLITS):
+        order = np.random.default_rng([SEED, split, crc32(name.encode())]).permutation(len(correct))
+        test = order[budgets["all"] :]
+        for (budget, labels), (method, fit_map) in product(budgets.items(), METHODS.items()):
+            training = order[:labels]
+            probabilities = fit_map(scores[training], correct[training])(scores[test])
+            taken[method][budget].append(_figures(probabilities, correct[test], seed=split))
+    return {
+        method: {budget: _averaged(splits) for budget, splits in by_budget.items()}
+        for method, by_budget in taken.items()
+    }
+
+
+def _figures(probabilities: FloatArray, correct: FloatArray, seed: int) -> Figures:
+    area = auroc(probabilities, correct)
+    return {
+        "ece": ece(probabilities, correct),
+        "ece_floor": ece_floor(probabilities, seed=seed),
+        "brier": brier(probabilities, correct),
+        "auroc": None if math.isnan(area) else area,
+    }
+
+
+def _averaged(many: Sequence[Figures]) -> Figures:
+    """The mean of every figure; None where it is None throughout."""
+    known = {key: [value for figures in many if (value := figures[key]) is not None] for key in many[0]}
+    return {key: round(float(np.mean(values)), 4) if values else None for key, values in known.items()}
+
+
+def _mean(many: Sequence[Figures]) -> dict[str, Any]:
+    intervals = {f"{key}_ci": bootstrap_interval([figures[key] or 0.0 for figures in many]) for key in ("ece", "brier")}
+    return {"groups": len(many), **_averaged(many), **intervals}
+
+
+def _groups(path: Path) -> dict[str, Group]:
+    """`llm/qset` → its answers. A group too small for the least budget in either half is left out."""
+    rows: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for name, score, correct in _rows(path):
+        rows[name].append((score, correct))
+    groups = {name: np.array(found).T for name, found in sorted(rows.items()) if len(found) >= 2 * BUDGETS[0]}
+    if not groups:
+        raise MalformedInput(
+            f"{path} has no group of {2 * BUDGETS[0]} answers or more, so nothing can be measured on it."
+        )
+    return {name: (scores, correct) for name, (scores, correct) in groups.items()}
+
+
+def _rows(path: Path) -> Iterator[tuple[str, float, float]]:
+    """Group, stated confidence and correctness of every answer. Raises MalformedInput."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            missing = COLUMNS.difference(reader.fieldnames or ())
+            if missing:
+                raise MalformedInput(
+                    f"{path} has no column {', '.join(sorted(missing))}: its first line must name them."
+                )
+            for row in reader:
+                yield _row(row, f"{path}, line {reader.line_num}")
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        raise MalformedInput(f"{path} cannot be read: {error}.") from error
+
+
+def _row(row: Mapping[str, str | None], where: str) -> tuple[str, float, float]:
+    try:
+        score, correct = float(row["stated_confidence"] or ""), LABELS[(row["correct"] or "").lower()]
+    except (ValueError, KeyError):
+        raise MalformedInput(f"{where}: stated_confidence must be a number and correct TRUE or FALSE.") from None
+    if not 0 <= score <= 1:
+        raise MalformedInput(f"{where}: stated_confidence must be from 0 to 1, not {score:g}.")
+    return f"{row['llm']}/{row['qset']}", score, correct

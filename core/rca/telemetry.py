@@ -1,0 +1,103 @@
+"""In which service the time or the failures that a symptom is made of arise, from metrics and the call graph alone.
+
+Time spent and requests failed add up along calls: what a caller loses is what its callees lose, times the calls for
+each of its requests, and what it loses itself. So each service has a share in the symptom's excess, found by regressing
+its own excess on the symptom's, point by point, with ordinary operation as one more point. Movements count and levels
+hardly do, because levels drift. A share counts the less, the more often ordinary operation shows one as large by
+chance. The origin is where a large share is not handed on by a callee, along a path of services that have it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+CHANCE = 0.05  # share of ordinary stretches with as large a share, from which on it is no sign
+TIE = 1e-3  # of a share, by which services that hand on all of it are told apart
+_NOTHING: NDArray[np.float64] = np.empty(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """Points at equal steps of time: `values` of one metric of which more is worse, `requests` served, by service.
+
+    A missing value is NaN: nothing was served then. A service whose `requests` are unknown has one for each of the symptom's.
+    """
+
+    values: Mapping[str, NDArray[np.float64]]
+    requests: Mapping[str, NDArray[np.float64]]
+
+
+def origins(
+    dependencies: Mapping[str, tuple[str, ...]], symptom: str, usual: Telemetry, now: Telemetry
+) -> dict[str, float]:
+    """Every service that the symptom's calls reach → how far the trouble arises there, at least 0; best first.
+
+    `usual` is a longer stretch of ordinary operation at the same steps as `now`; both know the symptom's values.
+    """
+    shares = _shares(symptom, usual, now)
+    shares[symptom] = 1.0
+    reach = _reach(dependencies, symptom, shares)
+    found: dict[str, float] = {}
+    for service, through in reach.items():
+        share = shares.get(service, 0.0)
+        callees = set(dependencies.get(service, ())) - {service}
+        handed_on = sum(min(shares.get(callee, 0.0), share) for callee in callees)
+        found[service] = through * (max(0.0, share - handed_on) + TIE * share)
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _shares(symptom: str, usual: Telemetry, now: Telemetry) -> dict[str, float]:
+    """The share of each service in the symptom's excess, in [0, 1], less what chance can have made of it."""
+    excess = _excess(symptom, symptom, usual, now)
+    points = np.append(excess, 0.0)  # ordinary operation is a point without excess
+    centred = points - points.mean()
+    spread = float(centred @ points)
+    if spread <= 0.0:
+        return {}
+    weights = centred[:-1] / spread
+    shares: dict[str, float] = {}
+    for service in now.values:
+        share = float(weights @ _excess(service, symptom, usual, now))
+        shares[service] = min(max(share, 0.0), 1.0) * max(
+            0.0, 1 - _chance(service, symptom, usual, weights, share) / CHANCE
+        )
+    return shares
+
+
+def _chance(service: str, symptom: str, usual: Telemetry, weights: NDArray[np.float64], share: float) -> float:
+    """How often an ordinary stretch as long shows a share at least as large; 1 where none is known to compare with."""
+    if np.isnan(usual.values.get(service, _NOTHING)).all():
+        return 1.0
+    ordinary = _excess(service, symptom, usual, usual)
+    stretches = np.lib.stride_tricks.sliding_window_view(ordinary, len(weights)) @ weights
+    return float((stretches >= share).mean())
+
+
+def _excess(service: str, symptom: str, usual: Telemetry, now: Telemetry) -> NDArray[np.float64]:
+    """What the service loses beyond its usual median for each request of the symptom's service, by point."""
+    values = now.values[service]
+    known = usual.values.get(service, _NOTHING)
+    known = known[~np.isnan(known)]
+    calls = np.ones_like(values)
+    served, of_symptom = now.requests.get(service, _NOTHING), now.requests.get(symptom, _NOTHING)
+    if not np.isnan(served).all() and not np.isnan(of_symptom).all():
+        calls = np.divide(served, of_symptom, out=np.zeros_like(values), where=of_symptom > 0)
+    return np.nan_to_num((values - (np.median(known) if known.size else 0.0)) * calls)
+
+
+def _reach(dependencies: Mapping[str, tuple[str, ...]], symptom: str, shares: Mapping[str, float]) -> dict[str, float]:
+    """Each service that the symptom's calls reach → the least share on the way, on the way where that is largest."""
+    reach = {symptom: 1.0}
+    waiting = [symptom]
+    while waiting:
+        caller = waiting.pop()
+        for callee in dependencies.get(caller, ()):
+            through = min(reach[caller], shares.get(callee, 0.0))
+            if through > reach.get(callee, -1.0):
+                reach[callee] = through
+                waiting.append(callee)
+    return reach

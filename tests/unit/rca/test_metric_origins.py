@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from core.ports import Series
+from core.rca.metric_origins import metric_origins
+
+START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+TIMES = tuple(START + timedelta(minutes=minute) for minute in range(60))
+SUSPECT = TIMES[50]
+GRAPH = {"web": ("shop",), "shop": ("bank",)}
+
+
+def rising(service: str, by: float, metric: str = "latency_seconds") -> Series:
+    values = tuple(0.1 + 0.001 * (minute % 3) + (by if minute >= 55 else 0.0) for minute in range(60))
+    return Series(service, metric, TIMES, values)
+
+
+def test_the_trouble_arises_where_no_callee_lost_the_time() -> None:
+    found = metric_origins([rising("web", 1.0), rising("shop", 1.0), rising("bank", 0.0)], GRAPH, "web", SUSPECT)
+    assert found["shop"] > 0.9
+    assert found["web"] < 0.1
+    assert found["bank"] < 0.1
+
+
+def test_a_metric_that_does_not_add_up_along_calls_says_nothing() -> None:
+    assert metric_origins([rising("web", 1.0, "cpu_percent")], GRAPH, "web", SUSPECT) == {}
+
+
+def test_a_service_whose_callee_was_measured_at_other_times_is_left_out() -> None:
+    late = tuple(at + timedelta(seconds=30) for at in TIMES)
+    shop = Series("shop", "latency_seconds", late, rising("shop", 1.0).values)
+    assert metric_origins([rising("web", 1.0), shop], GRAPH, "web", SUSPECT) == {}
+
+
+def test_without_a_time_before_nothing_is_known() -> None:
+    assert metric_origins([rising("web", 1.0)], GRAPH, "web", TIMES[0]) == {}
