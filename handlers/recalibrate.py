@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 
 from core.confidence.calibrator import Calibrator, fit
 from core.confidence.prediction import Evaluation, PredictionKind
@@ -28,12 +30,22 @@ async def refit(kind: PredictionKind, engine: str, *, store: Store, clock: Clock
             for prediction, outcome in await transaction.predictions.labelled(kind, engine)
         ]
         current = await transaction.predictions.calibrator(kind, engine)
-        now = clock.now()
-        candidate = fit(labelled, version=f"{kind}:{engine}:{now:%Y%m%dT%H%M%S}", fitted_at=now)
-        if candidate is None or (current is not None and not _improves(labelled, current, candidate)):
-            return None
-        await transaction.predictions.adopt(kind, engine, candidate)
-        return candidate
+    now = clock.now()
+    # In a thread: fitting takes seconds, in which nobody else must wait for the loop or the database.
+    better = await asyncio.to_thread(_better, labelled, current, f"{kind}:{engine}:{now:%Y%m%dT%H%M%S}", now)
+    if better is not None:
+        async with store.transaction() as transaction:
+            await transaction.predictions.adopt(kind, engine, better)
+    return better
+
+
+def _better(
+    labelled: Sequence[tuple[Evaluation, bool]], current: Calibrator | None, version: str, now: datetime
+) -> Calibrator | None:
+    candidate = fit(labelled, version, now)
+    if candidate is None or (current is not None and not _improves(labelled, current, candidate)):
+        return None
+    return candidate
 
 
 def _improves(labelled: Sequence[tuple[Evaluation, bool]], current: Calibrator, candidate: Calibrator) -> bool:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
-from operator import itemgetter
+
+import numpy as np
 
 from core.confidence.badge import Badge, Strength
+from core.confidence.ensemble import fit_ensemble, softmax
 from core.confidence.prediction import Evaluation
+from core.confidence.tally import FloatArray, Tally, boundaries, count, distinct
+from core.confidence.transformation import CANDIDATES, RCE_ALONE, Transformation
 
 MIN_OUTCOMES = 30  # labelled outcomes below which a percentage would promise more than is known
-PRIOR_WEIGHT = 10.0  # outcomes that the base rate counts for, spread over the fitted steps
+RESOLUTION = 100  # levels between the scores 0 and 1, and as many more where the labelled scores lie
+NEGLIGIBLE = 0.01  # weight of a transformation below which it is left out
 
 STRONG_SCORE = 0.6
 MODERATE_SCORE = 0.35
@@ -24,61 +29,66 @@ def raw_score(evaluation: Evaluation) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibrator:
-    """A step function from raw score to probability: `probabilities[i]` holds up to and including `upper[i]`.
+class Steps:
+    """A step function of one score: `probabilities[i]` holds up to and including `upper[i]`.
 
-    Both are ascending; the last upper bound is 1.0.
+    Both ascend; the last upper bound is 1.0. `transformation` makes the score out of the two measures.
     """
 
-    version: str
     upper: tuple[float, ...]
     probabilities: tuple[float, ...]
+    transformation: Transformation = RCE_ALONE
+    weight: float = 1.0
+
+    def probability(self, evaluation: Evaluation) -> float:
+        score = self.transformation.score(evaluation.coe, evaluation.rce)
+        return self.probabilities[bisect_left(self.upper, min(score, 1.0))]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrator:
+    """The weighted mean of step functions, whose weights add up to 1. A higher RCE never gives a lower probability."""
+
+    version: str
+    steps: tuple[Steps, ...]
     outcomes: int
     fitted_at: datetime
 
     def probability(self, evaluation: Evaluation) -> float:
-        score = raw_score(evaluation)
-        return next(p for bound, p in zip(self.upper, self.probabilities, strict=True) if score <= bound)
+        """In [0, 1]."""
+        return sum(steps.weight * steps.probability(evaluation) for steps in self.steps)
 
 
-@dataclass(slots=True)
-class _Block:
-    """Neighbouring outcomes that share one probability."""
+def fit(
+    labelled: Sequence[tuple[Evaluation, bool]], version: str, fitted_at: datetime, min_outcomes: int = MIN_OUTCOMES
+) -> Calibrator | None:
+    """Fit a map for every transformation of the two measures, and weigh them by how well they predict held-out labels.
 
-    upper: float
-    correct: float
-    weight: float
-
-    @property
-    def rate(self) -> float:
-        return self.correct / self.weight
-
-
-def fit(labelled: Sequence[tuple[Evaluation, bool]], version: str, fitted_at: datetime) -> Calibrator | None:
-    """Isotonic regression (pool adjacent violators), every step shrunk towards the base rate.
-
-    None while there are fewer than MIN_OUTCOMES labels: then no honest percentage can be shown.
+    None while there are fewer than `min_outcomes` labels: then no honest percentage can be shown.
     """
-    if len(labelled) < MIN_OUTCOMES:
+    if len(labelled) < min_outcomes:
         return None
-    base_rate = sum(correct for _, correct in labelled) / len(labelled)
-    blocks: list[_Block] = []
-    scored = sorted((raw_score(evaluation), correct) for evaluation, correct in labelled)
-    for score, alike in groupby(scored, key=itemgetter(0)):
-        outcomes = [correct for _, correct in alike]
-        blocks.append(_Block(score, float(sum(outcomes)), float(len(outcomes))))
-        while len(blocks) > 1 and blocks[-2].rate >= blocks[-1].rate:
-            last = blocks.pop()
-            blocks[-1] = _Block(last.upper, blocks[-1].correct + last.correct, blocks[-1].weight + last.weight)
-    prior = PRIOR_WEIGHT / len(blocks)
-    probabilities = [(block.correct + prior * base_rate) / (block.weight + prior) for block in blocks]
-    upper = [*(block.upper for block in blocks[:-1]), 1.0]
-    return Calibrator(version, tuple(upper), _ascending(probabilities), len(labelled), fitted_at)
+    coe = np.array([evaluation.coe for evaluation, _ in labelled])
+    rce = np.array([evaluation.rce for evaluation, _ in labelled])
+    correct = np.array([float(right) for _, right in labelled])
+    transformations = CANDIDATES if np.ptp(coe) else (RCE_ALONE,)
+    tallies = [_tally(transformation.score(coe, rce), correct) for transformation in transformations]
+    fits = [fit_ensemble(tally) for tally in tallies]
+    weights = softmax(np.array([fitted.evidence for fitted in fits]))
+    weights[weights < NEGLIGIBLE] = 0.0
+    weights /= weights.sum()
+    steps = tuple(
+        Steps((*boundaries(tally.levels).tolist(), 1.0), tuple(fitted.probabilities.tolist()), transformation, weight)
+        for transformation, tally, fitted, weight in zip(transformations, tallies, fits, weights.tolist(), strict=True)
+        if weight
+    )
+    return Calibrator(version, steps, len(labelled), fitted_at)
 
 
-def _ascending(values: Sequence[float]) -> tuple[float, ...]:
-    """Shrinking short steps more than long ones can break the order; a running maximum restores it."""
-    return tuple(max(values[: index + 1]) for index in range(len(values)))
+def _tally(scores: FloatArray, correct: FloatArray) -> Tally:
+    shares = np.linspace(0, 1, RESOLUTION + 1)
+    levels = np.concatenate([shares, np.quantile(scores, shares, method="inverted_cdf")])
+    return count(scores, correct, distinct(levels))
 
 
 def badge_for(evaluation: Evaluation, calibrator: Calibrator | None, outcomes: int = 0) -> Badge:

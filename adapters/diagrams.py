@@ -1,0 +1,112 @@
+"""Reliability diagrams: what was said against what came true, as PNG for the chats and as SVG for the local page."""
+
+from __future__ import annotations
+
+from html import escape
+from io import BytesIO
+from typing import Any
+
+from core.confidence.measures import BINS, Reliability, ece, ece_floor, reliability
+from core.confidence.tally import FloatArray
+
+INK, FAINT, ACCENT = "#15191d", "#8c97a1", "#12909c"  # the accent reads on a light and on a dark page
+SAID, CAME_TRUE = "said", "came true"
+TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
+TICK_LABELS = [f"{100 * tick:.0f} %" for tick in TICKS]
+BIN = 1 / BINS
+HISTOGRAM = 0.16  # height of the tallest bar of counts, as a share of the plot
+
+PNG_INCHES, PNG_DPI = (5.0, 5.3), 160
+SVG_SIDE, SVG_LEFT, SVG_TOP, SVG_RIGHT, SVG_BOTTOM = 320, 60, 56, 28, 44  # pixels, of the plot and of what is around it
+
+
+def summary(probabilities: FloatArray, correct: FloatArray) -> str:
+    """The line under the title: on how much it rests, and how much of the error chance alone would make."""
+    outcomes = f"{len(correct)} outcome{'' if len(correct) == 1 else 's'}"
+    error, floor = 100 * ece(probabilities, correct), 100 * ece_floor(probabilities)
+    return f"{outcomes} · off by {error:.1f} %, by chance alone {floor:.1f} %"
+
+
+def reliability_png(title: str, probabilities: FloatArray, correct: FloatArray) -> bytes:
+    """`probabilities` in [0, 1] and `correct`, 0 or 1 each, both shape (n,), n ≥ 1. Bars below count the predictions."""
+    from matplotlib.figure import Figure
+
+    found = reliability(probabilities, correct)
+    figure = Figure(figsize=PNG_INCHES, dpi=PNG_DPI, layout="constrained", facecolor="white")
+    axes: Any = figure.subplots()
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=TICKS, yticks=TICKS)
+    axes.set_xlabel(SAID, color=INK)
+    axes.set_ylabel(CAME_TRUE, color=INK)
+    axes.set_xticklabels(TICK_LABELS)
+    axes.set_yticklabels(TICK_LABELS)
+    axes.tick_params(color=FAINT, labelcolor=INK)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT)
+    axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1, linestyle=(0, (4, 4)))
+    axes.bar(found.upper - BIN / 2, _bars(found), width=0.8 * BIN, color=FAINT, alpha=0.35)
+    low, high = found.interval
+    axes.vlines(found.confidence, low, high, color=ACCENT, linewidth=2, alpha=0.55)
+    axes.plot(found.confidence, found.accuracy, color=ACCENT, marker="o", markersize=7, linewidth=0, clip_on=False)
+    # A name is no formula, whatever dollar signs it holds.
+    above = {"transform": axes.transAxes, "color": INK, "parse_math": False}
+    axes.text(0, 1.10, title, fontsize=13, fontweight="bold", **above)
+    axes.text(0, 1.05, summary(probabilities, correct), fontsize=10, **above)
+    picture = BytesIO()
+    figure.savefig(picture, format="png")
+    return picture.getvalue()
+
+
+def reliability_svg(title: str, probabilities: FloatArray, correct: FloatArray) -> str:
+    """The same as an `svg` element to put into a page: it takes the page's text colour and font, and needs no style."""
+    found = reliability(probabilities, correct)
+    sentence = summary(probabilities, correct)
+    width, height = SVG_LEFT + SVG_SIDE + SVG_RIGHT, SVG_TOP + SVG_SIDE + SVG_BOTTOM
+    marks = "".join(_grid_line(tick, label) for tick, label in zip(TICKS, TICK_LABELS, strict=True))
+    marks += _line(0, 0, 1, 1, 'stroke="currentColor" stroke-opacity="0.5" stroke-dasharray="4 4"')
+    low, high = found.interval
+    bins = zip(found.upper, found.confidence, found.accuracy, low, high, _bars(found), found.counts, strict=True)
+    marks += "".join(_bin(*(float(value) for value in values)) for values in bins)
+    middle = SVG_TOP + SVG_SIDE / 2
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img" aria-label="{escape(f"{title}: {sentence}")}" font-size="12" fill="currentColor">'
+        f'<text x="{SVG_LEFT}" y="18" font-size="15" font-weight="600">{escape(title)}</text>'
+        f'<text x="{SVG_LEFT}" y="38" fill-opacity="0.8" font-size="12">{escape(sentence)}</text>{marks}'
+        f'<text x="{_x(0.5):g}" y="{height - 6}" text-anchor="middle">{SAID}</text>'
+        f'<text transform="translate(14 {middle:g}) rotate(-90)" text-anchor="middle">{CAME_TRUE}</text></svg>'
+    )
+
+
+def _grid_line(tick: float, label: str) -> str:
+    return (
+        _line(0, tick, 1, tick, 'stroke="currentColor" stroke-opacity="0.12"')
+        + f'<text x="{SVG_LEFT - 8}" y="{_y(tick) + 4:g}" text-anchor="end">{label}</text>'
+        + f'<text x="{_x(tick):g}" y="{_y(0) + 18:g}" text-anchor="middle">{label}</text>'
+    )
+
+
+def _bin(upper: float, said: float, came_true: float, low: float, high: float, bar: float, count: float) -> str:
+    """The share that came true with its 95 % interval, over a bar of how many there were."""
+    middle, width = upper - BIN / 2, 0.8 * BIN * SVG_SIDE
+    return (
+        f"<g><title>said {100 * said:.0f} %, came true {100 * came_true:.0f} % of {count:.0f}</title>"
+        + _line(middle, 0, middle, bar, f'stroke="currentColor" stroke-opacity="0.2" stroke-width="{width:g}"')
+        + _line(said, low, said, high, f'stroke="{ACCENT}" stroke-opacity="0.6" stroke-width="2.5"')
+        + f'<circle cx="{_x(said):.1f}" cy="{_y(came_true):.1f}" r="5" fill="{ACCENT}"/></g>'
+    )
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, attributes: str) -> str:
+    return f'<line x1="{_x(x1):.1f}" y1="{_y(y1):.1f}" x2="{_x(x2):.1f}" y2="{_y(y2):.1f}" {attributes}/>'
+
+
+def _x(share: float) -> float:
+    return SVG_LEFT + SVG_SIDE * share
+
+
+def _y(share: float) -> float:
+    return SVG_TOP + SVG_SIDE * (1 - share)
+
+
+def _bars(found: Reliability) -> FloatArray:
+    return HISTOGRAM * found.counts / found.counts.max()

@@ -1,0 +1,86 @@
+"""Plumbline's own map from score to probability: monotone maps averaged by how well they predict held-out labels.
+
+A member is a smooth curve and the weight of that curve in labels: at a weight of 5 the shares seen prevail soon, so that
+the member is a smoothed isotonic regression; at infinity it is the curve alone. Averaging by held-out likelihood chooses
+softly where labels are few, between curves that few labels move far from their prior, and sharply where they are many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.confidence.curves import Prior, beta_features, fit_curve
+from core.confidence.isotonic import ascending
+from core.confidence.tally import FloatArray, Tally
+
+FOLDS = 5
+CELLS = 20  # groups of neighbouring levels, of about equally many labels, that have a share of right ones of their own
+PLACES = 9  # beyond which a difference between two levels is an error of rounding
+CURVE_WEIGHTS = np.array([5.0, 20.0, 80.0, np.inf])  # labels that a curve counts for in each cell
+
+# Both slopes ½ keep the order of the scores and halve their log-odds: what is stated is mostly overstated.
+SLOPES = Prior(mean=np.full(2, 0.5), deviation=np.full(2, 0.5))
+NO_SLOPES = Prior(mean=np.empty(0), deviation=np.empty(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """`probabilities` ascend with the levels of the tally, strictly between 0 and 1.
+
+    `evidence` is the logarithm of the mean likelihood of the held-out labels over the members.
+    """
+
+    probabilities: FloatArray
+    evidence: float
+
+
+def fit_ensemble(tally: Tally) -> Fitted:
+    """Fit to at least three labels. It depends on nothing but how many there are at each level."""
+    held_out = np.sum([_likelihoods(tally.without(part), part) for part in tally.deal(FOLDS)], axis=0)
+    members = np.array([ascending(member, tally.counts) for member in _members(tally)])
+    best = held_out.max()
+    evidence = best + np.log(np.exp(held_out - best).mean())
+    return Fitted((softmax(held_out) @ members).round(PLACES), float(evidence))
+
+
+def softmax(values: FloatArray) -> FloatArray:
+    """Weights proportional to the exponentials of `values`, adding up to 1."""
+    weights = np.exp(values - values.max())
+    return weights / weights.sum()
+
+
+def _likelihoods(known: Tally, held_out: Tally) -> FloatArray:
+    """The logarithm of what each member, fitted to the known labels, gives to the held-out ones, shape (members,)."""
+    members = _members(known)
+    return np.log(members) @ held_out.right + np.log1p(-members) @ held_out.wrong
+
+
+def _members(tally: Tally) -> FloatArray:
+    """What every member says at every level, shape (members, levels), no surer than the number of labels allows."""
+    counts = tally.counts
+    total = counts.sum()
+    middle = np.cumsum(counts) - counts / 2  # labels below a level and half of those on it
+    cells = np.minimum(middle * CELLS // total, CELLS - 1).astype(int)
+    seen = np.bincount(cells, counts, CELLS)
+    members: list[FloatArray] = []
+    for expected in _curves(tally, ranks=(middle + 0.5) / (total + 1)):
+        excess = np.bincount(cells, tally.right - counts * expected, CELLS)
+        members.append(expected + (excess / (seen + CURVE_WEIGHTS[:, None]))[:, cells])
+    surest = 0.5 / (total + 1)
+    return np.clip(np.concatenate(members), surest, 1 - surest)
+
+
+def _curves(tally: Tally, ranks: FloatArray) -> tuple[FloatArray, ...]:
+    """The base rate, beta calibration of what the scores state, and beta calibration of their order alone."""
+    ranked = Tally(ranks, tally.right, tally.wrong)
+    return (
+        fit_curve(tally, _nothing, NO_SLOPES).at(tally.levels),
+        fit_curve(tally, beta_features, SLOPES).at(tally.levels),
+        fit_curve(ranked, beta_features, SLOPES).at(ranks),
+    )
+
+
+def _nothing(scores: FloatArray) -> FloatArray:
+    return np.empty((len(scores), 0))
