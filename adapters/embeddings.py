@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,13 @@ class SentenceTransformerEmbedder:
         """Load the model. Raises ConfigurationError if the extra is missing or the model cannot be loaded."""
         try:
             # Optional and slow to import: only who configures it pays.
-            from sentence_transformers import SentenceTransformer  # noqa: PLC0415
+            sentence_transformers: Any = import_module("sentence_transformers")
         except ImportError as error:
             raise ConfigurationError(
                 f"PLUMBLINE_EMBEDDINGS={model} needs sentence-transformers: install plumbline[embeddings]."
             ) from error
         try:
-            self._model: Any = SentenceTransformer(model, backend=backend, device="cpu")
+            self._model: Any = sentence_transformers.SentenceTransformer(model, backend=backend, device="cpu")
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"The embedding model {model} cannot be loaded: {error}") from error
         self.name = model

@@ -76,7 +76,9 @@ class QdrantIndex:
         vector = models.SparseVector(indices=list(query.indices), values=list(query.values))
         return await self._search(vector, LEXICAL, readers, limit)
 
-    async def search_dense(self, query: NDArray[np.float32], readers: frozenset[str], limit: int) -> list[ScoredPassage]:
+    async def search_dense(
+        self, query: NDArray[np.float32], readers: frozenset[str], limit: int
+    ) -> list[ScoredPassage]:
         return await self._search(query.tolist(), DENSE, readers, limit)
 
     async def passages_of(self, document_id: str, readers: frozenset[str]) -> list[Passage]:
@@ -102,9 +104,7 @@ class QdrantIndex:
     async def _exists(self) -> bool:
         return await _answered(self._client.collection_exists(self._collection))
 
-    async def _search(
-        self, query: Any, vector: str, readers: frozenset[str], limit: int
-    ) -> list[ScoredPassage]:
+    async def _search(self, query: Any, vector: str, readers: frozenset[str], limit: int) -> list[ScoredPassage]:
         """One request; that there is no collection yet is asked only if it fails."""
         try:
             found = await _answered(

@@ -79,7 +79,9 @@ class EdgeIndex:
         vector = edge.SparseVector(list(query.indices), list(query.values))
         return self._search(edge.Query.Nearest(vector, using=LEXICAL), readers, limit)
 
-    async def search_dense(self, query: NDArray[np.float32], readers: frozenset[str], limit: int) -> list[ScoredPassage]:
+    async def search_dense(
+        self, query: NDArray[np.float32], readers: frozenset[str], limit: int
+    ) -> list[ScoredPassage]:
         return self._search(edge.Query.Nearest(query.tolist(), using=DENSE), readers, limit)
 
     async def passages_of(self, document_id: str, readers: frozenset[str]) -> list[Passage]:

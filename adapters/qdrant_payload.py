@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from core.knowledge.anchors import AnchorStyle
 from core.knowledge.document import DocumentKind, Passage
 
 DENSE = "dense"  # name of the dense vector
@@ -28,6 +29,7 @@ def to_payload(passage: Passage) -> dict[str, Any]:
         "updated_at": passage.updated_at.isoformat() if passage.updated_at else None,
         "readers": sorted(passage.readers),
         "content_hash": passage.content_hash,
+        "anchors": str(passage.anchors),
     }
 
 
@@ -46,4 +48,5 @@ def from_payload(point_id: str, payload: Mapping[str, Any]) -> Passage:
         updated_at=datetime.fromisoformat(payload["updated_at"]) if payload["updated_at"] else None,
         readers=frozenset(payload["readers"]),
         content_hash=payload["content_hash"],
+        anchors=AnchorStyle(payload.get("anchors", AnchorStyle.SLUG)),
     )

@@ -104,7 +104,8 @@ def _details(incident: Incident) -> RenderableType:
             lines += _hypothesis(hypothesis)
         lines += [Text(f"Ruled out: {reason}") for reason in incident.explanation.ruled_out]
         lines += [
-            Text(f"Similar: {similar.id} {similar.title} → {similar.root_cause}") for similar in incident.explanation.similar
+            Text(f"Similar: {similar.id} {similar.title} → {similar.root_cause}")
+            for similar in incident.explanation.similar
         ]
         lines += [Text(f"{entry.at:%H:%M:%S} {entry.text}", "dim") for entry in incident.explanation.timeline]
     return Group(*lines) if lines else Text("Nothing was found.")

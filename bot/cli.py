@@ -124,6 +124,20 @@ def eval_retrieval(
     write_json(figures, json_file)
 
 
+@evaluations.command("privacy")
+def eval_privacy(
+    cases: Annotated[Path, typer.Option(help="Labelled JSON lines, the people whom the source knows in the first.")],
+    json_file: JsonFile = None,
+) -> None:
+    """Is everything taken out that must not be indexed, and nothing else?"""
+    from bot.evaluation.privacy import print_table, run
+    from bot.evaluation.report import write_json
+
+    figures = run(cases)
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
 @evaluations.command("calibration")
 def eval_calibration(
     file: Annotated[

@@ -161,7 +161,7 @@ async def _sources_status(core: Core) -> list[SourceStatus]:
     return [
         SourceStatus(
             name=section.name,
-            reads=f"{section.kind.replace('_', ' ')} {section.path.name}",
+            reads=f"{section.kind.replace('_', ' ')} {section.place}",
             documents=read[section.name].documents if section.name in read else 0,
             passages=None,
             read_at=read[section.name].finished_at if section.name in read else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -81,6 +82,14 @@ def load_settings(**overrides: object) -> Settings:
     _refuse_open_doors(settings)
     _refuse_half_a_chat(settings)
     return settings
+
+
+def named_secret(variable: str, source: str) -> str:
+    """The secret of a source, from the environment variable that plumbline.yaml names. Raises ConfigurationError."""
+    value = os.environ.get(variable, "").strip()
+    if not value:
+        raise ConfigurationError(f"Source {source} needs {variable}, which is not set in the environment.")
+    return value
 
 
 def _refuse_open_doors(settings: Settings) -> None:

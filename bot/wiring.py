@@ -15,9 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from adapters.clock import SystemClock
 from adapters.encoder_file import EncoderFile
 from adapters.fitting import fit_apart
-from adapters.sources.chat_threads import ChatThreadSource
-from adapters.sources.folder import FolderSource
-from adapters.sources.past_incidents import PastIncidentSource, load_past_incidents
+from adapters.sources.past_incidents import load_past_incidents
 from adapters.store.database import migrate, open_database
 from adapters.store.store import SqlStore
 from adapters.tools.change_files import ChangeFiles
@@ -25,15 +23,19 @@ from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
 from bot import workspace as sections
 from bot.settings import Settings
+from bot.source_sections import PastIncidentsSection, SourceSection
+from bot.source_wiring import open_source
 from bot.workflows import Behaviours
 from bot.workspace import Workspace
 from core.command import CommandName
 from core.conversation import Place, Platform, Question
 from core.incident import Incident, PastIncident
+from core.knowledge.privacy.redactor import Redactor
 from core.knowledge.retriever import Retriever
 from core.messages import Notice, NoticeKind
 from core.ports import (
     ChangeReader,
+    ChangingSource,
     Clock,
     Embedder,
     EncoderStore,
@@ -64,7 +66,7 @@ from handlers.triage_incident import triage_incident
 class Knowledge:
     """The corpus, and the way into it."""
 
-    sources: tuple[KnowledgeSource, ...]
+    sources: tuple[KnowledgeSource | ChangingSource, ...]
     index: PassageIndex
     encoders: EncoderStore
     embedder: Embedder | None
@@ -103,13 +105,14 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         engine = open_database(settings.database)
         stack.push_async_callback(engine.dispose)
         await migrate(engine)
-        knowledge = _knowledge(settings, workspace)
-        stack.push_async_callback(knowledge.index.close)
         session = await stack.enter_async_context(aiohttp.ClientSession())
+        clock = SystemClock()
+        knowledge = _knowledge(settings, workspace, session, clock)
+        stack.push_async_callback(knowledge.index.close)
         yield Core(
             settings=settings,
             workspace=workspace,
-            clock=SystemClock(),
+            clock=clock,
             engine=engine,
             session=session,
             store=SqlStore(engine),
@@ -119,11 +122,11 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         )
 
 
-def _knowledge(settings: Settings, workspace: Workspace) -> Knowledge:
+def _knowledge(settings: Settings, workspace: Workspace, session: aiohttp.ClientSession, clock: Clock) -> Knowledge:
+    sources = tuple(open_source(section, settings, session, clock) for section in workspace.sources)
     index = _index(settings)
     encoders = EncoderFile(settings.data_dir / "encoder.npz")
     embedder = _embedder(settings)
-    sources = tuple(_source(section) for section in workspace.sources)
     return Knowledge(sources, index, encoders, embedder, Retriever(index, encoders, embedder))
 
 
@@ -145,21 +148,11 @@ def _embedder(settings: Settings) -> Embedder | None:
     return SentenceTransformerEmbedder(settings.embeddings)
 
 
-def _source(section: sections.SourceSection) -> KnowledgeSource:
-    match section:
-        case sections.FolderSource():
-            return FolderSource(section.name, section.path, section.url)
-        case sections.ChatThreadsSource():
-            return ChatThreadSource(section.name, section.path)
-        case sections.PastIncidentsSource():
-            return PastIncidentSource(section.name, section.path)
-
-
-def _past_incidents(source_sections: Sequence[sections.SourceSection]) -> list[PastIncident]:
+def _past_incidents(source_sections: Sequence[SourceSection]) -> list[PastIncident]:
     return [
         incident
         for section in source_sections
-        if isinstance(section, sections.PastIncidentsSource)
+        if isinstance(section, PastIncidentsSection)
         for incident in load_past_incidents(section.path)
     ]
 
@@ -189,16 +182,28 @@ def secret(value: SecretStr | None) -> str | None:
 
 async def ingest(core: Core, on_progress: Callable[[IngestProgress], None] = lambda _: None) -> IngestReport:
     """Bring the corpus up to date and remember how fresh each source is."""
+    from adapters.secret_detector import DetectSecrets
+
     knowledge = core.knowledge
     report = await ingest_knowledge(
-        knowledge.sources, knowledge.index, knowledge.encoders, knowledge.embedder, on_progress, fit_apart
+        knowledge.sources,
+        knowledge.index,
+        knowledge.encoders,
+        knowledge.embedder,
+        on_progress,
+        fit_apart,
+        store=core.store,
+        redact=Redactor(DetectSecrets(), core.workspace.private_names),
     )
+    async with core.store.transaction() as transaction:
+        before = {ingestion.source: ingestion.finished_at for ingestion in await transaction.ingestions.all()}
     for source in knowledge.sources:
         documents = len(await knowledge.index.content_hashes(source.name))
+        failure, now = report.failed.get(source.name, ""), core.clock.now()
+        # What could not be read is as old as it was.
+        finished_at = before.get(source.name, now) if failure else now
         async with core.store.transaction() as transaction:
-            await transaction.ingestions.record(
-                Ingestion(source.name, core.clock.now(), documents, report.failed.get(source.name, ""))
-            )
+            await transaction.ingestions.record(Ingestion(source.name, finished_at, documents, failure))
     return report
 
 

@@ -9,16 +9,14 @@ from typing import Annotated, Literal, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from bot.section import Section
+from bot.source_sections import SourceSection
 from core.conversation import Channel, Platform
 from core.errors import ConfigurationError
 from core.team import Route, Team
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ChannelSection(_Section):
+class ChannelSection(Section):
     name: str
     private: bool = False
     slack: str | None = None
@@ -26,32 +24,7 @@ class ChannelSection(_Section):
     console: str | None = None
 
 
-SourceName = Annotated[str, Field(pattern="^[^/]+$")]  # the first part of its documents' ids
-
-
-class FolderSource(_Section):
-    kind: Literal["folder"]
-    name: SourceName
-    path: Path
-    url: str = ""
-
-
-class ChatThreadsSource(_Section):
-    kind: Literal["chat_threads"]
-    name: SourceName
-    path: Path
-
-
-class PastIncidentsSource(_Section):
-    kind: Literal["past_incidents"]
-    name: SourceName
-    path: Path
-
-
-SourceSection = Annotated[FolderSource | ChatThreadsSource | PastIncidentsSource, Field(discriminator="kind")]
-
-
-class TeamSection(_Section):
+class TeamSection(Section):
     id: str
     name: str
     document: Path | None = None
@@ -60,30 +33,30 @@ class TeamSection(_Section):
     on_call: tuple[str, ...] = ()
 
 
-class RouteSection(_Section):
+class RouteSection(Section):
     channels: Annotated[tuple[str, ...], Field(min_length=1)]
-    match: dict[str, str] = {}
+    match: dict[str, str] = Field(default_factory=dict[str, str])
 
 
-class LogFilesTool(_Section):
+class LogFilesTool(Section):
     kind: Literal["log_files"]
     name: str = "log files"
     path: Path
 
 
-class MetricFilesTool(_Section):
+class MetricFilesTool(Section):
     kind: Literal["metric_files"]
     name: str = "metric files"
     path: Path
 
 
-class ChangeFilesTool(_Section):
+class ChangeFilesTool(Section):
     kind: Literal["change_files"]
     name: str = "change files"
     path: Path
 
 
-class PrometheusTool(_Section):
+class PrometheusTool(Section):
     kind: Literal["prometheus"]
     name: str = "Prometheus"
     url: str
@@ -92,15 +65,22 @@ class PrometheusTool(_Section):
 ToolSection = Annotated[LogFilesTool | MetricFilesTool | ChangeFilesTool | PrometheusTool, Field(discriminator="kind")]
 
 
-class _File(_Section):
+class PrivacySection(Section):
+    """`names` are people whose names no source tells: they are taken out of every document."""
+
+    names: tuple[str, ...] = ()
+
+
+class _File(Section):
     name: str = "Plumbline"
     channels: tuple[ChannelSection, ...] = ()
     sources: tuple[SourceSection, ...] = ()
     teams: tuple[TeamSection, ...] = ()
     routes: tuple[RouteSection, ...] = ()
     tools: tuple[ToolSection, ...] = ()
-    dependencies: dict[str, tuple[str, ...]] = {}
+    dependencies: dict[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
     examples: tuple[str, ...] = ()
+    privacy: PrivacySection = PrivacySection()
 
 
 class Workspace(BaseModel):
@@ -116,6 +96,7 @@ class Workspace(BaseModel):
     tools: tuple[ToolSection, ...]
     dependencies: dict[str, tuple[str, ...]]
     examples: tuple[str, ...]
+    private_names: tuple[str, ...] = ()
 
 
 S = TypeVar("S", bound=BaseModel)
@@ -142,6 +123,7 @@ def load_workspace(path: Path | None) -> Workspace:
         tools=tuple(_absolute(section, folder) for section in file.tools),
         dependencies=file.dependencies,
         examples=file.examples,
+        private_names=file.privacy.names,
     )
 
 

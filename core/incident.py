@@ -36,7 +36,7 @@ class Alert:
     service: str = ""
     summary: str = ""
     description: str = ""
-    labels: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict[str, str])
     ends_at: datetime | None = None
     url: str = ""
 
@@ -285,5 +285,5 @@ class PastIncident:
     reassignments: tuple[str, ...] = ()
     root_cause: str = ""
     fix: str = ""
-    labels: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict[str, str])
     url: str = ""

@@ -443,7 +443,10 @@ class ConversationStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ingestion:
-    """The last time a source was read: how many documents it holds, and why it failed if it did."""
+    """How fresh a source is: when it was read to its end the last time, and how many documents of it are indexed.
+
+    `failure` says why it could not be read since; before it was ever read, `finished_at` is when that was tried.
+    """
 
     source: str
     finished_at: datetime

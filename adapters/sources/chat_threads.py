@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 from adapters.sources.json_lines import objects, skip
 from core.errors import MalformedInput
 from core.knowledge.document import Document, DocumentKind
+from core.knowledge.layout import thread_text
 
 FAMILY = "chat"
 MAX_TITLE = 90  # characters of the message that name its thread
@@ -37,6 +38,10 @@ class _Thread(BaseModel):
     text: str
     replies: list[_Reply] = []
 
+    @property
+    def authors(self) -> tuple[str, ...]:
+        return (self.author, *(reply.author for reply in self.replies))
+
 
 class ChatThreadSource:
     """A JSON-lines file of threads. A line that cannot be understood is logged and left out."""
@@ -50,45 +55,50 @@ class ChatThreadSource:
         return self._name
 
     async def documents(self) -> AsyncIterator[Document]:
+        threads = list(self._threads())
+        # Who wrote anywhere in the file may be named anywhere in it.
+        people = tuple((name,) for name in sorted({name for thread in threads for name in thread.authors}))
+        for thread in threads:
+            yield self._document(thread, people)
+
+    def _threads(self) -> Iterator[_Thread]:
         for number, value in objects(self._path):
             try:
-                yield self._document(value)
+                yield _thread(value)
             except MalformedInput as error:
                 skip(self._path, number, error)
 
-    def _document(self, value: dict[str, Any]) -> Document:
-        try:
-            thread = _Thread.model_validate(value)
-        except ValidationError as error:
-            raise MalformedInput(f"The thread lacks something: {_first(error)}.") from error
-        if not thread.readers:
-            raise MalformedInput("`readers` names nobody.")
+    def _document(self, thread: _Thread, people: tuple[tuple[str, ...], ...]) -> Document:
         replies = sorted(thread.replies, key=lambda reply: reply.at)
         return Document(
             id=f"{self._name}/{thread.id}",
             source=self._name,
             family=FAMILY,
-            title=_title(thread),
+            title=thread_title(thread.channel, thread.text),
             text=thread_text(thread.text, [reply.text for reply in replies]),
             kind=DocumentKind.THREAD,
             url=thread.url,
             updated_at=_latest(thread, replies),
             readers=frozenset(thread.readers),
+            people=people,
         )
 
 
-def thread_text(message: str, replies: list[str]) -> str:
-    """A message and its replies with the prefixes that say which is which (Ericsson chatbot, section V-A)."""
-    if not replies:
-        return f"Message: {message.strip()}"
-    answered = "\n\n".join(reply.strip() for reply in replies)
-    return f"Message: {message.strip()}\n\nThis message has the following responses:\n\n{answered}"
+def _thread(value: dict[str, Any]) -> _Thread:
+    try:
+        thread = _Thread.model_validate(value)
+    except ValidationError as error:
+        raise MalformedInput(f"The thread lacks something: {_first(error)}.") from error
+    if not thread.readers:
+        raise MalformedInput("`readers` names nobody.")
+    return thread
 
 
-def _title(thread: _Thread) -> str:
-    line = " ".join(thread.text.split())
+def thread_title(channel: str, message: str) -> str:
+    """The channel and the beginning of the message, cut between words."""
+    line = " ".join(message.split())
     shortened = line if len(line) <= MAX_TITLE else f"{line[: MAX_TITLE - 1].rsplit(' ', 1)[0]}…"
-    return f"#{thread.channel}: {shortened}"
+    return f"#{channel}: {shortened}"
 
 
 def _latest(thread: _Thread, replies: list[_Reply]) -> datetime:

@@ -10,7 +10,6 @@ from typing import Any
 
 import yaml
 
-from core.conversation import PUBLIC
 from core.errors import MalformedInput
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -18,12 +17,12 @@ _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)",
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """What a document's head says; an empty title says that there is none."""
+    """What a document's head says; an empty title, and readers that are None, say that it says nothing of them."""
 
     title: str = ""
     owner: str = ""
     updated_at: datetime | None = None
-    readers: frozenset[str] = frozenset({PUBLIC})
+    readers: frozenset[str] | None = None
 
 
 def split_front_matter(text: str) -> tuple[Properties, str]:
@@ -50,7 +49,7 @@ def properties_from(values: Mapping[str, Any]) -> Properties:
         title=str(values.get("title") or "").strip(),
         owner=str(values.get("owner") or "").strip(),
         updated_at=_moment(str(values["updated"])) if values.get("updated") else None,
-        readers=_readers(values["readers"]) if "readers" in values else frozenset({PUBLIC}),
+        readers=_readers(values["readers"]) if "readers" in values else None,
     )
 
 

@@ -12,6 +12,7 @@ from adapters.sources.json_lines import objects, skip
 from core.errors import MalformedInput
 from core.incident import PastIncident, Severity
 from core.knowledge.document import Document, DocumentKind
+from core.knowledge.layout import FIX, ROOT_CAUSE, SERVICE
 
 FAMILY = "incidents"
 
@@ -88,8 +89,8 @@ def _incident(value: dict[str, Any]) -> PastIncident:
 def _text(incident: PastIncident) -> str:
     parts = (
         ("", incident.description),
-        ("Service: ", incident.service),
-        ("Root cause: ", incident.root_cause),
-        ("Fix: ", incident.fix),
+        (SERVICE, incident.service),
+        (ROOT_CAUSE, incident.root_cause),
+        (FIX, incident.fix),
     )
     return "\n\n".join(f"{label}{text.strip()}" for label, text in parts if text.strip())

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from adapters.console.messages import ConsoleMessage
+from adapters.store.database import outages_as
 from adapters.store.tables import console_messages as table
 from core.errors import ChatUnavailable, MessageNotFound
 
@@ -82,15 +82,15 @@ class SqlConsoleMessages:
         )
 
     async def latest(self) -> Mapping[str, int]:
-        with _translated_errors():
+        with outages_as(ChatUnavailable):
             async with self._engine.connect() as connection:
                 rows = await connection.execute(
                     sa.select(table.c.channel, sa.func.max(table.c.id)).group_by(table.c.channel)
                 )
-                return {channel: highest for channel, highest in rows}
+                return {row[0]: row[1] for row in rows}
 
     async def _read(self, query: sa.Select[Any]) -> list[ConsoleMessage]:
-        with _translated_errors():
+        with outages_as(ChatUnavailable):
             async with self._engine.connect() as connection:
                 return [
                     ConsoleMessage(row.id, row.channel, row.thread, row.kind, row.payload, row.at, row.revision)
@@ -99,7 +99,7 @@ class SqlConsoleMessages:
 
     @asynccontextmanager
     async def _writing(self) -> AsyncGenerator[AsyncConnection]:
-        with _translated_errors():
+        with outages_as(ChatUnavailable):
             async with self._engine.begin() as connection:
                 if connection.dialect.name == "postgresql":
                     await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITERS)))
@@ -109,11 +109,3 @@ class SqlConsoleMessages:
 async def _next_revision(connection: AsyncConnection) -> int:
     highest = await connection.execute(sa.select(sa.func.coalesce(sa.func.max(table.c.revision), 0)))
     return highest.scalar_one() + 1
-
-
-@contextmanager
-def _translated_errors() -> Iterator[None]:
-    try:
-        yield
-    except DBAPIError as error:
-        raise ChatUnavailable(f"The messages of the local page cannot be read or written: {error.orig}.") from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +11,56 @@ import sqlalchemy as sa
 import sqlalchemy.event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from core.errors import ConfigurationError, StoreUnavailable, Unavailable
+
 MIGRATIONS = Path(__file__).with_name("migrations")
+OUTAGES = ("08", "53", "57P")  # SQLSTATE classes: no connection, no room or too many clients, shutting down or starting
 BUSY_TIMEOUT = 10_000  # milliseconds to wait for another process that writes to the same SQLite file
 
 
 def open_database(url: str) -> AsyncEngine:
-    """An engine for `sqlite:///path` or `postgresql://…`; nothing is connected yet."""
-    parsed = sa.make_url(url)
+    """An engine for `sqlite:///path` or `postgresql://…`; nothing is connected yet. Raises ConfigurationError."""
+    parsed = _parsed(url)
     if parsed.get_backend_name() == "sqlite":
         # One connection: transactions queue in order, and SQLite never meets a second writer of ours.
         engine = create_async_engine(parsed.set(drivername="sqlite+aiosqlite"), pool_size=1, max_overflow=0)
         sqlalchemy.event.listen(engine.sync_engine, "connect", _configure_sqlite)
+        sqlalchemy.event.listen(engine.sync_engine, "begin", _begin_sqlite)
         return engine
-    return create_async_engine(parsed.set(drivername="postgresql+asyncpg"), pool_pre_ping=True)
+    try:
+        return create_async_engine(parsed.set(drivername="postgresql+asyncpg"), pool_pre_ping=True)
+    except ModuleNotFoundError:
+        raise ConfigurationError(
+            "PLUMBLINE_DATABASE_URL names a PostgreSQL server: install Plumbline's extra `postgres` to speak with it."
+        ) from None
+
+
+def _parsed(url: str) -> sa.URL:
+    try:
+        parsed = sa.make_url(url)
+        if parsed.get_backend_name() in ("sqlite", "postgresql"):
+            return parsed
+    except ArgumentError:
+        pass
+    # The address itself is not repeated: it may hold a password.
+    raise ConfigurationError(
+        "PLUMBLINE_DATABASE_URL is no address of a database: use postgresql://USER:PASSWORD@HOST/NAME or sqlite:///PATH."
+    )
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    # Left alone, the driver begins with the first INSERT or UPDATE: a savepoint before it would commit by itself, and
+    # what was read before it could be out of date.
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _configure_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
+    connection.isolation_level = None
     cursor = connection.cursor()
     # FULL, because an acknowledged webhook must survive a power cut, not only a crash of the process.
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={BUSY_TIMEOUT}"):
@@ -36,8 +68,26 @@ def _configure_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry)
     cursor.close()
 
 
+@contextmanager
+def outages_as(unavailable: type[Unavailable]) -> Generator[None]:
+    """Raises `unavailable` where the database is not there, or has no room left, and nothing is wrong with us."""
+    try:
+        yield
+    except (DBAPIError, PoolTimeoutError, OSError) as error:
+        if isinstance(error, DBAPIError) and not _is_outage(error):
+            raise
+        reason = " ".join(str(getattr(error, "orig", None) or error).split()).rstrip(".")
+        raise unavailable(f"The database cannot be read or written: {reason}.") from error
+
+
+def _is_outage(error: DBAPIError) -> bool:
+    state = getattr(error.orig, "sqlstate", None) or ""
+    is_gone = isinstance(error, (OperationalError, InterfaceError)) or error.connection_invalidated
+    return is_gone or state.startswith(OUTAGES)
+
+
 async def migrate(engine: AsyncEngine) -> None:
-    """Bring the schema to the newest version; does nothing when it is there."""
+    """Bring the schema to the newest version; does nothing when it is there. Raises StoreUnavailable."""
     from alembic import command
     from alembic.config import Config
 
@@ -48,8 +98,9 @@ async def migrate(engine: AsyncEngine) -> None:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
-    async with engine.begin() as connection:
-        await connection.run_sync(upgrade)
+    with outages_as(StoreUnavailable):
+        async with engine.begin() as connection:
+            await connection.run_sync(upgrade)
 
 
 async def insert_if_absent(connection: AsyncConnection, table: sa.Table, values: Mapping[str, Any]) -> bool:

@@ -43,5 +43,8 @@ class SqlPosts:
     async def edited(self, intent: str, content_hash: str) -> None:
         await self._update(intent, content_hash=content_hash)
 
+    async def forget(self, intent: str) -> None:
+        await self._update(intent, attempted=False, reference=sa.null(), content_hash="")
+
     async def _update(self, intent: str, **values: Any) -> None:
         await self._connection.execute(posts.update().where(posts.c.intent == intent).values(values))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from sqlalchemy.exc import InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from adapters.store.conversations import SqlConversations
+from adapters.store.cursors import SqlCursors
+from adapters.store.database import outages_as
 from adapters.store.incidents import SqlIncidents
 from adapters.store.ingestions import SqlIngestions
 from adapters.store.posts import SqlPosts
@@ -26,6 +26,7 @@ class SqlTransaction:
         self.predictions = SqlPredictions(connection)
         self.conversations = SqlConversations(connection)
         self.ingestions = SqlIngestions(connection)
+        self.cursors = SqlCursors(connection)
 
 
 class SqlStore:
@@ -36,9 +37,6 @@ class SqlStore:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[SqlTransaction]:
-        try:
+        with outages_as(StoreUnavailable):
             async with self._engine.begin() as connection:
                 yield SqlTransaction(connection)
-        except (OperationalError, InterfaceError, PoolTimeoutError, ConnectionError) as error:
-            reason = getattr(error, "orig", None) or error
-            raise StoreUnavailable(f"The database cannot be read or written: {reason}.") from error

@@ -127,6 +127,14 @@ ingestions = sa.Table(
     sa.Column("failure", sa.Text, nullable=False, default=""),
 )
 
+source_cursors = sa.Table(
+    "source_cursors",
+    metadata,
+    sa.Column("source", sa.Text, primary_key=True),
+    sa.Column("position", sa.Text, nullable=False),
+    sa.Column("documents", sa.Integer, nullable=False),
+)
+
 console_messages = sa.Table(
     "console_messages",
     metadata,

@@ -77,5 +77,6 @@ class TeamsMessenger:
 
 
 def _conversation_id(channel: str, thread: str | None, home: ConversationReference) -> str:
-    """A message sent to a channel itself begins a thread; a chat knows no threads."""
-    return f"{channel}{THREAD_SEPARATOR}{thread}" if thread and home.threaded else channel
+    """A message sent to a channel itself begins a thread; a chat, which is one thread of its own, knows no others."""
+    inside = thread is not None and thread != channel and home.threaded
+    return f"{channel}{THREAD_SEPARATOR}{thread}" if inside else channel

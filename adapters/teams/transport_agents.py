@@ -6,8 +6,8 @@ characters, and takes a JSON answer for granted.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+import logging
+from collections.abc import Awaitable
 
 import aiohttp
 from microsoft_agents.activity import Activity, ResourceResponse
@@ -21,7 +21,8 @@ from core.errors import ChatUnavailable, PlumblineError
 
 MAX_CONVERSATION_ID = 1000  # characters
 
-T = TypeVar("T")
+# It logs an error beside the exception that says the same; whatever an operator has to know is raised.
+logging.getLogger("microsoft_agents").setLevel(logging.CRITICAL)
 
 
 class AgentsTransport:
@@ -33,14 +34,14 @@ class AgentsTransport:
 
     async def send(self, service_url: str, conversation_id: str, card: Card) -> str:
         conversations = await self._conversations(service_url)
-        response = await _asked(lambda: conversations.send_to_conversation(conversation_id, _activity(card)))
+        response = await _answer(conversations.send_to_conversation(conversation_id, _activity(card)))
         if not response.id:
             raise PlumblineError("Teams took the message without telling its id.")
         return response.id
 
     async def update(self, service_url: str, conversation_id: str, message_id: str, card: Card) -> None:
         conversations = await self._conversations(service_url)
-        await _asked(lambda: conversations.update_activity(conversation_id, message_id, _activity(card)))
+        await _answer(conversations.update_activity(conversation_id, message_id, _activity(card)))
 
     async def close(self) -> None:
         for session in self._sessions.values():
@@ -63,9 +64,9 @@ def _activity(card: Card) -> Activity:
     return activity
 
 
-async def _asked(ask: Callable[[], Awaitable[ResourceResponse]]) -> ResourceResponse:
+async def _answer(request: Awaitable[ResourceResponse]) -> ResourceResponse:
     try:
-        return await ask()
+        return await request
     except aiohttp.ClientResponseError as error:
         if error.status < 300:  # taken, and answered with something other than JSON
             return ResourceResponse()

@@ -11,14 +11,16 @@ import gzip
 import json
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
@@ -59,8 +61,8 @@ class CorpusFile:
     name: str
     path: Path
 
-    async def documents(self) -> Any:
-        for row in _rows(self.path):
+    async def documents(self) -> AsyncIterator[Document]:
+        for row in _rows(self.path, "path", "text"):
             yield _document(self.name, row["path"], row["text"])
 
 
@@ -70,8 +72,8 @@ def run(questions: Path, corpora: Sequence[Path], unanswerable: Path | None = No
 
 
 async def _run(questions: Path, corpora: Sequence[Path], unanswerable: Path | None) -> dict[str, Any]:
-    answerable = [Case(row["question"], row["gold_doc"]) for row in _rows(questions)]
-    without = [Case(row["question"]) for row in _rows(unanswerable)] if unanswerable else []
+    answerable = [Case(row["question"], row["gold_doc"]) for row in _rows(questions, "question", "gold_doc")]
+    without = [Case(row["question"]) for row in _rows(unanswerable, "question")] if unanswerable else []
     async with _corpus(corpora) as corpus:
         figures: dict[str, Any] = {
             "measure": "retrieval",
@@ -161,7 +163,7 @@ _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @asynccontextmanager
-async def _corpus(files: Sequence[Path]):
+async def _corpus(files: Sequence[Path]) -> AsyncGenerator[_Corpus]:
     with tempfile.TemporaryDirectory(prefix="plumbline-eval-") as folder:
         index, encoders = EdgeIndex(Path(folder) / "index"), EncoderFile(Path(folder) / "encoder.npz")
         sources = [CorpusFile(str(number), path) for number, path in enumerate(files, start=1)]
@@ -210,14 +212,14 @@ def _abstention(answerable: Sequence[float], unanswerable: Sequence[float]) -> d
 
 
 def _tfidf(passages: Sequence[Passage]) -> Method:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    vectorizer = TfidfVectorizer()
-    matrix = vectorizer.fit_transform([passage.indexed_text for passage in passages])
+    vectorizer: Any = import_module("sklearn.feature_extraction.text").TfidfVectorizer()
+    matrix: Any = vectorizer.fit_transform([passage.indexed_text for passage in passages])
 
     async def search(query: str) -> list[str]:
-        scores = (matrix @ vectorizer.transform([query]).T).toarray().ravel()
-        return _ranked(passages[index] for index in np.argsort(-scores, kind="stable")[:CANDIDATES])
+        row: Any = vectorizer.transform([query])
+        scores: NDArray[np.float64] = (matrix @ row.T).toarray().ravel()
+        best: list[int] = np.argsort(-scores, kind="stable")[:CANDIDATES].tolist()
+        return _ranked(passages[index] for index in best)
 
     return search
 
@@ -236,11 +238,13 @@ def _document(source: str, path: str, text: str) -> Document:
     return Document(f"{source}/{path}", source, family, properties.title or PurePosixPath(path).stem, body)
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def _rows(path: Path, *fields: str) -> list[dict[str, str]]:
+    """The objects of a file of JSON lines, each with these fields. Raises MalformedInput."""
     try:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-            for line in file:
-                if line.strip():
-                    yield json.loads(line)
+            rows: list[Any] = [json.loads(line) for line in file if line.strip()]
     except (OSError, ValueError) as error:
         raise MalformedInput(f"{path} is no file of JSON lines: {error}.") from error
+    if not rows or not all(isinstance(row, dict) and set(fields) <= row.keys() for row in rows):
+        raise MalformedInput(f"{path} must have one JSON object on each line, each with {', '.join(fields)}.")
+    return rows

@@ -2,228 +2,189 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 
 from core.answering.answer import Citation, Sentence
 from core.answering.intent import Intent, intent_of, satisfaction
 from core.answering.statements import Statement, statements
-from core.knowledge.markdown import BlockKind, slug
+from core.knowledge.anchors import anchor
+from core.knowledge.document import DocumentKind, Passage
+from core.knowledge.layout import FIX, ROOT_CAUSE, split_thread
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.terms import terms
 
-MAX_STATEMENTS = 5
-MAX_ANSWER = 900  # characters; what a person reads in a chat without scrolling
-MAX_QUOTE = 800  # characters of a citation's quote
-READ_PASSAGES = 5  # best passages whose statements are considered
-MAX_RUN = 4  # neighbouring statements that are weighed together
+READ_PASSAGES = 5  # best passages whose sections are considered
+MAX_STATEMENTS = 5  # in an answer
+SHORT_SECTION = 3  # statements up to which a section is quoted as a whole
+NEAR_BEST = 0.7  # share of the best statement's score that another one of its section needs
+NEW_COVERAGE = 0.25  # share of the question's term weight that a second section must add
+MAX_QUOTE = 500  # characters of a citation's quote
 
-HEADING_WEIGHT = 0.8
-TITLE_WEIGHT = 0.4
-
-COVERAGE_SHARE = 0.5  # of a run's score
-HEADING_SHARE = 0.15
-INTENT_SHARE = 0.15
-PASSAGE_SHARE = 0.2
-BREVITY = 0.02  # taken off for each further statement, so that a run ends where the answer does
-
-ON_TOPIC = 0.5  # agreement of heading and question above which the section is the answer, from its first statement on
-MISSING_SHARE = 0.25  # of the question that must be unanswered before another place is quoted as well
+TITLE_WEIGHT = 0.7  # what a question term counts for in the title or in the message that began a thread
+HEADING_WEIGHT = 0.9  # in the heading or the lead-in
+COVERAGE_SHARE = 0.65  # of a statement's score; the rest is for holding the kind of thing that was asked for
+PRIOR = 0.4  # of a section's score that depends on the retrieval of its passage alone
 
 
 @dataclass(frozen=True, slots=True)
 class Composition:
     """The sentences of an answer and their citations.
 
-    `coverage` in [0, 1] is the share of the question's term weight that the sentences hold together, or their heading
-    or title, which count less.
+    `coverage` in [0, 1] is the share of the question's term weight that the quoted statements hold themselves or in
+    their context; what stands only in the context counts for less.
     """
 
-    sentences: tuple[Sentence, ...]
-    citations: tuple[Citation, ...]
-    coverage: float
+    sentences: tuple[Sentence, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    coverage: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    """Neighbouring statements of one section, and how well they answer together."""
+class _Section:
+    """The statements below one heading of a passage, and how well they answer."""
 
-    section: Sequence[Statement]
-    start: int
-    length: int
+    passage: Passage
+    heading: str
+    statements: tuple[Statement, ...]
     score: float
 
-    @property
-    def statements(self) -> list[Statement]:
-        return list(self.section[self.start : self.start + self.length])
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What the question asks for: its terms with their weight (idf), and the kind of thing."""
+
+    weights: Mapping[str, float]
+    intent: Intent
+
+    def coverage(self, chosen: Iterable[Statement]) -> float:
+        """The share of the term weight that stands in the statements themselves or, for less, around them."""
+        held: dict[str, float] = {}
+        for statement in chosen:
+            for term, share in _held(statement):
+                held[term] = max(share, held.get(term, 0.0))
+        total = sum(self.weights.values())
+        return sum(weight * held.get(term, 0.0) for term, weight in self.weights.items()) / total if total else 0.0
+
+    def answered_by(self, chosen: Sequence[Statement]) -> float:
+        """How well statements answer, in [0, 1]: by what they cover, and by holding the kind of thing asked for."""
+        kind = max((satisfaction(self.intent, statement) for statement in chosen), default=0.0)
+        return COVERAGE_SHARE * self.coverage(chosen) + (1 - COVERAGE_SHARE) * kind
 
 
 def compose(question: str, weights: Mapping[str, float], passages: Sequence[RankedPassage]) -> Composition:
     """Choose 1 to MAX_STATEMENTS statements from the passages of one evidence chain and cite them.
 
-    Statements are weighed in runs of neighbours, because an answer is seldom one sentence. `weights` are the question's
-    terms with their idf. No passages: an empty composition.
+    `weights` are the question's terms with their idf. The best section answers; one more is added if it covers what
+    the first one leaves open. No passages: an empty composition.
     """
-    asked = _Asked(weights, intent_of(question), _compounds(question))
-    runs = [run for found, section in _sections(passages) for run in asked.runs(section, found)]
-    if not runs:
-        return Composition((), (), 0.0)
-    best = max(runs, key=lambda run: run.score)
-    chosen = asked.filled_up(best)
-    document = best.section[0].passage.document_id
-    same = [run for run in runs if run.section[0].passage.document_id == document]
-    chosen += asked.missing_part(chosen, same)
-    chosen.sort(key=lambda statement: (statement.passage.number, statement.order))
-    return cited(chosen, asked.coverage(chosen))
+    wanted = _Wanted(weights, intent_of(question))
+    sections = sorted(_sections(wanted, passages[:READ_PASSAGES]), key=lambda section: -section.score)
+    if not sections:
+        return Composition()
+    chosen = _chosen(wanted, sections[0])
+    room = MAX_STATEMENTS - len(chosen)
+    if room and (second := _complement(wanted, chosen, sections[1:])):
+        chosen = [*chosen, *_chosen(wanted, second)[:room]]
+    return _cited(chosen, wanted.coverage(chosen))
 
 
-def cited(chosen: Sequence[Statement], coverage: float) -> Composition:
-    """One numbered citation for each section that statements were taken from, in the order they are used."""
-    sections: dict[tuple[str, str], list[Statement]] = {}
-    for statement in chosen:
-        sections.setdefault((statement.passage.document_id, statement.heading), []).append(statement)
-    numbers = {key: number for number, key in enumerate(sections, start=1)}
-    return Composition(
-        sentences=tuple(
-            Sentence(_shown(statement), (numbers[statement.passage.document_id, statement.heading],))
-            for statement in chosen
-        ),
-        citations=tuple(citation(numbers[key], members) for key, members in sections.items()),
-        coverage=coverage,
-    )
-
-
-def citation(number: int, members: Sequence[Statement]) -> Citation:
-    """The citation of some statements of one section."""
-    passage = members[0].passage
-    quote = "\n".join(statement.text for statement in members)
+def citation(number: int, statement: Statement) -> Citation:
+    """The citation of the section that a statement stands in; the statement is its quote."""
+    passage, text = statement.passage, statement.text
     return Citation(
         number=number,
         document_id=passage.document_id,
         passage_id=passage.id,
         title=passage.title,
-        heading=members[0].heading,
-        anchor=slug(members[0].heading),
+        heading=statement.heading,
+        anchor=anchor(passage.anchors, passage.title, statement.heading),
         url=passage.url,
-        quote=quote if len(quote) <= MAX_QUOTE else f"{quote[: MAX_QUOTE - 1]}…",
+        quote=text if len(text) <= MAX_QUOTE else f"{text[: MAX_QUOTE - 1]}…",
         updated_at=passage.updated_at,
     )
 
 
-def _shown(statement: Statement) -> str:
-    """Code is shown below the sentence that introduces it."""
-    introduced = statement.kind is BlockKind.CODE and statement.lead_in
-    return f"{statement.lead_in}\n{statement.text}" if introduced else statement.text
+def _cited(chosen: Sequence[Statement], coverage: float) -> Composition:
+    """One numbered citation for each section, in the order in which they are used."""
+    firsts: dict[tuple[str, str], Statement] = {}
+    for statement in chosen:
+        firsts.setdefault(_place(statement), statement)
+    numbers = {place: number for number, place in enumerate(firsts, start=1)}
+    return Composition(
+        tuple(Sentence(statement.text, (numbers[_place(statement)],)) for statement in chosen),
+        tuple(citation(numbers[place], first) for place, first in firsts.items()),
+        coverage,
+    )
 
 
-def _sections(passages: Sequence[RankedPassage]) -> list[tuple[RankedPassage, list[Statement]]]:
-    """The statements of the best passages by section; what two overlapping passages share is taken once."""
-    seen = set[tuple[str, str]]()
-    result: list[tuple[RankedPassage, list[Statement]]] = []
-    for found in passages[:READ_PASSAGES]:
-        sections: dict[str, list[Statement]] = {}
-        for statement in statements(found.passage):
-            key = (found.passage.document_id, statement.text)
-            if key not in seen and not statement.text.endswith(":"):
-                seen.add(key)
-                sections.setdefault(statement.heading, []).append(statement)
-        result += [(found, section) for section in sections.values()]
-    return result
+def _place(statement: Statement) -> tuple[str, str]:
+    return statement.passage.id, statement.heading
 
 
-def _compounds(question: str) -> dict[str, tuple[str, str]]:
-    """Neighbouring words written as one ("roll back" → "rollback"), as names and commands do."""
-    words = terms(question)
-    return {f"{first}{second}": (first, second) for first, second in pairwise(words)}
+def _sections(wanted: _Wanted, passages: Sequence[RankedPassage]) -> list[_Section]:
+    """The sections of the passages, each once: passages of a document overlap."""
+    best = max((found.score for found in passages), default=0.0) or 1.0
+    seen: set[tuple[str, str]] = set()
+    sections: list[_Section] = []
+    for found in passages:
+        new = [item for item in statements(found.passage) if (found.passage.document_id, item.text) not in seen]
+        seen |= {(found.passage.document_id, item.text) for item in new}
+        for heading, members in groupby(new, key=lambda item: item.heading):
+            section = tuple(members)
+            if all(item.introduces for item in section):
+                continue
+            score = found.score / best * (PRIOR + (1 - PRIOR) * wanted.answered_by(section))
+            sections.append(_Section(found.passage, heading, section, score))
+    return sections
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """The question, prepared to weigh statements by."""
+def _held(statement: Statement) -> Iterator[tuple[str, float]]:
+    """The terms of a statement and of what a reader sees around it, each with what it counts for."""
+    passage = statement.passage
+    message = split_thread(passage.text)[0] if passage.kind is DocumentKind.THREAD else ""
+    yield from ((term, TITLE_WEIGHT) for term in terms(f"{passage.title}\n{message}"))
+    yield from ((term, HEADING_WEIGHT) for term in terms(f"{statement.heading}\n{statement.lead_in}"))
+    yield from ((term, 1.0) for term in terms(statement.text))
 
-    weights: Mapping[str, float]
-    intent: Intent
-    compounds: Mapping[str, tuple[str, str]]
-    read: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])  # a text is weighed many times
 
-    def runs(self, section: Sequence[Statement], found: RankedPassage) -> list[_Run]:
-        """Every run of neighbours in a section, scored."""
-        about = self.agreement(section[0].heading)
-        result: list[_Run] = []
-        for start in range(len(section)):
-            for length in range(1, min(MAX_RUN, len(section) - start) + 1):
-                members = section[start : start + length]
-                score = (
-                    COVERAGE_SHARE * self.coverage(members)
-                    + HEADING_SHARE * about
-                    + INTENT_SHARE * max(satisfaction(self.intent, member) for member in members)
-                    + PASSAGE_SHARE * found.score
-                    - BREVITY * (length - 1)
-                )
-                result.append(_Run(section, start, length, score))
-        return result
+def _complement(wanted: _Wanted, chosen: Sequence[Statement], others: Sequence[_Section]) -> _Section | None:
+    """The best section of the same document that adds enough of what the chosen statements do not cover."""
+    document, covered = chosen[0].passage.document_id, wanted.coverage(chosen)
+    for section in others:
+        added = wanted.coverage([*chosen, *section.statements]) - covered
+        if section.passage.document_id == document and added >= NEW_COVERAGE:
+            return section
+    return None
 
-    def filled_up(self, run: _Run) -> list[Statement]:
-        """The run; from the section's first statement if its heading says what was asked; with the rest of its list."""
-        start, end = run.start, run.start + run.length
-        if self.agreement(run.section[0].heading) >= ON_TOPIC and end <= MAX_STATEMENTS:
-            start = 0
-        last = run.section[end - 1]
-        while end < len(run.section) and (
-            run.section[end].group == last.group or (start == 0 and end < MAX_STATEMENTS)
-        ):
-            end += 1
-        kept: list[Statement] = []
-        for statement in run.section[start:end][:MAX_STATEMENTS]:
-            if kept and sum(len(member.text) for member in kept) + len(statement.text) > MAX_ANSWER:
-                break
-            kept.append(statement)
-        return kept
 
-    def missing_part(self, chosen: Sequence[Statement], runs: Sequence[_Run]) -> list[Statement]:
-        """One further statement of the same document, if much of the question is unanswered without it.
+def _chosen(wanted: _Wanted, section: _Section) -> list[Statement]:
+    """A short section as a whole; of a longer one the statement that answers best and what belongs to it."""
+    members = section.statements
+    if len(members) <= SHORT_SECTION:
+        return list(members)
+    scores = {item.order: wanted.answered_by([item]) for item in members if not item.introduces}
+    best = max((item for item in members if item.order in scores), key=lambda item: scores[item.order])
+    if section.passage.kind is DocumentKind.INCIDENT:
+        chosen = [best, *(item for item in members if item.text.startswith((ROOT_CAUSE, FIX)))]
+    elif best.step:
+        chosen = _steps(members, best)
+    else:
+        near = [item for item in members if scores.get(item.order, -1.0) >= NEAR_BEST * scores[best.order]]
+        chosen = sorted(near, key=lambda item: (item is not best, -scores[item.order]))[: MAX_STATEMENTS - 1]
+    return _with_lead_ins(members, chosen)[:MAX_STATEMENTS]
 
-        Whoever asks for a procedure also gets the command, if what was chosen has none.
-        """
-        room = MAX_STATEMENTS - len(chosen)
-        others = [run.statements[0] for run in runs if run.length == 1 and run.statements[0] not in chosen]
-        if room < 1 or not others:
-            return []
-        if self.intent is Intent.PROCEDURE and all(satisfaction(self.intent, one) < 1 for one in chosen):
-            commands = [
-                one for one in others if one.kind is BlockKind.CODE and self.coverage([one], own=True) >= ON_TOPIC
-            ]
-            if commands:
-                return [max(commands, key=lambda one: self.coverage([one]))]
-        covered = self.coverage(chosen)
-        gains = {index: self.coverage([*chosen, one], own=True) - covered for index, one in enumerate(others)}
-        best = max(gains, key=lambda index: gains[index])
-        return [others[best]] if gains[best] >= MISSING_SHARE else []
 
-    def coverage(self, members: Sequence[Statement], *, own: bool = False) -> float:
-        """The share of the question's term weight that the statements hold together; `own`: in their texts alone."""
-        places = [(1.0, text) for member in members for text in (member.lead_in, member.text)]
-        if not own:
-            places += [(HEADING_WEIGHT, members[0].heading), (TITLE_WEIGHT, members[0].passage.title)]
-        counted: dict[str, float] = {}
-        for share, text in places:
-            for term in self._terms(text) & self.weights.keys():
-                counted[term] = max(counted.get(term, 0.0), share)
-        total = sum(self.weights.values()) or 1.0
-        return sum(self.weights[term] * share for term, share in counted.items()) / total
+def _steps(members: Sequence[Statement], best: Statement) -> list[Statement]:
+    """The steps of the list in order, from the first one if the best is among the first few, else from the best on."""
+    steps = [item for item in members if item.group == best.group]
+    place = steps.index(best)
+    return steps[place if place >= MAX_STATEMENTS else 0 :][:MAX_STATEMENTS]
 
-    def agreement(self, heading: str) -> float:
-        """How far heading and question say the same: F1 of their terms, by weight."""
-        named = self._terms(heading)
-        if not named:
-            return 0.0
-        rarest = max(self.weights.values(), default=1.0)
-        shared = sum(weight for term, weight in self.weights.items() if term in named)
-        return 2 * shared / (sum(self.weights.values()) + sum(self.weights.get(term, rarest) for term in named))
 
-    def _terms(self, text: str) -> frozenset[str]:
-        if text not in self.read:
-            found = terms(text)
-            self.read[text] = frozenset([*found, *(part for term in found for part in self.compounds.get(term, ()))])
-        return self.read[text]
+def _with_lead_ins(members: Sequence[Statement], chosen: Sequence[Statement]) -> list[Statement]:
+    """The chosen statements in order, each list or code block below the sentence that introduces it."""
+    lead_ins = {item.lead_in for item in chosen}
+    kept = {item.order for item in chosen}
+    return [item for item in members if item.order in kept or (item.introduces and item.text in lead_ins)]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 
-from core.answering.answer import Answer
+from core.answering.answer import Answer, Citation
 from core.answering.compose import Composition, citation, compose
 from core.answering.rewrite import standalone
-from core.answering.statements import Statement, statements
+from core.answering.statements import statements
 from core.answering.verify import supported
-from core.confidence.calibrator import raw_score
 from core.confidence.evidence import evaluate_answer
 from core.confidence.prediction import Evaluation
 from core.conversation import Question
@@ -20,7 +19,7 @@ from core.knowledge.retriever import Retrieval, Retriever
 ENGINE = "evidence"
 RETRIEVED = 20  # passages that the evidence chain is chosen from
 NEAREST = 3  # documents that are named instead of an answer
-ANSWER_THRESHOLD = 0.4  # raw score below which the evidence is too weak to answer from
+ANSWER_THRESHOLD = 0.25  # `coe` below which the references cannot decide; 90 % of each set that it was chosen on pass
 
 
 async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer, Evaluation]:
@@ -28,33 +27,33 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
 
     Raises IndexUnavailable.
     """
-    retrieval = await retriever.search(standalone(question.text, question.history), question.audience, RETRIEVED)
-    return answer(question, retrieval)
+    query = standalone(question.text, question.history)
+    return answer(question, query, await retriever.search(query, question.audience, RETRIEVED))
 
 
-def answer(question: Question, retrieval: Retrieval) -> tuple[Answer, Evaluation]:
-    """The answer that the retrieved passages give, without a badge, and the evaluation that its badge is made from."""
+def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer, Evaluation]:
+    """The answer that the retrieved passages give, without a badge, and the evaluation that its badge is made from.
+
+    `query` is the question made to stand alone, that was searched for.
+    """
     chain = evidence_chain(retrieval.passages)
     if chain is None:
-        return _answer(question, Composition((), (), 0.0)), Evaluation(0.0, 0.0)
-    composition = compose(question.text, retrieval.weights, chain.passages)
+        return _answer(question, Composition()), Evaluation(0.0, 0.0)
+    composition = compose(query, retrieval.weights, chain.passages)
     passages = {found.passage.id: found.passage for found in chain.passages}
     kept = supported(composition.sentences, composition.citations, passages)
-    evaluation = evaluate_answer(retrieval.passages, chain, composition.coverage)
-    if not kept or raw_score(evaluation) < ANSWER_THRESHOLD:
-        return _answer(question, nearest(retrieval.passages)), evaluation
-    return _answer(question, replace(composition, sentences=kept)), evaluation
+    evaluation = evaluate_answer(chain.passages, retrieval.known, composition.coverage)
+    if not kept or evaluation.coe < ANSWER_THRESHOLD:
+        return _answer(question, Composition(citations=nearest(retrieval.passages))), evaluation
+    return _answer(question, Composition(kept, composition.citations)), evaluation
 
 
-def nearest(ranked: list[RankedPassage]) -> Composition:
-    """No sentence, but the nearest documents as citations."""
-    documents: dict[str, Statement] = {}
-    for found in ranked:
-        first = next(iter(statements(found.passage)), None)
-        if first and len(documents) < NEAREST:
-            documents.setdefault(found.passage.document_id, first)
-    cited = tuple(citation(number, [first]) for number, first in enumerate(documents.values(), start=1))
-    return Composition((), cited, 0.0)
+def nearest(ranked: Sequence[RankedPassage]) -> tuple[Citation, ...]:
+    """The nearest documents, best first, each with its first statement."""
+    firsts = {found.passage.document_id: found.passage for found in reversed(ranked)}
+    documents = dict.fromkeys(found.passage.document_id for found in ranked)
+    quoted = [statement for document in documents for statement in statements(firsts[document])[:1]]
+    return tuple(citation(number, statement) for number, statement in enumerate(quoted[:NEAREST], start=1))
 
 
 def _answer(question: Question, composition: Composition) -> Answer:

@@ -6,6 +6,7 @@ import re
 from enum import StrEnum
 
 from core.answering.statements import Statement
+from core.knowledge.layout import FIX, ROOT_CAUSE
 from core.knowledge.markdown import BlockKind
 
 
@@ -37,9 +38,9 @@ _QUESTIONS = (
         ),
     ),
 )
-_CODE = re.compile(r"`[^`]+`|^\s*(?:\$|kubectl|curl)\s", re.MULTILINE)
-_NAME = re.compile(r"\b[A-Z][a-z]+ [A-Z][\w'-]+|@\w+|\bteam\b|\bowner\b|\bon[- ]call\b", re.IGNORECASE)
-_CAPITALISED_NAME = re.compile(r"\b[A-Z][a-z]+ [A-Z][a-z'-]+")
+_CODE = re.compile(r"`[^`]+`")
+_FULL_NAME = re.compile(r"\b[A-Z][a-z]+ [A-Z][a-z'-]+")
+_ROLE = re.compile(r"@\w|\b(?:team|owner|owns|on[- ]call|captain|lead|ask|approval|page)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|never|always|daily|weekly|nightly)\b")
 _BECAUSE = re.compile(r"\b(?:because|since|caused?|due to|so that|reason|usually|otherwise)\b", re.IGNORECASE)
 
@@ -53,14 +54,14 @@ def satisfaction(intent: Intent, statement: Statement) -> float:
     text = statement.text
     match intent:
         case Intent.PROCEDURE:
-            if statement.kind is BlockKind.CODE or statement.step:
+            if statement.kind is BlockKind.CODE or statement.step or text.startswith(FIX):
                 return 1.0
             return 0.7 if _CODE.search(text) else 0.4 if statement.kind is BlockKind.LIST_ITEM else 0.0
         case Intent.PERSON:
-            return 1.0 if _CAPITALISED_NAME.search(text) else 0.5 if _NAME.search(text) else 0.0
+            return 1.0 if _FULL_NAME.search(text) else 0.5 if _ROLE.search(text) else 0.0
         case Intent.QUANTITY:
             return 1.0 if _NUMBER.search(text) else 0.0
         case Intent.REASON:
-            return 1.0 if _BECAUSE.search(text) else 0.0
+            return 1.0 if _BECAUSE.search(text) or text.startswith(ROOT_CAUSE) else 0.0
         case Intent.OTHER:
             return 0.0

@@ -25,12 +25,16 @@ _PREPOSITION = re.compile(r"^\s*(?:and\s+)?(?:in|on|for|with|from|at|to)\b", re.
 
 
 def standalone(question: str, history: Sequence[Turn]) -> str:
-    """The question itself, or, if it is a follow-up, the question before it with the new one's words added."""
+    """The question itself, or, if it is a follow-up, the question that it follows with the new words added.
+
+    The new words come twice, as they are what changed: “no, in staging” must outweigh the production asked about first.
+    """
     asked = [turn.text for turn in history if turn.speaker is Speaker.PERSON][-CARRIED_TURNS:]
     topic = ""
     for earlier in asked:
         topic = f"{topic} {earlier}" if topic and is_follow_up(earlier) else earlier
-    return f"{topic.strip()} {question.strip()}" if topic and is_follow_up(question) else question.strip()
+    question = question.strip()
+    return f"{topic.strip()} {question} {question}" if topic and is_follow_up(question) else question
 
 
 def is_follow_up(question: str) -> bool:

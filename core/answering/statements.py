@@ -3,95 +3,140 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.knowledge.document import DocumentKind, Passage
+from core.knowledge.layout import SERVICE, split_thread
 from core.knowledge.markdown import Block, BlockKind, blocks, plain
+from core.knowledge.terms import terms
 
-MAX_STATEMENT = 700  # characters; a longer piece of code or item is cut at a line end
+MAX_STATEMENT = 700  # characters; longer code is cut at a line end, a longer sentence at a word
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]*_`]*\s+(?=[\"'(\[*_`]*[A-Z0-9])|(?<=[。！？])|\n{2,}")
+MIN_TERMS = 4  # terms of a sentence in a chat below which it is thanks or chatter, unless it holds code or a number
+
+_SPECIFIC = re.compile(r"[`\d]")
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]*_`]*\s+(?=[\"'(\[*_]*[A-Z0-9`])|(?<=[!?])\s+|(?<=[。！？])|\n{2,}")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|approx|no|cf|incl)|\b[A-Z])\.[\"')]*\s*$", re.IGNORECASE)
 _MARKER = re.compile(r"^\s*(?:[-*+•]|(\d{1,3})[.)])[ \t]+")
-_THREAD_PREFIX = re.compile(r"^(?:Message: |This message has the following responses:$)")
+_COLUMNS = re.compile(r"\S(?: {2,}|\t)\S")  # a line of a table in plain text
+_FENCE_LINE = re.compile(r"^\s*(?:`{3,}|~{3,}).*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`text` is verbatim but for list markers and table bars. `lead_in` is the sentence that introduces it, if any.
+    """`text` is verbatim but for list markers, table bars and white space; code stands between fences.
 
-    `order` is its place in the passage, `group` the list or paragraph that it belongs to, `step` its number in an
-    ordered list (0 if in none).
+    `lead_in` is the sentence before it that ends with a colon, empty if there is none. `order` is its place in the
+    passage, `group` the list, paragraph or code block that it belongs to, `step` its number in an ordered list (0 if
+    in none).
     """
 
     passage: Passage
     kind: BlockKind
     text: str
-    heading: str
-    lead_in: str
-    order: int
-    group: int
+    heading: str = ""
+    lead_in: str = ""
+    order: int = 0
+    group: int = 0
     step: int = 0
+
+    @property
+    def introduces(self) -> bool:
+        """Whether it only announces what follows."""
+        return self.text.endswith(":")
 
 
 def statements(passage: Passage) -> list[Statement]:
-    """Every statement of a passage in order; headings only name what stands below them."""
+    """Every statement of a passage in order. Headings are no statements.
+
+    Of a thread that was answered only the replies count, and of those not the questions and not the thanks.
+    """
+    if passage.kind is DocumentKind.THREAD:
+        message, replies = split_thread(passage.text)
+        informative = [item for item in _statements(passage, replies) if _informs(item.text)]
+        return informative or _statements(passage, message)
+    found = _statements(passage, passage.text)
+    if passage.kind is DocumentKind.INCIDENT:
+        return [item for item in found if not item.text.startswith(SERVICE)]
+    return found
+
+
+def _statements(passage: Passage, text: str) -> list[Statement]:
     found: list[Statement] = []
     heading, lead_in, group, previous = passage.heading, "", 0, None
-    for block in blocks(passage.text):
+    for block in blocks(text):
         if block.kind is BlockKind.HEADING:
             heading, lead_in, previous = block.heading, "", None
             continue
         if block.kind is not previous or block.kind is not BlockKind.LIST_ITEM:
             group += 1
-        introduced = lead_in if block.kind is not BlockKind.PARAGRAPH else ""
-        for text, step in _pieces(block, passage.kind):
-            found.append(Statement(passage, block.kind, text, heading, introduced, len(found), group, step))
+        context = Statement(passage, block.kind, "", heading, "", 0, group)
+        if block.kind is not BlockKind.PARAGRAPH:
+            context = replace(context, lead_in=lead_in)
+        for piece, step in _pieces(block):
+            found.append(replace(context, text=piece, order=len(found), step=step))
         if block.kind is BlockKind.PARAGRAPH:
-            lead_in = found[-1].text if found and found[-1].text.rstrip().endswith(":") else ""
+            lead_in = found[-1].text if found and found[-1].introduces else ""
         previous = block.kind
     return found
+
+
+def _informs(text: str) -> bool:
+    """Whether a sentence of a chat says something that others could use."""
+    return not text.endswith("?") and (len(terms(text)) >= MIN_TERMS or bool(_SPECIFIC.search(text)))
 
 
 def sentences(text: str) -> list[str]:
     """The sentences of a paragraph, each with its closing mark."""
     result: list[str] = []
     for piece in _SENTENCE_END.split(text):
-        if not piece.strip():
-            continue
+        sentence = " ".join(piece.split())
         if result and _ABBREVIATION.search(result[-1]):
-            result[-1] = f"{result[-1]} {piece.strip()}"
-        else:
-            result.append(piece.strip())
+            result[-1] = f"{result[-1]} {sentence}"
+        elif sentence:
+            result.append(sentence)
     return result
 
 
-def _pieces(block: Block, kind: DocumentKind) -> Iterator[tuple[str, int]]:
-    if block.kind is BlockKind.LIST_ITEM:
-        marker = _MARKER.match(block.text)
-        yield _bounded(_MARKER.sub("", block.text)), int(marker[1]) if marker and marker[1] else 0
-    elif block.kind is BlockKind.CODE:
-        yield _bounded(block.text), 0
-    elif block.kind is BlockKind.TABLE:
-        yield from ((row, 0) for row in _rows(block.text))
-    else:
-        text = _THREAD_PREFIX.sub("", block.text) if kind is DocumentKind.THREAD else block.text
-        yield from ((_bounded(" ".join(sentence.split())), 0) for sentence in sentences(text))
+def _pieces(block: Block) -> Iterator[tuple[str, int]]:
+    """The texts that a block is made of, each with its number in an ordered list."""
+    match block.kind:
+        case BlockKind.LIST_ITEM:
+            marker = _MARKER.match(block.text)
+            first, _, rest = _MARKER.sub("", block.text).partition("\n")
+            yield _bounded(f"{first}\n{textwrap.dedent(rest)}"), int(marker[1]) if marker and marker[1] else 0
+        case BlockKind.CODE:
+            yield _code(block.text), 0
+        case BlockKind.TABLE:
+            yield from ((row, 0) for row in _rows(block.text))
+        case _ if all(_COLUMNS.search(line) for line in block.text.splitlines()):
+            yield from ((_bounded(line), 0) for line in block.text.splitlines())
+        case _:
+            yield from ((_bounded(sentence), 0) for sentence in sentences(block.text))
+
+
+def _code(block: str) -> str:
+    lines = [line for line in block.splitlines() if not _FENCE_LINE.match(line)]
+    code = _bounded(textwrap.dedent("\n".join(lines)))
+    return f"```\n{code}\n```"
 
 
 def _rows(table: str) -> Iterator[str]:
     """Each row with its cells named by the header."""
     rows = [[plain(cell) for cell in line.strip().strip("|").split("|")] for line in table.splitlines()]
-    header, *body = [row for row in rows if not all(set(cell) <= set("-: ") for cell in row)] or [[]]
+    header, *body = [row for row in rows if any(set(cell) - set("-: ") for cell in row)] or [[]]
     for row in body:
-        yield "; ".join(f"{name}: {cell}" if name else cell for name, cell in zip(header, row, strict=False) if cell)
+        yield _bounded(
+            "; ".join(f"{name}: {cell}" if name else cell for name, cell in zip(header, row, strict=False) if cell)
+        )
 
 
 def _bounded(text: str) -> str:
-    text = text.strip()
+    """The text without white space around it, cut where it is longer than a statement may be."""
+    text = text.strip("\n").rstrip()
     if len(text) <= MAX_STATEMENT:
         return text
     cut = text[: MAX_STATEMENT - 1]
-    shorter = cut.rsplit("\n", 1)[0] if "\n" in cut else cut.rsplit(" ", 1)[0]
-    return f"{shorter}\n```" if text.startswith("```") else f"{shorter}…"
+    return cut.rsplit("\n" if "\n" in cut else " ", 1)[0] + "…"

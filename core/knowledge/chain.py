@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from core.knowledge.ranking import RankedPassage
 
 VOTERS = 20  # best passages that vote; a vote of few is decided by chance
+SHARPNESS = 4  # power of the score in a vote: many weak passages must not outvote a strong one
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ def evidence_chain(ranked: Sequence[RankedPassage]) -> EvidenceChain | None:
     support: dict[str, float] = {}
     for rank, found in enumerate(ranked[:VOTERS], start=1):
         family = found.passage.family
-        support[family] = support.get(family, 0.0) + found.score / rank
+        support[family] = support.get(family, 0.0) + found.score**SHARPNESS / rank
     total = sum(support.values())
     if not total:
         return None

@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from core.conversation import PUBLIC
+from core.knowledge.anchors import AnchorStyle
+from core.knowledge.layout import PAGE_CONTENT, PAGE_TITLE
 
 
 class DocumentKind(StrEnum):
@@ -23,7 +25,7 @@ class Document:
     `id` is unique and stable over all sources (`SOURCE/path`). `text` is Markdown; a heading in it can be linked to.
     `family` is the manual or collection that the document belongs to: evidence of two families is not mixed in one
     claim (Evidence-Chain RAG). `url` is where a person reads it, empty if only Plumbline's own page can show it.
-    `readers` are the reader names that may see it (see `Audience`).
+    `readers` are the reader names that may see it (see `Audience`). `anchors` is how a link names a heading at `url`.
     `people` are those who wrote it or may be named in it: for each of them the names, user names and e-mail addresses
     that the source knows. They are there to be removed from the text and go no further (see `privacy`).
     """
@@ -39,6 +41,7 @@ class Document:
     updated_at: datetime | None = None
     readers: frozenset[str] = frozenset({PUBLIC})
     people: tuple[tuple[str, ...], ...] = ()
+    anchors: AnchorStyle = AnchorStyle.SLUG
 
     @property
     def content_hash(self) -> str:
@@ -77,8 +80,11 @@ class Passage:
     updated_at: datetime | None
     readers: frozenset[str]
     content_hash: str
+    anchors: AnchorStyle = AnchorStyle.SLUG
 
     @property
     def indexed_text(self) -> str:
         """What is indexed: the passage with its title and number before it (Ericsson chatbot, section V-A)."""
+        if self.kind is DocumentKind.PAGE:
+            return f"{PAGE_TITLE}{self.title}\nPassage {self.number}\n{PAGE_CONTENT}\n{self.text}"
         return f"{self.title}\nPassage {self.number}\n{self.text}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -17,18 +17,21 @@ from core.knowledge.statistics import TermStatistics
 from core.knowledge.terms import terms
 from core.ports import EncodedPassage, SparseVector
 
-FORMAT = 1  # grows with every change that makes stored vectors unusable: tokens, weights, features
+FORMAT = 3  # grows with every change that makes stored vectors unusable: tokens, weights, features
 REFIT_SHARE = 0.2  # of the passages changed since the last fit, above which the models are fitted anew
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedQuery:
-    """A query as the index is searched for it. `terms` are distinct, in order of first occurrence."""
+    """A query as the index is searched for it. `terms` are its terms and how often each occurs.
 
-    text: str
-    terms: tuple[str, ...]
+    `fidelity` in [0, 1] says how much of the query the dense vector represents.
+    """
+
+    terms: Mapping[str, int]
     lexical: SparseVector
     dense: NDArray[np.float32]
+    fidelity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,10 @@ class Encoder:
     def fitted(cls, passages: Sequence[Passage], embedder: str = "") -> Self:
         """The encoder of a corpus. Takes seconds for some thousand passages."""
         statistics = TermStatistics.empty().changed(_measured(passages), ())
-        latent = LatentModel.fitted([] if embedder else [passage.indexed_text for passage in passages])
+        described: Sequence[Passage] = () if embedder else passages
+        latent = LatentModel.fitted(
+            [passage.indexed_text for passage in described], [passage.family for passage in described]
+        )
         return cls(statistics, statistics.average_length, latent, embedder=embedder)
 
     def updated(self, added: Sequence[Passage], removed: Sequence[Passage]) -> Self:
@@ -64,11 +70,6 @@ class Encoder:
         )
 
     @property
-    def dense_fidelity(self) -> float:
-        """How much of the corpus the dense vectors can tell apart, in [0, 1]."""
-        return 1.0 if self.embedder else self.latent.fidelity
-
-    @property
     def outdated(self) -> bool:
         return self.changed_since_fit > REFIT_SHARE * max(1, self.statistics.passages)
 
@@ -76,12 +77,13 @@ class Encoder:
         return EncodedPassage(
             passage,
             passage_vector(term_counts(passage), self.average_length),
-            self.latent.encode(passage.indexed_text),
+            self.latent.encode_passage(passage.indexed_text),
         )
 
     def encode_query(self, text: str) -> EncodedQuery:
         counts = Counter(terms(text))
-        return EncodedQuery(text, tuple(counts), query_vector(counts, self.statistics), self.latent.encode(text))
+        dense, fidelity = self.latent.encode_query(text)
+        return EncodedQuery(counts, query_vector(counts, self.statistics), dense, fidelity)
 
 
 def _measured(passages: Sequence[Passage]) -> list[tuple[list[int], float]]:

@@ -1,30 +1,30 @@
-"""A dense encoder that is fitted to the corpus itself: TF-IDF of stems and character n-grams, truncated SVD.
+"""A dense encoder that is fitted to the corpus itself: TF-IDF of stemmed words and identifiers, truncated SVD.
 
 A second opinion beside BM25 that needs no download: it finds passages that use other words of the same company.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.knowledge.statistics import term_number
 from core.knowledge.terms import terms
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-DIMENSIONS = 192  # length of a dense vector; a smaller corpus fills the rest with zeros
-MAX_FEATURES = 60_000  # most frequent features kept: bounds the memory to 46 MB
+DIMENSIONS = 128  # length of a dense vector; a smaller corpus fills the rest with zeros
+RANK = DIMENSIONS - 1  # most directions that are kept; the last dimension holds what they leave out
+MAX_FEATURES = 60_000  # most frequent terms kept: bounds the memory to 30 MB
 MAX_SAMPLE = 20_000  # passages that the model is fitted on
-NGRAMS = (3, 4, 5)  # lengths of character n-grams, word boundaries included
-FEATURE_CACHE = 100_000  # distinct terms whose features are remembered
+SMALL_CORPUS = 100  # passages below which a term of a single passage is kept: there are few others
+SMALL_FAMILY = 30  # passages up to which families count by their size; larger ones all count the same
 OVERSAMPLING = 20  # extra directions of the randomised range finder
 POWER_ITERATIONS = 4
 EPSILON = 1e-10  # share of the largest squared singular value below which a direction is rounding error
@@ -33,64 +33,85 @@ SEED = 7
 
 @dataclass(frozen=True, slots=True)
 class LatentModel:
-    """`features` are distinct ascending numbers; `idf[i]` and `components[i]` (DIMENSIONS long) belong to `features[i]`.
-
-    `fidelity` in [0, 1] is the share of the corpus' variance that the dimensions keep: near 1 for a small corpus, and
-    ever less for a larger one.
-    """
+    """`features` are distinct ascending numbers; `idf[i]` and `components[i]` (RANK long) belong to `features[i]`."""
 
     features: NDArray[np.uint32]
     idf: NDArray[np.float32]
     components: NDArray[np.float32]
-    fidelity: float
 
     @classmethod
-    def fitted(cls, texts: Sequence[str]) -> Self:
-        """The model of a corpus (Halko, Martinsson and Tropp 2011, algorithm 4.4). Deterministic."""
+    def fitted(cls, texts: Sequence[str], families: Sequence[str]) -> Self:
+        """The model of a corpus (Halko, Martinsson and Tropp 2011, algorithm 4.4). Deterministic.
+
+        `families[i]` is the family of `texts[i]`. Each family gets the same share of the variance, so that a small
+        one (runbooks) is told apart as finely as a large one beside it (a product's whole manual).
+        """
         # Only a fit needs it: half a second of import and 30 MB that a running bot is spared.
         from scipy.sparse import csr_array
 
         generator = np.random.default_rng(SEED)
         if len(texts) > MAX_SAMPLE:
-            texts = [texts[index] for index in sorted(generator.choice(len(texts), MAX_SAMPLE, replace=False))]
+            chosen: list[int] = sorted(generator.choice(len(texts), MAX_SAMPLE, replace=False).tolist())
+            texts = [texts[index] for index in chosen]
+            families = [families[index] for index in chosen]
         if not texts:
-            return cls(np.empty(0, np.uint32), np.empty(0, np.float32), np.empty((0, DIMENSIONS), np.float32), 0.0)
+            return cls(np.empty(0, np.uint32), np.empty(0, np.float32), np.empty((0, RANK), np.float32))
         counts = [_feature_counts(text) for text in texts]
         frequency = Counter(feature for row in counts for feature in row)
-        kept = sorted(feature for feature, n in frequency.most_common(MAX_FEATURES) if n > 1 or len(texts) < 2)
+        kept = sorted(
+            feature for feature, n in frequency.most_common(MAX_FEATURES) if n > 1 or len(texts) < SMALL_CORPUS
+        )
         features = np.array(kept, np.uint32)
         found = np.array([frequency[feature] for feature in kept], np.float32)
         idf = (np.log((1 + len(texts)) / (1 + found)) + 1).astype(np.float32)
         rows = [_row(row, features, idf) for row in counts]
+        sizes = Counter(families)
+        weights = [max(sizes[family], SMALL_FAMILY) ** -0.5 for family in families]
         matrix = csr_array(
             (
-                np.concatenate([values for _, values in rows]),
+                np.concatenate([weight * values for weight, (_, values) in zip(weights, rows, strict=True)]),
                 np.concatenate([spots for spots, _ in rows]),
                 np.cumsum([0, *(spots.size for spots, _ in rows)]),
             ),
             shape=(len(texts), features.size),
         )
-        directions, variance = _directions(matrix, generator)
-        components = np.zeros((features.size, DIMENSIONS), np.float32)
-        components[:, : directions.shape[1]] = directions
-        # Every row has unit length, so that the whole variance is the number of rows.
-        return cls(features, idf, components, min(1.0, variance / len(texts)))
+        components = np.zeros((features.size, RANK), np.float32)
+        if features.size:
+            directions = _directions(matrix, generator)
+            components[:, : directions.shape[1]] = directions
+        return cls(features, idf, components)
 
-    def encode(self, text: str) -> NDArray[np.float32]:
-        """The vector of a text, of unit length; all zeros if the text shares nothing with the corpus."""
+    def encode_passage(self, text: str) -> NDArray[np.float32]:
+        """The vector of a passage, of unit length.
+
+        Its last number is what the model cannot represent of it, where every query has 0: a passage that the model
+        knows badly is near to nothing.
+        """
+        projected = self._projected(text)
+        return np.append(projected, np.sqrt(max(0.0, 1.0 - float(projected @ projected)))).astype(np.float32)
+
+    def encode_query(self, text: str) -> tuple[NDArray[np.float32], float]:
+        """The vector of a query, of unit length, and the share of the query in [0, 1] that the model can represent.
+
+        All zeros and 0 if the query shares no word with the corpus.
+        """
+        projected = self._projected(text)
+        length = float(np.linalg.norm(projected))
+        vector = np.append(projected / length if length else projected, np.float32(0.0))
+        return vector.astype(np.float32), min(1.0, length)
+
+    def _projected(self, text: str) -> NDArray[np.float32]:
         spots, values = _row(_feature_counts(text), self.features, self.idf)
-        vector = values @ self.components[spots]
-        length = float(np.linalg.norm(vector))
-        return vector / length if length else vector
+        return values @ self.components[spots]
 
 
-def _directions(matrix: csr_array, generator: np.random.Generator) -> tuple[NDArray[np.float32], float]:
-    """The first right singular vectors as columns, at most DIMENSIONS, and the sum of their squared singular values.
+def _directions(matrix: csr_array, generator: np.random.Generator) -> NDArray[np.float32]:
+    """The first right singular vectors as columns, at most RANK.
 
-    Only matrices with one row a text are made orthogonal, never those with one row a feature, which are a hundred times
-    as long; in double precision the squared condition number that this costs does no harm.
+    Only matrices with one row a text are made orthogonal, never those with one row a feature, which are longer; in
+    double precision the squared condition number that this costs does no harm.
     """
-    rank = min(DIMENSIONS, *matrix.shape)
+    rank = min(RANK, *matrix.shape)
     basis = generator.standard_normal((matrix.shape[1], min(rank + OVERSAMPLING, *matrix.shape)))
     projected = np.linalg.qr(matrix @ basis)[0]
     for _ in range(POWER_ITERATIONS):
@@ -99,8 +120,7 @@ def _directions(matrix: csr_array, generator: np.random.Generator) -> tuple[NDAr
     squares, rotation = np.linalg.eigh(features.T @ features)
     order = np.argsort(-squares)[:rank]
     order = order[squares[order] > EPSILON * squares[order[0]]]
-    directions = features @ rotation[:, order] / np.sqrt(squares[order])
-    return directions.astype(np.float32), float(squares[order].sum())
+    return (features @ rotation[:, order] / np.sqrt(squares[order])).astype(np.float32)
 
 
 def _row(
@@ -119,17 +139,4 @@ def _row(
 
 
 def _feature_counts(text: str) -> dict[int, int]:
-    counts = Counter[int]()
-    for term, occurrences in Counter(terms(text)).items():
-        for feature in _features_of(term):
-            counts[feature] += occurrences
-    return counts
-
-
-@lru_cache(maxsize=FEATURE_CACHE)
-def _features_of(term: str) -> tuple[int, ...]:
-    return tuple(zlib.crc32(feature.encode()) for feature in (term, *_ngrams(f"<{term}>")))
-
-
-def _ngrams(word: str) -> Iterable[str]:
-    return (f"#{word[start : start + n]}" for n in NGRAMS for start in range(len(word) - n + 1))
+    return Counter(map(term_number, terms(text)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -96,7 +96,7 @@ def _starts_block(line: str) -> bool:
     return any(pattern.match(line) for pattern in (_FENCE, _HEADING, _ITEM, _TABLE_ROW))
 
 
-def _run_end(lines: list[str], start: int, belongs) -> int:
+def _run_end(lines: list[str], start: int, belongs: Callable[[str], bool]) -> int:
     end = start + 1
     while end < len(lines) and belongs(lines[end]):
         end += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from core.knowledge.document import Document, DocumentKind, Passage
 from core.knowledge.markdown import Block, BlockKind, blocks
@@ -57,6 +58,7 @@ def _passage(document: Document, number: int, heading: str, text: str) -> Passag
         updated_at=document.updated_at,
         readers=document.readers,
         content_hash=document.content_hash,
+        anchors=document.anchors,
     )
 
 
@@ -114,5 +116,5 @@ def _bounded(block: Block) -> Iterator[Block]:
 def _bounded_line(line: str) -> Iterator[str]:
     starts = [match.start() for match in _TOKEN.finditer(line)][::PASSAGE_TOKENS]
     bounds = [0, *starts[1:], len(line)]
-    for begin, end in zip(bounds, bounds[1:], strict=False):
+    for begin, end in pairwise(bounds):
         yield line[begin:end]

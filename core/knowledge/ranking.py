@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from core.knowledge.document import Passage
+from core.knowledge.document import DocumentKind, Passage
 from core.knowledge.rerank import (
-    DENSE_WEIGHT,
     LEXICAL_WEIGHT,
     ORDER_WEIGHT,
     PAIR_WEIGHT,
@@ -16,7 +15,10 @@ from core.knowledge.rerank import (
 )
 from core.ports import ScoredPassage
 
-LEXICAL_SHARE = 0.6  # of the fused score; the rest is the dense retriever's
+# A page says how things are done; a thread what was said once, an incident what happened once.
+KIND_PRIOR = {DocumentKind.PAGE: 1.0, DocumentKind.THREAD: 0.95, DocumentKind.INCIDENT: 0.85}
+
+STALE_PRIOR = 0.95  # of the oldest candidate; the newest has 1: of two pages that say the same the newer is right
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,9 @@ class FusedPassage:
 class RankedPassage:
     """A fused passage after the rerank: `score` in [0, 1] is relative to this query and orders the passages.
 
-    `coverage` in [0, 1] is the share of the query's term weight (idf) that the passage or its title holds: unlike
-    `score`, it can be compared between queries.
+    The others can be compared between queries. `dense` is the cosine of the dense vectors. `coverage` in [0, 1] is
+    the share of the query's term weight (idf) that the passage or its title holds; `focus` in [0, 1] how far its best
+    window comes up to a perfect match.
     """
 
     passage: Passage
@@ -46,12 +49,11 @@ class RankedPassage:
     fused: float
     score: float
     coverage: float
+    focus: float
 
 
-def fused(
-    lexical: Sequence[ScoredPassage], dense: Sequence[ScoredPassage], lexical_share: float = LEXICAL_SHARE
-) -> list[FusedPassage]:
-    """The passages of both lists, best first.
+def fused(lexical: Sequence[ScoredPassage], dense: Sequence[ScoredPassage], dense_share: float) -> list[FusedPassage]:
+    """The passages of both lists, best first. `dense_share` in [0, 1] is the dense score's share of the fused one.
 
     Scores are fused, not ranks: a retriever that is sure by a wide margin should outvote one that is not.
     """
@@ -64,35 +66,45 @@ def fused(
             passage,
             lexical_scores.get(key, 0.0),
             dense_scores.get(key, 0.0),
-            lexical_share * lexical_shares.get(key, 0.0) + (1 - lexical_share) * dense_shares.get(key, 0.0),
+            (1 - dense_share) * lexical_shares.get(key, 0.0) + dense_share * dense_shares.get(key, 0.0),
         )
         for key, passage in passages.items()
     ]
     return sorted(rows, key=lambda row: (-row.fused, row.passage.id))
 
 
-def reranked(candidates: Sequence[tuple[FusedPassage, Closeness]], dense_fidelity: float) -> list[RankedPassage]:
+def reranked(candidates: Sequence[tuple[FusedPassage, Closeness]], dense_weight: float) -> list[RankedPassage]:
     """Candidates ordered by the retrievers' opinions and the closer look, best first.
 
-    `dense_fidelity` in [0, 1] says how much of the corpus the dense vectors can tell apart.
+    `dense_weight` is that of the dense score beside LEXICAL_WEIGHT and the others.
     """
-    dense_weight = DENSE_WEIGHT * dense_fidelity
     best_lexical = max((found.lexical for found, _ in candidates), default=0.0) or 1.0
     best_dense = max((found.dense for found, _ in candidates), default=0.0)
     best_window = max((close.window for _, close in candidates), default=0.0) or 1.0
     total = LEXICAL_WEIGHT + WINDOW_WEIGHT + dense_weight + PAIR_WEIGHT + ORDER_WEIGHT
 
+    freshness = _freshness([found.passage for found, _ in candidates])
+
     def score(found: FusedPassage, close: Closeness) -> float:
-        return (
+        evidence = (
             LEXICAL_WEIGHT * found.lexical / best_lexical
             + WINDOW_WEIGHT * close.window / best_window
             + dense_weight * (max(found.dense, 0.0) / best_dense if best_dense > 0 else 0.0)
             + PAIR_WEIGHT * close.pairs
             + ORDER_WEIGHT * close.order
-        ) / total
+        )
+        return KIND_PRIOR[found.passage.kind] * freshness[found.passage.id] * evidence / total
 
     ranked = [
-        RankedPassage(found.passage, found.lexical, found.dense, found.fused, score(found, close), close.coverage)
+        RankedPassage(
+            found.passage,
+            found.lexical,
+            found.dense,
+            found.fused,
+            score(found, close),
+            close.coverage,
+            close.focus,
+        )
         for found, close in candidates
     ]
     return sorted(ranked, key=lambda found: (-found.score, found.passage.id))
@@ -104,3 +116,17 @@ def _normalised(scores: Mapping[str, float]) -> dict[str, float]:
         return {}
     low, high = min(scores.values()), max(scores.values())
     return {key: (score - low) / (high - low) if high > low else 1.0 for key, score in scores.items()}
+
+
+def _freshness(passages: Sequence[Passage]) -> dict[str, float]:
+    """From STALE_PRIOR for the oldest passage to 1 for the newest, by time; undated ones lie in the middle."""
+    dates = [passage.updated_at for passage in passages if passage.updated_at]
+    oldest, newest = min(dates, default=None), max(dates, default=None)
+    span = (newest - oldest).total_seconds() if newest and oldest else 0.0
+
+    def share(passage: Passage) -> float:
+        if not (span and oldest and passage.updated_at):
+            return 0.5
+        return (passage.updated_at - oldest).total_seconds() / span
+
+    return {passage.id: STALE_PRIOR + (1 - STALE_PRIOR) * share(passage) for passage in passages}

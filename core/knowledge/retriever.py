@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from core.conversation import Audience
 from core.knowledge.document import Passage
 from core.knowledge.encoder import EncodedQuery, Encoder
 from core.knowledge.ranking import RankedPassage, fused, reranked
-from core.knowledge.rerank import closeness, weighted
+from core.knowledge.rerank import DENSE_WEIGHT, LEXICAL_WEIGHT, closeness, weighted
 from core.knowledge.statistics import term_number
 from core.knowledge.terms import tokens
 from core.knowledge.windows import WindowedPassage, windowed
@@ -25,10 +25,15 @@ REMEMBERED = 2_000  # passages whose windows are kept in memory: about 25 MB
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """Passages, best first, and the weight (idf) of each distinct term of the query."""
+    """Passages, best first, and the weight (idf) of each distinct term of the query.
+
+    `known` in [0, 1] is the length of the query's vector of weights without the terms that the whole corpus lacks, as a
+    share of its full length: what a cosine must be multiplied by to count those terms too.
+    """
 
     passages: list[RankedPassage]
     weights: dict[str, float]
+    known: float = 0.0
 
 
 class Retriever:
@@ -51,15 +56,16 @@ class Retriever:
             return Retrieval([], {})
         query = query[:MAX_QUERY]
         encoded = encoder.encode_query(query)
+        if self._embedder:
+            encoded = replace(encoded, dense=await self._embedder.embed_query(query), fidelity=1.0)
+        dense_weight = DENSE_WEIGHT * encoded.fidelity
         lexical = await self._index.search_lexical(encoded.lexical, audience.readers, CANDIDATES)
-        vector = await self._embedder.embed_query(query) if self._embedder else encoded.dense
-        dense = await self._index.search_dense(vector, audience.readers, CANDIDATES) if vector.any() else []
-        weights = term_weights(encoder, encoded)
+        dense = await self._index.search_dense(encoded.dense, audience.readers, CANDIDATES) if dense_weight else []
+        weights, known = term_weights(encoder, encoded)
         prepared = weighted(tokens(query), weights)
-        candidates = [
-            (found, closeness(prepared, self._windowed(found.passage))) for found in fused(lexical, dense)[:RERANKED]
-        ]
-        return Retrieval(reranked(candidates, encoder.dense_fidelity)[:limit], weights)
+        chosen = fused(lexical, dense, dense_weight / (LEXICAL_WEIGHT + dense_weight))[:RERANKED]
+        candidates = [(found, closeness(prepared, self._windowed(found.passage))) for found in chosen]
+        return Retrieval(reranked(candidates, dense_weight)[:limit], weights, known)
 
     def _windowed(self, passage: Passage) -> WindowedPassage:
         """The passage's windows, remembered for the passages that were candidates last."""
@@ -73,7 +79,13 @@ class Retriever:
         return self._windows[key]
 
 
-def term_weights(encoder: Encoder, query: EncodedQuery) -> dict[str, float]:
-    """Each term of a query with its idf; a term that the corpus does not know weighs as much as the rarest."""
+def term_weights(encoder: Encoder, query: EncodedQuery) -> tuple[dict[str, float], float]:
+    """Each term of a query with its idf, and how much of them is known (see `Retrieval`).
+
+    A term that the corpus lacks weighs as much as the rarest.
+    """
     numbers = np.array([term_number(term) for term in query.terms], np.uint32)
-    return dict(zip(query.terms, encoder.statistics.idf(numbers).tolist(), strict=True))
+    weights = encoder.statistics.idf(numbers)
+    length = float(np.linalg.norm(weights))
+    known = float(np.linalg.norm(weights[encoder.statistics.frequencies(numbers) > 0]))
+    return dict(zip(query.terms, weights.tolist(), strict=True)), known / length if length else 0.0

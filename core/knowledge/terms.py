@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-
-import snowballstemmer
+from importlib import import_module
 
 MAX_TERM_LENGTH = 64  # characters; longer runs are encoded data, which nobody asks for
 WORD_CACHE = 200_000  # distinct words whose terms are remembered
@@ -21,16 +21,19 @@ _SEPARATOR = re.compile(r"[._:/@+-]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 STOP_WORDS = frozenset(
-    """a about above after again against all also am an and any are aren as at be because been before being below
-    between both but by can cannot could couldn did didn do does doesn doing don down during each few for from
-    further get had hadn has hasn have haven having he her here hers him his how i if in into is isn it its
-    itself just let ll may me might more most must mustn my no nor not now of off on once only or other our ours
-    out over own please re same shall she should shouldn so some such than that the their theirs them then there
-    these they this those through to too under until up us ve very was wasn we were weren what when where which
-    while who whom whose why will with won would wouldn you your yours""".split()
+    """a about above after again against all already also always am an and any anybody anyone anything are aren as at
+    be because been before being below between both but by can cannot could couldn did didn do does doesn doing
+    don down during each else everybody everyone everything few for from further get gets getting go goes going
+    gone got had hadn happen happened happening happens has hasn have haven having he her here hers him his how
+    i if in into is isn it its itself just know knows let ll long lot many may me might more most much must
+    mustn my need needed needs no nor not nothing now of off often on once only or other our ours out over own
+    please re same shall she should shouldn so some somebody someone something still such take taken takes
+    taking tell than that the their theirs them then there these they thing things this those through to too
+    took under until up us ve very want wanted wants was wasn way we were weren what when where which while who
+    whom whose why will with won would wouldn yet you your yours""".split()
 )
 
-_stemmer = snowballstemmer.stemmer("english")
+_stemmed: Callable[[str], str] = import_module("snowballstemmer").stemmer("english").stemWord
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +86,4 @@ def _carries_meaning(part: str) -> bool:
 
 
 def _stem(word: str) -> str:
-    return _stemmer.stemWord(word) if word.isascii() and word.isalpha() else word
+    return _stemmed(word) if word.isascii() and word.isalpha() else word

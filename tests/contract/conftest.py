@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from tests.contract.databases import database, new_postgres_database, postgres_server, sqlite_url
+from tests.databases import database, new_postgres_database, sqlite_url
 
 DATABASES = ("sqlite", pytest.param("postgres", marks=pytest.mark.external))
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """The address of a PostgreSQL server."""
-    with postgres_server() as address:
-        yield address
 
 
 @pytest.fixture(params=DATABASES)

@@ -1,233 +1,264 @@
-"""The contract of KnowledgeSource, over every source, and what each promises beside it."""
+"""The contract that KnowledgeSource and ChangingSource share, over every source, through the ingestion that reads them."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from adapters.sources import folder
-from adapters.sources.chat_threads import ChatThreadSource
-from adapters.sources.folder import FolderSource
-from adapters.sources.past_incidents import PastIncidentSource, load_past_incidents
 from core.conversation import PUBLIC
-from core.errors import SourceUnavailable
-from core.incident import Severity
-from core.knowledge.document import Document, DocumentKind
-from core.ports import KnowledgeSource
+from core.knowledge.document import Passage
+from core.ports import ChangingSource
+from handlers import ingest_knowledge as module
+from handlers.ingest_knowledge import IngestReport, ingest_knowledge
+from tests.contract.source_worlds import LOCAL, REMOTE, RemoteWorld, World, world
+from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
+from tests.fakes.store import InMemoryStore
 
-THREAD: dict[str, Any] = {
-    "id": "t-1",
-    "channel": "payments-private",
-    "readers": ["channel:payments-private"],
-    "url": "https://chat.example/t-1",
-    "author": "Asha Brandt",
-    "at": "2026-02-01T08:00:00Z",
-    "text": "Settlement is late again?",
-    "replies": [
-        {"author": "Mateo", "at": "2026-02-01T09:00:00Z", "text": "Second."},
-        {"author": "Mateo", "at": "2026-02-01T08:30:00Z", "text": "First."},
-    ],
-}
-INCIDENT: dict[str, Any] = {
-    "id": "INC-0001",
-    "title": "Search is slow",
-    "description": "p95 above 2 s.",
-    "service": "search",
-    "severity": "warning",
-    "environment": "north",
-    "started_at": "2025-05-01T08:00:00Z",
-    "resolved_at": "2025-05-01T09:00:00Z",
-    "owner": "storefront",
-    "reassignments": ["platform"],
-    "root_cause": "A rebuild ran at noon.",
-    "fix": "Moved it to the night.",
-    "labels": {"alertname": "SearchSlow"},
-}
+KEYS = "123456789"
+EVERYBODY = frozenset({PUBLIC})
 
 
-def write_lines(path: Path, *rows: object) -> Path:
-    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows), encoding="utf-8")
-    return path
+class Reader:
+    """Reads one source again and again, as the nightly ingestion does."""
+
+    def __init__(self, source_world: World) -> None:
+        self.world = source_world
+        self.index = FakePassageIndex()
+        self.encoders = FakeEncoderStore()
+        self.store = InMemoryStore()
+
+    async def read(self) -> IngestReport:
+        return await ingest_knowledge([self.world.source], self.index, self.encoders, store=self.store)
+
+    def passages(self) -> list[Passage]:
+        return [point.passage for point in self.index.points.values()]
+
+    def holds(self, text: str) -> bool:
+        return any(text in passage.text for passage in self.passages())
+
+    async def public(self, text: str) -> bool:
+        """Whether everybody may read a passage with this text."""
+        return any(text in passage.text and not passage.readers.isdisjoint(EVERYBODY) for passage in self.passages())
 
 
-def folder_with(tmp_path: Path) -> FolderSource:
-    pages = tmp_path / "pages" / "runbooks"
-    pages.mkdir(parents=True)
-    (pages / "drain.md").write_text("---\ntitle: Draining\nowner: delivery\n---\n# Drain\n\nRun it.", encoding="utf-8")
-    return FolderSource("docs", tmp_path / "pages", "https://docs.example/")
+@pytest.fixture(params=[*LOCAL, *REMOTE])
+async def reader(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Reader]:
+    async with world(request.param, tmp_path) as found:
+        for key in KEYS:
+            found.write(key, f"The word of {key} is heliotrope{key}.")
+        yield Reader(found)
 
 
-SOURCES: dict[str, Callable[[Path], KnowledgeSource]] = {
-    "folder": folder_with,
-    "chat": lambda path: ChatThreadSource("docs", write_lines(path / "threads.jsonl", THREAD)),
-    "incidents": lambda path: PastIncidentSource("docs", write_lines(path / "incidents.jsonl", INCIDENT)),
-}
-GONE: dict[str, Callable[[Path], KnowledgeSource]] = {
-    "folder": lambda path: FolderSource("docs", path / "missing"),
-    "chat": lambda path: ChatThreadSource("docs", path / "missing.jsonl"),
-    "incidents": lambda path: PastIncidentSource("docs", path / "missing.jsonl"),
-}
+@pytest.fixture(params=REMOTE)
+async def remote(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Reader, RemoteWorld]]:
+    async with REMOTE[request.param]() as found:
+        for key in KEYS:
+            found.write(key, f"The word of {key} is heliotrope{key}.")
+        yield Reader(found), found
 
 
-async def documents(source: KnowledgeSource) -> list[Document]:
-    return [document async for document in source.documents()]
+# --- every source ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", SOURCES)
-async def test_every_document_is_named_after_its_source_once(kind: str, tmp_path: Path) -> None:
-    found = await documents(SOURCES[kind](tmp_path))
-    assert len(found) == len({document.id for document in found}) == 1
-    assert found[0].id.startswith("docs/")
-    assert found[0].source == "docs"
-    assert found[0].title
-    assert found[0].readers
+async def test_every_document_is_read_once_and_named_after_its_source(reader: Reader) -> None:
+    report = await reader.read()
+    assert report == IngestReport(added=9)
+    assert all(reader.holds(f"heliotrope{key}") for key in KEYS)
+    ids = [passage.document_id for passage in reader.passages()]
+    assert len(set(ids)) == 9
+    assert all(document_id.startswith("docs/") for document_id in ids)
+    assert all(passage.title and passage.readers for passage in reader.passages())
 
 
-@pytest.mark.parametrize("kind", SOURCES)
-async def test_an_unchanged_source_yields_the_same_hashes(kind: str, tmp_path: Path) -> None:
-    source = SOURCES[kind](tmp_path)
-    assert [d.content_hash for d in await documents(source)] == [d.content_hash for d in await documents(source)]
+async def test_what_did_not_change_is_not_written_again(reader: Reader) -> None:
+    await reader.read()
+    before = dict(reader.index.points)
+    report = await reader.read()
+    assert (report.added, report.changed, report.removed) == (0, 0, 0)
+    assert all(reader.index.points[key] is point for key, point in before.items())
 
 
-@pytest.mark.parametrize("kind", GONE)
-async def test_a_source_that_is_gone_is_unavailable_and_not_empty(kind: str, tmp_path: Path) -> None:
-    with pytest.raises(SourceUnavailable):
-        await documents(GONE[kind](tmp_path))
+async def test_a_change_and_a_new_document_are_seen(reader: Reader) -> None:
+    await reader.read()
+    reader.world.write("3", "The word is amaranth now.")
+    reader.world.write("0", "A new one: celadon.")
+    report = await reader.read()
+    assert (report.added, report.changed, report.removed) == (1, 1, 0)
+    assert reader.holds("amaranth")
+    assert reader.holds("celadon")
+    assert not reader.holds("heliotrope3")
 
 
-# --- folder ----------------------------------------------------------------------------------------------------------
+async def test_a_deletion_is_seen(reader: Reader) -> None:
+    await reader.read()
+    reader.world.remove("4")
+    report = await reader.read()
+    assert (report.added, report.changed, report.removed) == (0, 0, 1)
+    assert not reader.holds("heliotrope4")
+    assert reader.holds("heliotrope5")
 
 
-async def page(tmp_path: Path, name: str, content: str | bytes) -> list[Document]:
-    path = tmp_path / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return await documents(FolderSource("docs", tmp_path, "https://docs.example"))
+async def test_the_first_the_last_and_all_documents_can_go(reader: Reader) -> None:
+    await reader.read()
+    reader.world.remove("1")
+    reader.world.remove("9")
+    assert (await reader.read()).removed == 2
+    for key in "2345678":
+        reader.world.write(key, "")
+    reader.world.write("2", "Only this one is left: indigo.")
+    await reader.read()
+    assert reader.holds("indigo")
+    assert not reader.holds("heliotrope")
 
 
-async def test_front_matter_says_title_owner_date_and_readers(tmp_path: Path) -> None:
-    head = "---\ntitle: 'A: b'\nowner: payments\nupdated: 2026-02-24\nreaders: [channel:payments-private, person:slack:U1]\n---\n"
-    [found] = await page(tmp_path, "runbooks/a b.md", f"{head}# Text\n")
-    assert found == Document(
-        id="docs/runbooks/a b.md",
-        source="docs",
-        family="runbooks",
-        title="A: b",
-        text="# Text",
-        url="https://docs.example/runbooks/a%20b.md",
-        owner="payments",
-        updated_at=datetime(2026, 2, 24, tzinfo=UTC),
-        readers=frozenset({"channel:payments-private", "person:slack:U1"}),
-    )
+async def test_what_is_no_longer_public_is_not_shown_to_everybody_after_the_next_reading(reader: Reader) -> None:
+    await reader.read()
+    assert await reader.public("heliotrope5")
+    reader.world.hide("5")
+    assert not (await reader.read()).failed
+    assert not await reader.public("heliotrope5")
 
 
-async def test_without_front_matter_the_first_heading_is_the_title_and_everybody_reads(tmp_path: Path) -> None:
-    [found] = await page(tmp_path, "top.md", "Intro\n\n## The `first` one\n\ntext")
-    assert (found.title, found.family, found.readers) == ("The first one", "docs", frozenset({PUBLIC}))
+async def test_what_was_never_public_never_becomes_so(reader: Reader) -> None:
+    reader.world.hide("5")
+    await reader.read()
+    await reader.read()
+    assert not await reader.public("heliotrope5")
 
 
-async def test_html_becomes_markdown_with_its_title_and_meta(tmp_path: Path) -> None:
-    html = """<html><head><title>Oversold &amp; full</title><meta name="owner" content="bookings">
-    <meta name="readers" content="channel:bookings, public"><style>p {}</style></head>
-    <body><script>alert(1)</script><h2>What to do</h2><ol><li>Run <code>seatctl</code></li></ol></body></html>"""
-    [found] = await page(tmp_path, "runbooks/oversold.html", html)
-    assert (found.title, found.owner) == ("Oversold & full", "bookings")
-    assert found.readers == {"channel:bookings", PUBLIC}
-    assert found.text == "## What to do\n\n1. Run `seatctl`"
+async def test_an_index_that_was_lost_is_filled_again(reader: Reader) -> None:
+    await reader.read()
+    reader.index, reader.encoders = FakePassageIndex(), FakeEncoderStore()
+    assert (await reader.read()).added == 9
 
 
-async def test_the_first_line_of_plain_text_is_its_title(tmp_path: Path) -> None:
-    [found] = await page(tmp_path, "x/codes.txt", "Exit codes\n\n75 runner lost\n")
-    assert (found.title, found.text) == ("Exit codes", "75 runner lost")
+@pytest.mark.parametrize("kind", ["git clone", "git url", *REMOTE])
+@pytest.mark.parametrize("position", ["nonsense", "{}", "[1]", '{"C0CICD": 3}', '{"C0CICD": {"mark": 3, "what": 4}}'])
+async def test_a_position_that_nobody_understands_is_the_start(kind: str, position: str, tmp_path: Path) -> None:
+    async with world(kind, tmp_path) as found:
+        for key in KEYS:
+            found.write(key, f"The word of {key} is heliotrope{key}.")
+        assert isinstance(found.source, ChangingSource)
+        parts = [part async for part in found.source.changes(position, frozenset())]
+        assert len({document.id for part in parts for document in part.documents}) == 9
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"\xff\xfe broken",
-        "---\ntitle: [\n---\ntext",
-        "---\n- a\n---\ntext",
-        "---\nupdated: yesterday\n---\ntext",
-        "---\nreaders: []\n---\nsecret",
-        "---\nreaders: {a: b}\n---\nsecret",
-        "---\nreaders:\n---\nsecret",
-    ],
-    ids=["not UTF-8", "not YAML", "no mapping", "no date", "no reader", "readers no list", "readers empty"],
-)
-async def test_a_page_that_makes_no_sense_is_left_out_and_the_others_are_read(
-    content: str | bytes, tmp_path: Path
+async def test_a_process_that_is_killed_midway_loses_nothing_and_the_next_one_completes_it(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "good.md").write_text("# Good\n\ntext", encoding="utf-8")
-    assert [document.title for document in await page(tmp_path, "bad.md", content)] == ["Good"]
+    class Killed(BaseException):
+        pass
+
+    def dying(progress: module.IngestProgress) -> None:
+        if progress.source and progress.done == 6:
+            raise Killed
+
+    monkeypatch.setattr(module, "CHECKPOINT", 2)
+    with pytest.raises(Killed):
+        await ingest_knowledge(
+            [reader.world.source], reader.index, reader.encoders, on_progress=dying, store=reader.store
+        )
+    reader.world.remove("2")
+    reader.world.write("7", "The word is amaranth now.")
+    await reader.read()
+    assert {key for key in KEYS if reader.holds(f"heliotrope{key}")} == set("1345689")
+    assert reader.holds("amaranth")
+    assert (await reader.read()).removed == 0
 
 
-async def test_a_page_over_the_size_limit_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder, "MAX_BYTES", 10)
-    assert await page(tmp_path, "big.md", "# Title\n\nlonger than that") == []
+# --- those behind a server -------------------------------------------------------------------------------------------
 
 
-async def test_links_that_lead_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "secret.md").write_text("# Secret\n\npassword", encoding="utf-8")
-    inside = tmp_path / "inside"
-    inside.mkdir()
-    (inside / "file.md").symlink_to(outside / "secret.md")
-    (inside / "folder").symlink_to(outside)
-    (inside / "dangling.md").symlink_to(tmp_path / "nowhere.md")
-    assert await documents(FolderSource("docs", inside)) == []
+@pytest.mark.parametrize("answered", range(9))
+async def test_a_server_that_breaks_midway_makes_nothing_go(remote: tuple[Reader, RemoteWorld], answered: int) -> None:
+    reader, remote_world = remote
+    await reader.read()
+    remote_world.write("3", "The word is amaranth now.")
+    remote_world.refusals.refuse(500, times=10_000, after=answered)
+    report = await reader.read()
+    if report.failed:
+        assert report.removed == 0
+        assert all(reader.holds(f"heliotrope{key}") for key in KEYS.replace("3", ""))
+    remote_world.refusals.relent()
+    report = await reader.read()
+    assert not report.failed
+    assert reader.holds("amaranth")
+    assert len(reader.passages()) == 9
 
 
-async def test_other_files_are_not_documents(tmp_path: Path) -> None:
-    assert await page(tmp_path, "picture.png", b"\x89PNG") == []
+@pytest.mark.parametrize("answered", range(9))
+async def test_a_first_reading_that_breaks_midway_is_completed_by_the_next(
+    remote: tuple[Reader, RemoteWorld], answered: int
+) -> None:
+    reader, remote_world = remote
+    remote_world.refusals.refuse(503, times=10_000, after=answered)
+    first = await reader.read()
+    remote_world.refusals.relent()
+    second = await reader.read()
+    assert not second.failed
+    assert first.added + second.added == 9
+    assert all(reader.holds(f"heliotrope{key}") for key in KEYS)
 
 
-# --- chat threads ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("status", [429, 503])
+async def test_the_server_is_given_the_time_that_it_asks_for(remote: tuple[Reader, RemoteWorld], status: int) -> None:
+    reader, remote_world = remote
+    remote_world.refusals.refuse(status, {"Retry-After": "17"}, times=2, after=2)
+    assert (await reader.read()).added == 9
+    assert remote_world.pauses == [17.0, 17.0]
 
 
-async def test_a_thread_is_one_document_with_its_replies_in_order(tmp_path: Path) -> None:
-    [found] = await documents(ChatThreadSource("chat", write_lines(tmp_path / "t.jsonl", THREAD)))
-    assert found == Document(
-        id="chat/t-1",
-        source="chat",
-        family="chat",
-        title="#payments-private: Settlement is late again?",
-        text="Message: Settlement is late again?\n\nThis message has the following responses:\n\nFirst.\n\nSecond.",
-        kind=DocumentKind.THREAD,
-        url="https://chat.example/t-1",
-        updated_at=datetime(2026, 2, 1, 9, tzinfo=UTC),
-        readers=frozenset({"channel:payments-private"}),
-    )
+async def test_a_date_to_come_back_at_is_understood(remote: tuple[Reader, RemoteWorld]) -> None:
+    reader, remote_world = remote
+    dates = {"Date": "Sun, 01 Feb 2026 10:00:00 GMT", "Retry-After": "Sun, 01 Feb 2026 10:00:40 GMT"}
+    remote_world.refusals.refuse(429, dates, after=1)
+    assert (await reader.read()).added == 9
+    assert remote_world.pauses == [40.0]
 
 
-async def test_lines_that_make_no_sense_are_left_out(tmp_path: Path) -> None:
-    rows = ["{", "[]", THREAD | {"readers": []}, THREAD | {"at": "yesterday"}, "", THREAD | {"id": "good"}]
-    found = await documents(ChatThreadSource("chat", write_lines(tmp_path / "t.jsonl", *rows)))
-    assert [document.id for document in found] == ["chat/good"]
+async def test_a_server_that_names_no_time_is_asked_less_and_less_often(remote: tuple[Reader, RemoteWorld]) -> None:
+    reader, remote_world = remote
+    remote_world.refusals.refuse(429, times=4, after=1)
+    assert (await reader.read()).added == 9
+    assert remote_world.pauses == [1.0, 2.0, 4.0, 8.0]
 
 
-async def test_names_of_people_are_not_part_of_a_thread(tmp_path: Path) -> None:
-    [found] = await documents(ChatThreadSource("chat", write_lines(tmp_path / "t.jsonl", THREAD)))
-    assert "Asha" not in found.text + found.title
+@pytest.mark.parametrize("asked", ["100000", "9223372036854775807"])
+async def test_a_server_that_asks_for_too_much_time_is_left_until_the_next_run(
+    remote: tuple[Reader, RemoteWorld], asked: str
+) -> None:
+    reader, remote_world = remote
+    remote_world.refusals.refuse(429, {"Retry-After": asked}, times=10_000, after=1)
+    assert (await reader.read()).failed
+    assert remote_world.pauses == []
 
 
-# --- past incidents --------------------------------------------------------------------------------------------------
+async def test_tries_are_bounded(remote: tuple[Reader, RemoteWorld]) -> None:
+    reader, remote_world = remote
+    remote_world.refusals.refuse(503, times=10_000)
+    report = await reader.read()
+    assert list(report.failed) == ["docs"]
+    assert len(remote_world.pauses) == 6
 
 
-async def test_an_incident_is_one_document_with_its_cause_and_fix(tmp_path: Path) -> None:
-    [found] = await documents(PastIncidentSource("incidents", write_lines(tmp_path / "i.jsonl", INCIDENT)))
-    assert (found.kind, found.family, found.owner) == (DocumentKind.INCIDENT, "incidents", "storefront")
-    assert found.title == "INC-0001: Search is slow"
-    assert found.text.endswith("Root cause: A rebuild ran at noon.\n\nFix: Moved it to the night.")
+async def test_a_token_that_expired_is_told_and_makes_nothing_go(remote: tuple[Reader, RemoteWorld]) -> None:
+    reader, remote_world = remote
+    await reader.read()
+    remote_world.expire_token()
+    report = await reader.read()
+    assert report.removed == 0
+    assert list(report.failed) == ["docs"]
+    assert "token" in report.failed["docs"]
+    assert len(reader.passages()) == 9
 
 
-def test_incidents_are_loaded_as_history_too(tmp_path: Path) -> None:
-    [found] = load_past_incidents(write_lines(tmp_path / "i.jsonl", INCIDENT, INCIDENT | {"severity": "loud"}))
-    assert (found.id, found.severity, found.reassignments) == ("INC-0001", Severity.WARNING, ("platform",))
-    assert found.labels == {"alertname": "SearchSlow"}
-    assert found.started_at == datetime(2025, 5, 1, 8, tzinfo=UTC)
+async def test_a_reading_of_what_did_not_change_asks_for_no_more_than_the_first(
+    remote: tuple[Reader, RemoteWorld],
+) -> None:
+    reader, remote_world = remote
+    await reader.read()
+    first = len(remote_world.refusals.requests)
+    await reader.read()
+    assert len(remote_world.refusals.requests) - first <= first

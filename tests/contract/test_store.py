@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from adapters.store.store import SqlStore
-from core.confidence.calibrator import Calibrator
 from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.conversation import MessageReference, Place, Platform, Speaker, Turn
 from core.errors import Conflict
 from core.incident import Incident, IncidentState
 from core.ports import Ingestion, Post, SourceCursor, Store, Task
-from tests.contract.databases import database, new_postgres_database, sqlite_url
+from tests.databases import database, new_postgres_database, sqlite_url
 from tests.fakes import messages
+from tests.fakes.calibrators import calibrator
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)
@@ -39,8 +39,8 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
             yield SqlStore(engine)
 
 
-class Changed(Exception):
-    """Undoes a transaction."""
+class Undone(Exception):
+    """Ends a transaction without a commit."""
 
 
 def incident(incident_id: str = "i1", **fields: object) -> Incident:
@@ -80,7 +80,7 @@ async def got(store: Store, incident_id: str) -> Incident | None:
 
 
 async def test_a_transaction_that_raises_leaves_nothing_behind(store: Store) -> None:
-    with pytest.raises(Changed):
+    async def write_everything_and_raise() -> None:
         async with store.transaction() as transaction:
             await transaction.incidents.save(incident())
             await transaction.incidents.add_delivery("delivery", NOW)
@@ -89,7 +89,10 @@ async def test_a_transaction_that_raises_leaves_nothing_behind(store: Store) -> 
             await transaction.predictions.add(prediction())
             await transaction.conversations.add("turn", THREAD, Turn(Speaker.PERSON, "hello"), NOW)
             await transaction.ingestions.record(Ingestion("handbook", NOW, 3))
-            raise Changed
+            raise Undone
+
+    with pytest.raises(Undone):
+        await write_everything_and_raise()
     async with store.transaction() as transaction:
         assert await transaction.incidents.get("i1") is None
         assert await transaction.incidents.add_delivery("delivery", NOW)
@@ -106,11 +109,14 @@ async def test_a_transaction_sees_what_it_has_written(store: Store) -> None:
 
 
 async def test_a_conflict_undoes_only_what_its_own_transaction_wrote(store: Store) -> None:
-    await saved(store, incident("first"))
-    with pytest.raises(Conflict):
+    async def add_task_and_lose() -> None:
         async with store.transaction() as transaction:
             await transaction.tasks.add(Task("task", "workflow", "subject", {}))
             await transaction.incidents.save(incident("second"))
+
+    await saved(store, incident("first"))
+    with pytest.raises(Conflict):
+        await add_task_and_lose()
     async with store.transaction() as transaction:
         assert await transaction.tasks.claim(MANY) == []
         assert await transaction.incidents.get("first") == incident("first")
@@ -365,12 +371,11 @@ async def test_recent_predictions_come_newest_first_with_their_label_or_none(sto
 
 
 async def test_the_calibrator_in_use_is_the_one_adopted_last(store: Store) -> None:
-    first = Calibrator("v1", (0.5, 1.0), (0.25, 0.75), 40, NOW)
-    second = replace(first, version="v2", outcomes=80)
+    first, second = calibrator(0.25, 0.75), calibrator(0.1, 0.9, outcomes=80, version="v2")
     async with store.transaction() as transaction:
         assert await transaction.predictions.calibrator(PredictionKind.OWNER, "evidence") is None
-        for calibrator in (first, second):
-            await transaction.predictions.adopt(PredictionKind.OWNER, "evidence", calibrator)
+        for each in (first, second):
+            await transaction.predictions.adopt(PredictionKind.OWNER, "evidence", each)
     async with store.transaction() as transaction:
         assert await transaction.predictions.calibrator(PredictionKind.OWNER, "evidence") == second
         assert await transaction.predictions.calibrator(PredictionKind.OWNER, "model") is None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.store.console_messages import SqlConsoleMessages
@@ -13,7 +14,7 @@ from adapters.store.database import migrate, open_database
 from adapters.store.store import SqlStore
 from core.errors import ChatUnavailable, StoreUnavailable
 from core.ports import Task
-from tests.contract.databases import database, new_postgres_database, sqlite_url
+from tests.databases import database, new_postgres_database, sqlite_url
 
 NOBODY = "postgresql://plumbline@127.0.0.1:9/plumbline"  # nobody listens on the discard port
 
@@ -39,13 +40,6 @@ async def test_a_server_that_is_not_there_makes_the_store_unavailable() -> None:
     await engine.dispose()
 
 
-async def test_a_folder_that_is_not_there_makes_the_store_unavailable(tmp_path: Path) -> None:
-    engine = open_database(sqlite_url(tmp_path / "none"))
-    with pytest.raises(StoreUnavailable):
-        await migrate(engine)
-    await engine.dispose()
-
-
 async def test_a_full_disk_refuses_what_is_new_and_keeps_what_is_there(tmp_path: Path) -> None:
     async with database(sqlite_url(tmp_path)) as engine:
         store = SqlStore(engine)
@@ -64,7 +58,7 @@ async def test_a_mistake_of_ours_is_no_outage(tmp_path: Path) -> None:
     await migrate(engine)
     async with SqlStore(engine).transaction() as transaction:
         await transaction.tasks.add(Task("key", "answer", "q", {}))
-        with pytest.raises(sa.exc.IntegrityError):
+        with pytest.raises(IntegrityError):
             await transaction.tasks._connection.execute(sa.text("INSERT INTO deliveries (key) VALUES ('k')"))
     await engine.dispose()
 

@@ -93,6 +93,15 @@ class Playground:
             },
         )
 
+    async def submit(self, message: Shown, title: str, *, person: str = INES) -> None:
+        """Press a button in a client that is too old for Action.Execute."""
+        action = next(action for action in message.card["actions"] if action["title"] == title)["fallback"]
+        where = {"from": {"id": person}, "conversation": {"id": message.thread}, "replyToId": message.id}
+        async with self.session.post(
+            f"{self.page}/_conversation/v1/submit", json=where | {"value": action["data"]}
+        ) as sent:
+            assert sent.status == 200, await sent.text()
+
     def in_(self, conversation: str) -> list[Shown]:
         """What the bot said there, oldest first."""
         return [message for message in self.shown.values() if message.conversation == conversation]
@@ -138,7 +147,11 @@ async def teams_playground(folder: Path, sdk: str) -> AsyncIterator[Playground]:
     config = folder / "playground.yml"
     config.write_text(json.dumps(_people()))
     arguments = ["-e", f"{bot}/api/messages", "-c", "msteams", "-p", str(page_port), "--disable-telemetry"]
-    environment = os.environ | {"TEAMS_APP_TEST_TOOL_CONFIG_PATH": str(config), "TEAMSAPPTESTER_BROWSER": "none"}
+    environment = os.environ | {
+        "M365_AGENTS_PLAYGROUND_CONFIG_PATH": str(config),
+        "M365_AGENTS_PLAYGROUND_LOGFILE": str(folder / "playground-events.log"),
+        "TEAMSAPPTESTER_BROWSER": "none",
+    }
     async with (
         aiohttp.ClientSession() as session,
         process([sys.executable, "-m", "bot", "serve"], folder / "bot.log", _environment(folder, bot_port, sdk)),

@@ -85,7 +85,7 @@ async def test_a_personal_conversation_with_a_follow_up_and_buttons(playground: 
     thanked = await playground.press(answer, "Helpful")
     assert "Thank you" in json.dumps(thanked)
 
-    await playground.press(answer, "Ask a person")
+    await playground.submit(answer, "Ask a person")
     *_, called = await playground.until(PERSONAL_CHAT, lambda said: len(said) == 3)
     assert "Ines would like a person to answer this" in called.text
 

@@ -213,13 +213,16 @@ class InMemoryStore:
             before = {name: _snapshot(getattr(self, name)) for name in STORES}
             try:
                 yield self
-                if self.conflicts:
-                    self.conflicts -= 1
-                    raise Conflict("Somebody else was first.")
+                self._race()
             except BaseException:
                 for name, state in before.items():
                     setattr(self, name, state)
                 raise
+
+    def _race(self) -> None:
+        if self.conflicts:
+            self.conflicts -= 1
+            raise Conflict("Somebody else was first.")
 
 
 STORES = ("tasks", "incidents", "posts", "predictions", "conversations", "ingestions", "cursors")

@@ -15,7 +15,7 @@ from tests.scenario.webhooks import alert
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-QUESTION = "how do I roll back a canary?"
+QUESTION = "help"
 
 
 class Sleep:

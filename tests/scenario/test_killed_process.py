@@ -18,6 +18,7 @@ import pytest
 from bot.settings import Settings
 from bot.wiring import ingest, open_core
 from bot.workspace import load_workspace
+from tests.databases import new_postgres_database
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, SIGNING_SECRET
 from tests.scenario.company import write_company
 from tests.scenario.mortal_bot import Death, Moment, MortalBot
@@ -39,12 +40,13 @@ DEATHS = {
 class Home:
     """What outlives a bot: its company, its data and its Slack."""
 
-    def __init__(self, folder: Path, slack: WatchedSlack) -> None:
+    def __init__(self, folder: Path, slack: WatchedSlack, database_url: str) -> None:
         self.slack = slack
         self._log = folder / "log"
         self._environment = {
             "PLUMBLINE_CONFIG": str(folder / "company" / "plumbline.yaml"),
             "PLUMBLINE_DATA_DIR": str(folder / "data"),
+            "PLUMBLINE_DATABASE_URL": database_url,
             "PLUMBLINE_PORT": "0",
             "SLACK_BOT_TOKEN": BOT_TOKEN,
             "SLACK_SIGNING_SECRET": SIGNING_SECRET,
@@ -74,11 +76,15 @@ async def _index(settings: Settings) -> None:
         await ingest(core)
 
 
-@pytest.fixture
-async def home(furnished: Path, tmp_path: Path) -> AsyncIterator[Home]:
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.external)])
+async def home(request: pytest.FixtureRequest, furnished: Path, tmp_path: Path) -> AsyncIterator[Home]:
     shutil.copytree(furnished, tmp_path, dirs_exist_ok=True)
     async with WatchedSlack() as slack:
-        yield Home(tmp_path, slack)
+        if request.param == "sqlite":
+            yield Home(tmp_path, slack, database_url="")
+        else:
+            async with new_postgres_database(request.getfixturevalue("postgres")) as url:
+                yield Home(tmp_path, slack, url)
 
 
 @pytest.mark.parametrize("when", DEATHS)

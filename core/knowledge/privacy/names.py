@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 
 from core.knowledge.privacy.ambiguous import PRODUCT_NAMES, WORD_NAMES
+from core.knowledge.privacy.spans import without_overlap
 
 People = tuple[tuple[str, ...], ...]
 """For each person the names, user names and e-mail addresses that a source knows."""
@@ -50,7 +52,7 @@ _ACTS = re.compile(
     r"^(?:['’]s\b|: *\S| (?:restarted|rolled|drained|deployed|reviewed|merged|pushed|fixed|approved|confirmed|noticed|"
     r"reported|found|took|left|moved|wants|tried|comes back|is back|is looking|and I)\b)"
 )
-_LOWER_CASE_BEFORE = re.compile(r"(?P<word>[a-z]+),? $")
+_LOWER_CASE_BEFORE = re.compile(r"(?<![^\W\d])(?P<word>[a-z]+),? $")
 _NO_NAME_AFTER = frozenset("a an the this that these each every on in at of by see our your no any".split())
 
 
@@ -64,9 +66,15 @@ class Mention:
 
 
 def mentions(text: str, people: People) -> list[Mention]:
-    """Where the people are named, in order, none overlapping: full names and user names anywhere, also in code; a
-    given or family name alone only in prose, and not as part of an identifier."""
-    return list(_without_overlap(_found(text.translate(_LATIN), roster(people))))
+    """Where the people are named, in order, none overlapping.
+
+    Full names and user names are found anywhere, also in code; a given or family name alone only in prose, and not as
+    part of an identifier.
+    """
+    if not people:
+        return []
+    plain = text.translate(_LATIN)
+    return without_overlap(_found(plain, roster(people)), len(text))
 
 
 @lru_cache(maxsize=64)
@@ -187,7 +195,7 @@ def _sequences(text: str, tokens: list[_Token], known: Roster) -> Iterator[Menti
 
 
 def _is_one_name(text: str, run: list[_Token]) -> bool:
-    gaps = [text[left.end : right.start] for left, right in zip(run, run[1:], strict=False)]
+    gaps = [text[left.end : right.start] for left, right in pairwise(run)]
     if not all(_WITHIN_NAME.match(gap) for gap in gaps):
         return False
     return len(run[0].text) > 1 or gaps[0] in (". ", ".")  # an initial has its dot
@@ -203,11 +211,11 @@ def _handles(text: str, known: Roster) -> Iterator[Mention]:
 
 
 def _singles(text: str, tokens: list[_Token], known: Roster) -> Iterator[Mention]:
-    code = [match.span() for match in _CODE.finditer(text)]
+    code = {position for match in _CODE.finditer(text) for position in range(*match.span())}
     names = known.given.keys() | known.family.keys()
     starts = {token.start for token in tokens if token.key in names}
     for token in tokens:
-        if token.start not in starts or any(start <= token.start < end for start, end in code):
+        if token.start not in starts or token.start in code:
             continue
         before, after = _around(text, token, starts)
         if _IDENTIFIER_BEFORE.search(before) or _IDENTIFIER_AFTER.match(after) or _PLACE_BEFORE.search(before):
@@ -240,10 +248,11 @@ def _person(token: _Token, before: str, after: str, known: Roster) -> int | None
         return person
     if key in PRODUCT_NAMES or (not is_given and key in WORD_NAMES):
         return person if token.text[0].isupper() and _is_talked_of(before, after) else None
+    is_capitalised = token.text[0].isupper() and token.text[1:].islower()
     if key in WORD_NAMES:
-        return person if token.text[0].isupper() and _is_name_here(before, after) else None
-    if token.text[0].isupper():
-        return person if token.text[1:].islower() else None
+        return person if is_capitalised and _is_name_here(before, after) else None
+    if is_capitalised:
+        return person
     may_be_lower = is_given and len(key) >= MIN_LOWER_CASE and token.text.islower()
     return person if may_be_lower and not _OPTION_BEFORE.search(before) else None
 
@@ -260,12 +269,4 @@ def _is_name_here(before: str, after: str) -> bool:
 
 
 def _with_at(text: str, start: int) -> int:
-    return start - 1 if text[:start].endswith("@") else start
-
-
-def _without_overlap(found: Iterable[Mention]) -> Iterator[Mention]:
-    kept = list[Mention]()
-    for mention in found:
-        if all(mention.end <= other.start or other.end <= mention.start for other in kept):
-            kept.append(mention)
-    yield from sorted(kept, key=lambda mention: mention.start)
+    return start - 1 if text[start - 1 : start] == "@" else start

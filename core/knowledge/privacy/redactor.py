@@ -9,11 +9,12 @@ from enum import StrEnum
 from core.knowledge.document import Document
 from core.knowledge.privacy.contacts import addresses, telephone_numbers
 from core.knowledge.privacy.names import People, mentions, roster
+from core.knowledge.privacy.spans import without_overlap
 from core.ports import SecretDetector
 
 
 class FindingKind(StrEnum):
-    SECRET = "secret"
+    SECRET = "secret"  # noqa: S105 — the kind of a finding
     EMAIL = "e-mail"
     PHONE = "phone"
     NAME = "name"
@@ -54,7 +55,7 @@ class Redactor:
 
     def findings(self, text: str, people: People) -> list[Finding]:
         """What would be replaced in a text, in order, none overlapping."""
-        return list(_without_overlap(self._found(text, people)))
+        return without_overlap(self._found(text, people), len(text))
 
     def _found(self, text: str, people: People) -> Iterator[Finding]:
         """Candidates, the gravest first."""
@@ -84,11 +85,3 @@ def _replaced(text: str, findings: Iterable[Finding], number: Callable[[int], in
 
 def _placeholder(finding: Finding, number: Callable[[int], int]) -> str:
     return f"[{finding.kind}]" if finding.person is None else f"Person {number(finding.person)}"
-
-
-def _without_overlap(found: Iterable[Finding]) -> Iterator[Finding]:
-    kept = list[Finding]()
-    for finding in found:
-        if all(finding.end <= other.start or other.end <= finding.start for other in kept):
-            kept.append(finding)
-    yield from sorted(kept, key=lambda finding: finding.start)

@@ -1,19 +1,11 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from bot.settings import Settings, load_settings
 from core.errors import ConfigurationError
 
 LOCKED = {"PLUMBLINE_WEBHOOK_SECRET": "s", "PLUMBLINE_CONSOLE_TOKEN": "t"}
-
-
-@pytest.fixture(autouse=True)
-def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    for field in Settings.model_fields.values():
-        monkeypatch.delenv(str(field.validation_alias), raising=False)
 
 
 def load(monkeypatch: pytest.MonkeyPatch, **variables: str) -> Settings:
@@ -103,7 +95,7 @@ def test_slack_listens_over_http_or_a_socket(monkeypatch: pytest.MonkeyPatch, ot
     assert load(monkeypatch, SLACK_BOT_TOKEN="xoxb-1", **{other: "secret"}).slack_enabled
 
 
-def test_no_secret_shows_when_the_settings_are_printed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_secret_shows_when_the_settings_are_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     secrets = {
         name: f"hidden-{number}"
         for number, name in enumerate(

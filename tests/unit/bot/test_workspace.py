@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from bot.demo import SAMPLE_COMPANY
-from bot.workspace import load_workspace
+from bot.source_sections import FolderSection
+from bot.workspace import LogFilesTool, load_workspace
 from core.conversation import Channel, Platform
 from core.errors import ConfigurationError
 from core.team import Route, Team
@@ -55,8 +56,10 @@ def test_paths_are_relative_to_the_file(file: Path) -> None:
         + "teams:\n  - {id: payments, name: Payments, document: till.md, services: [till]}\n"
     )
     workspace = load_workspace(file)
-    assert workspace.sources[0].path == file.parent / "documents"
-    assert workspace.tools[0].path == Path("/var/log/till")  # pyright: ignore[reportAttributeAccessIssue]
+    (source,), (tool,) = workspace.sources, workspace.tools
+    assert isinstance(source, FolderSection)
+    assert isinstance(tool, LogFilesTool)
+    assert (source.path, tool.path) == (file.parent / "documents", Path("/var/log/till"))
     assert workspace.teams == (Team("payments", "Payments", "We run the till.", frozenset({"till"})),)
 
 

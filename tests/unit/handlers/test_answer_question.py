@@ -23,10 +23,16 @@ NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 THREAD = Place(Platform.SLACK, "C0ASK", "17.25")
 
 DOCUMENTS = {
-    "canary": "# Canary\n## Rolling back\nRun `slip rollback SERVICE` to roll back a canary within 90 seconds.",
-    "freeze": "# Freeze\n## When\nThe deployment freeze begins on 15 December and ends on 6 January.",
-    "shelf": "# Shelf\n## Rebuild\nRebuild the shelf index with `shelf reindex --all`.",
-    "vault": "# Vault\n## Where\nThe master key is kept in the heliotrope safe.",
+    "canary": (
+        "Rolling back a canary",
+        "## By hand\nRun `slip rollback SERVICE` to roll back a canary; the traffic returns within 90 seconds.",
+    ),
+    "freeze": (
+        "Deployment freeze",
+        "## When\nThe deployment freeze begins on 15 December and ends on 6 January.",
+    ),
+    "shelf": ("Shelf index", "## Rebuild\nRebuild the shelf index with `shelf reindex --all`."),
+    "vault": ("Master keys", "## Where\nThe master key is kept in the heliotrope safe."),
 }
 
 
@@ -36,9 +42,9 @@ class Handbook:
     name = "handbook"
 
     async def documents(self) -> AsyncIterator[Document]:
-        for key, text in DOCUMENTS.items():
+        for key, (title, text) in DOCUMENTS.items():
             readers = frozenset({"channel:vault"} if key == "vault" else {PUBLIC})
-            yield Document(f"handbook/{key}", "handbook", "handbook", key.title(), text, readers=readers)
+            yield Document(f"handbook/{key}", "handbook", "handbook", title, text, readers=readers)
 
 
 @pytest.fixture

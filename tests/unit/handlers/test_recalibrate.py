@@ -4,14 +4,16 @@ from datetime import timedelta
 
 import pytest
 
-from core.confidence.calibrator import MIN_OUTCOMES, Calibrator
+from core.confidence.calibrator import MIN_OUTCOMES
 from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from handlers.recalibrate import recalibrate, refit
+from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore
 
 KIND = PredictionKind.OWNER
 CLOCK = FakeClock()
+MISLEADING = calibrator(0.9, 0.9, outcomes=MIN_OUTCOMES)
 
 
 @pytest.fixture
@@ -36,10 +38,6 @@ def informative(count: int) -> list[tuple[float, bool]]:
     return [(0.9, True) if number % 2 else (0.1, False) for number in range(count)]
 
 
-def misleading(outcomes: int) -> Calibrator:
-    return Calibrator("old", (0.5, 1.0), (0.9, 0.9), outcomes, CLOCK.now())
-
-
 async def test_the_first_calibrator_is_fitted_when_there_are_enough_labels(store: InMemoryStore) -> None:
     label(store, informative(MIN_OUTCOMES - 1))
     assert await refit(KIND, "e", store=store, clock=CLOCK) is None
@@ -52,15 +50,15 @@ async def test_the_first_calibrator_is_fitted_when_there_are_enough_labels(store
 
 
 async def test_a_better_fit_on_more_labels_replaces_the_one_in_use(store: InMemoryStore) -> None:
-    await store.predictions.adopt(KIND, "e", misleading(MIN_OUTCOMES))
+    await store.predictions.adopt(KIND, "e", MISLEADING)
     label(store, informative(60))
     adopted = await refit(KIND, "e", store=store, clock=CLOCK)
     assert adopted is not None
-    assert adopted.probability(Evaluation(0.1, 0.1)) < 0.2
+    assert adopted.probability(Evaluation(0.1, 0.1)) < 0.3
 
 
 async def test_a_fit_that_is_no_better_on_labels_it_has_not_seen_is_not_adopted(store: InMemoryStore) -> None:
-    good = Calibrator("good", (0.5, 1.0), (0.0, 1.0), MIN_OUTCOMES, CLOCK.now())
+    good = calibrator(0.0, 1.0, outcomes=MIN_OUTCOMES)
     await store.predictions.adopt(KIND, "e", good)
     label(store, informative(60))
     assert await refit(KIND, "e", store=store, clock=CLOCK) is None
@@ -68,13 +66,13 @@ async def test_a_fit_that_is_no_better_on_labels_it_has_not_seen_is_not_adopted(
 
 
 async def test_without_new_labels_nothing_is_refitted(store: InMemoryStore) -> None:
-    await store.predictions.adopt(KIND, "e", misleading(60))
+    await store.predictions.adopt(KIND, "e", calibrator(0.9, 0.9, outcomes=60))
     label(store, informative(60))
     assert await refit(KIND, "e", store=store, clock=CLOCK) is None
 
 
 async def test_too_few_labels_to_hold_some_out_change_nothing(store: InMemoryStore) -> None:
-    await store.predictions.adopt(KIND, "e", misleading(MIN_OUTCOMES))
+    await store.predictions.adopt(KIND, "e", MISLEADING)
     label(store, informative(MIN_OUTCOMES + 1))
     assert await refit(KIND, "e", store=store, clock=CLOCK) is None
 
@@ -84,7 +82,8 @@ async def test_every_kind_and_engine_learns_from_its_own_labels(store: InMemoryS
     label(store, [(0.5, True)] * 40, PredictionKind.ANSWER, "model")
     label(store, informative(5), PredictionKind.CAUSE, "evidence")
     await recalibrate(store=store, clock=CLOCK)
-    fitted = {(kind, engine): calibrator for kind, engine, calibrator in store.predictions.adopted}
+    fitted = {(kind, engine): adopted for kind, engine, adopted in store.predictions.adopted}
     assert fitted.keys() == {(PredictionKind.ANSWER, "evidence"), (PredictionKind.ANSWER, "model")}
-    assert fitted[PredictionKind.ANSWER, "model"].probabilities == pytest.approx((1.0,))
-    assert fitted[PredictionKind.ANSWER, "evidence"].probability(Evaluation(0.1, 0.1)) < 0.2
+    weak = Evaluation(0.1, 0.1)
+    assert fitted[PredictionKind.ANSWER, "evidence"].probability(weak) < 0.3
+    assert fitted[PredictionKind.ANSWER, "model"].probability(weak) > 0.7

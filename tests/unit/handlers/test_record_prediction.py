@@ -1,17 +1,15 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from core.confidence.badge import Badge, Strength
-from core.confidence.calibrator import Calibrator
 from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from handlers.record_prediction import record_prediction
+from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore
 
-CALIBRATOR = Calibrator("v7", (0.5, 1.0), (0.2, 0.9), 40, datetime(2026, 3, 1, tzinfo=UTC))
+CALIBRATOR = calibrator(0.2, 0.9, version="v7")
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ from functools import partial
 
 import pytest
 
-from core.confidence.calibrator import Calibrator
 from core.confidence.prediction import PredictionKind
 from core.incident import Explanation, Hypothesis, Incident, PastIncident, Severity, Stage
 from core.team import Team
 from core.triage.history import IncidentHistory
 from handlers.triage_incident import ENGINE, ENRICHED_ENGINE, triage_incident
+from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
 from tests.fakes.outage import START, incident
 from tests.fakes.predictions import FakePredictionStore
@@ -65,7 +65,7 @@ async def test_the_claim_is_stored_with_the_measures_behind_its_badge(
 
 
 async def test_a_calibrated_engine_shows_its_probability(triage: Triage, store: FakePredictionStore) -> None:
-    store.calibrators[PredictionKind.OWNER, ENGINE] = Calibrator("v1", (1.0,), (0.86,), 40, START)
+    store.calibrators[PredictionKind.OWNER, ENGINE] = calibrator(0.86, 0.86)
     found = await triage(incident())
     assert found.owner is not None
     assert found.owner.badge.probability == 0.86

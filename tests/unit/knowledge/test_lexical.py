@@ -7,7 +7,7 @@ import pytest
 from rank_bm25 import BM25Okapi
 
 from core.knowledge.document import Document, Passage
-from core.knowledge.lexical import B, K1, passage_vector, query_vector, term_counts
+from core.knowledge.lexical import K1, B, passage_vector, query_vector, term_counts
 from core.knowledge.passages import passages_of
 from core.knowledge.statistics import TermStatistics
 from core.knowledge.terms import terms

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -23,7 +24,9 @@ def sentence(words: int, name: str) -> str:
 def test_a_short_page_is_one_passage_with_its_text_as_it_is() -> None:
     [passage] = passages_of(document("# Top\n\nOne.\n\n- two"))
     assert (passage.number, passage.heading, passage.text) == (1, "Top", "# Top\n\nOne.\n\n- two")
-    assert passage.indexed_text == "Title\nPassage 1\n# Top\n\nOne.\n\n- two"
+    assert passage.indexed_text == (
+        "Page Title: Title\nPassage 1\nThe content of this page is as follows:\n# Top\n\nOne.\n\n- two"
+    )
 
 
 def test_a_page_without_text_has_no_passage() -> None:
@@ -35,7 +38,7 @@ def test_a_long_page_is_split_with_overlap_and_keeps_its_headings() -> None:
     passages = passages_of(document("\n\n".join(paragraphs)))
     assert [passage.number for passage in passages] == list(range(1, len(passages) + 1))
     assert len(passages) > 2
-    for before, after in zip(passages, passages[1:], strict=False):
+    for before, after in pairwise(passages):
         shared = set(before.text.split("\n\n")) & set(after.text.split("\n\n"))
         assert 0 < sum(token_count(block) for block in shared) <= OVERLAP_TOKENS
         assert after.heading

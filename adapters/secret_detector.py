@@ -1,0 +1,160 @@
+"""Passwords, keys and tokens: the formats that detect-secrets knows, and values that a text calls one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from detect_secrets.plugins.artifactory import ArtifactoryDetector
+from detect_secrets.plugins.aws import AWSKeyDetector
+from detect_secrets.plugins.azure_storage_key import AzureStorageKeyDetector
+from detect_secrets.plugins.base import RegexBasedDetector
+from detect_secrets.plugins.basic_auth import BasicAuthDetector
+from detect_secrets.plugins.cloudant import CloudantDetector
+from detect_secrets.plugins.discord import DiscordBotTokenDetector
+from detect_secrets.plugins.github_token import GitHubTokenDetector
+from detect_secrets.plugins.ibm_cloud_iam import IbmCloudIamDetector
+from detect_secrets.plugins.ibm_cos_hmac import IbmCosHmacDetector
+from detect_secrets.plugins.jwt import JwtTokenDetector
+from detect_secrets.plugins.mailchimp import MailchimpDetector
+from detect_secrets.plugins.npm import NpmDetector
+from detect_secrets.plugins.sendgrid import SendGridDetector
+from detect_secrets.plugins.slack import SlackDetector
+from detect_secrets.plugins.softlayer import SoftlayerDetector
+from detect_secrets.plugins.square_oauth import SquareOAuthDetector
+from detect_secrets.plugins.stripe import StripeDetector
+from detect_secrets.plugins.twilio import TwilioKeyDetector
+
+FORMATS: tuple[type[RegexBasedDetector], ...] = (
+    ArtifactoryDetector,
+    AWSKeyDetector,
+    AzureStorageKeyDetector,
+    BasicAuthDetector,
+    CloudantDetector,
+    DiscordBotTokenDetector,
+    GitHubTokenDetector,
+    IbmCloudIamDetector,
+    IbmCosHmacDetector,
+    JwtTokenDetector,
+    MailchimpDetector,
+    NpmDetector,
+    SendGridDetector,
+    SlackDetector,
+    SoftlayerDetector,
+    SquareOAuthDetector,
+    StripeDetector,
+    TwilioKeyDetector,
+)
+# Formats that the library does not know. Each begins with what its issuer puts in front of every token.
+_ISSUED = re.compile(
+    r"(?<![A-Za-z0-9])(?:github_pat_\w{40,}|glpat-[\w-]{20,}|glrt-[\w-]{20,}|sk-(?:proj-|ant-|svcacct-)?[\w-]{32,}|AIza[\w-]{35}|"
+    r"pypi-[\w-]{50,}|hf_[A-Za-z]{30,}|hv[sbr]\.[\w-]{20,}|dop_v1_[a-f0-9]{64}|xapp-\d-[\w-]{20,}|"
+    r"\d{8,10}:AA[\w-]{33}|ATATT3[\w-]{50,}=?[A-F0-9]{0,8}|shp(?:at|ss)_[a-fA-F0-9]{32}|ya29\.[\w-]{40,})"
+)
+_PRIVATE_KEY = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+    re.DOTALL,
+)
+_NAMES_OF_PASSWORDS = r"(?:password|passwd|passphrase|passwort|kennwort|contraseña|(?<![A-Za-z])(?:pwd|pw)|_pass)"
+_KEY = (
+    r"(?:(?:api|access|auth|secret|account|client|private|maps|encryption|signing|license)[ _.-]?key(?:_base)?|"
+    r"secret|token|cookie|(?<![A-Za-z])sid)"
+)
+_VALUE = r"[ \t]*(?P<quote>[\"'`]?)(?P<value>[^\s\"'`]{4,})"
+_ASSIGNED = re.compile(
+    rf"(?:(?P<password>{_NAMES_OF_PASSWORDS})|{_KEY})(?: for \w+(?: \w+)?)?[\"'`]?[ \t]*(?::=|=>|[:=]|(?P<prose> (?:is|was|lautet) )){_VALUE}",
+    re.IGNORECASE,
+)
+_OPTION = re.compile(
+    rf"(?<!\S)--?[\w-]*?(?:(?P<password>{_NAMES_OF_PASSWORDS})|{_KEY})[ =](?P<prose>){_VALUE}", re.IGNORECASE
+)
+_IN_COMMAND = re.compile(
+    r"\bcurl\b[^\n]{0,300}? (?:-u|--user)[ =][\"']?[^\s:\"']{1,100}:(?P<curl>[^\s\"'`]+)|"
+    r"\bmysql(?:dump|admin)?\b[^\n]{0,300}? -p(?P<mysql>[^\s\"'`]{4,})|"
+    r"\bsshpass -p *[\"']?(?P<sshpass>[^\s\"'`]+)|"
+    r"\b(?:Bearer|Basic) +(?P<header>[A-Za-z0-9._~+/-]{16,}=*)|"
+    r"://[^\s/@:]{0,100}:(?P<userinfo>[^\s/@]{3,200})@|"
+    r"(?<!\S)root +/ +(?P<console>\S{6,})"
+)
+# Texts are looked through in pieces: patterns of others may take the square of the length of what they look at.
+PIECE = re.compile(r".{1,4000}(?!\S)|\S{1,20000}", re.DOTALL)
+MIN_PASSWORD = 6  # characters
+MIN_TOKEN = 8  # characters
+_END = re.compile(r";(?:\s|\w+=|$)|&(?:\w+[=;])|[.,;)|]+$")  # where a value ends: `a=1;b=2`, `?a=1&b=2`, a full stop
+_REFERENCE = re.compile(
+    r"""^(?:[$<{%*(\[-]|/|\.{1,2}/|~/|https?:|file:|vault:|op:|arn:|secret/|env[.(:]|os\.|process\.|sha\d+:)|"""
+    r"""[>})\]]$|^x{3,}$|\.(?:ya?ml|json|pem|crt|txt|env|sh)$|\(|^v?\d+(?:\.\d+)+$|"""
+    r"""^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|^[a-z]+(?:[._][a-z]+)+$""",
+)
+"""Not the secret but where it is kept or what it is called: a variable, template, path, file, option, version."""
+
+_IDENTIFIER = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)+$")
+_PHRASE = re.compile(r"^[a-z]{3,}(?:[-_ ][a-z]{3,}){2,}$")
+
+
+class DetectSecrets:
+    """Implements `core.ports.SecretDetector` with the plugins of detect-secrets. Nothing is verified over the network."""
+
+    def __init__(self) -> None:
+        self._formats = [pattern for detector in FORMATS for pattern in detector().denylist]
+
+    def find(self, text: str) -> list[tuple[int, int]]:
+        spans = [match.span() for match in (*_PRIVATE_KEY.finditer(text), *_ISSUED.finditer(text))]
+        for piece in PIECE.finditer(text):
+            spans += ((piece.start() + start, piece.start() + end) for start, end in self._in_piece(piece[0]))
+        return _merged(spans)
+
+    def _in_piece(self, text: str) -> Iterator[tuple[int, int]]:
+        yield from (_secret_of(match) for pattern in self._formats for match in pattern.finditer(text))
+        yield from _named(_ASSIGNED, text)
+        yield from _named(_OPTION, text)
+        yield from _in_commands(text)
+
+
+def _secret_of(match: re.Match[str]) -> tuple[int, int]:
+    """The plugins' patterns put the secret into their last group, if they do not put its prefix there."""
+    groups = [group for group in range(1, match.re.groups + 1) if match[group]]
+    return match.span(0 if not groups or match[0].startswith(match[groups[-1]]) else groups[-1])
+
+
+def _named(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    """Values that the text calls a secret, and that look like one."""
+    for match in pattern.finditer(text):
+        end = _END.search(match["value"])
+        value = match["value"][: end.start()] if end else match["value"]
+        if value and not _REFERENCE.search(value) and _looks_secret(value, match):
+            yield match.start("value"), match.start("value") + len(value)
+
+
+def _looks_secret(value: str, match: re.Match[str]) -> bool:
+    """A word of the language is none, unless it is a quoted phrase; neither is the name of a resource."""
+    if match["password"]:
+        if match["quote"] and _PHRASE.match(value):
+            return True
+        return len(value) >= MIN_PASSWORD and _is_mixed(value) and not (match["prose"] and _IDENTIFIER.match(value))
+    if "sid" in match[0][:3].lower() or "cookie" in match[0][:6].lower():
+        return len(value) >= 2 * MIN_TOKEN and _is_mixed(value)
+    is_uuid = len(value) == 36 and value.count("-") == 4
+    return len(value) >= MIN_TOKEN and _is_mixed(value) and (is_uuid or not _IDENTIFIER.match(value))
+
+
+def _in_commands(text: str) -> Iterator[tuple[int, int]]:
+    for match in _IN_COMMAND.finditer(text):
+        name = str(match.lastgroup)
+        if not _REFERENCE.search(match[name]) and (name != "console" or _is_mixed(match[name])):
+            yield match.span(name)
+
+
+def _is_mixed(value: str) -> bool:
+    """Letters, and among them digits or marks that no word or name has."""
+    return any(map(str.isalpha, value)) and (any(map(str.isdigit, value)) or bool(re.search(r"[^\w./:-]", value)))
+
+
+def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged = list[tuple[int, int]]()
+    for start, end in sorted(spans):
+        if merged and start < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged

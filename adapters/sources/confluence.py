@@ -1,0 +1,257 @@
+"""Pages of Confluence, Cloud or Data Center, over its REST API (version 1, which both speak).
+
+https://developer.atlassian.com/cloud/confluence/rest/v1/api-group-content/ ·
+https://developer.atlassian.com/server/confluence/confluence-rest-api-examples/
+
+Each run lists every page of the spaces without its body: version, ancestors and who may read it. Only so is it seen
+that a page was deleted, or that its restrictions changed, which leaves its date of change alone. Then the bodies of
+those pages are read that are new, changed, or readable by others than before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, TypeVar
+from urllib.parse import quote_plus, urlsplit
+
+import structlog
+from pydantic import ValidationError
+
+from adapters.sources.confluence_pages import NOBODY, Access, Page, Restrictions, names_of
+from adapters.sources.confluence_storage import to_markdown
+from adapters.sources.rest import Refused, Rest
+from core.errors import ConfigurationError, SourceUnavailable
+from core.knowledge.anchors import AnchorStyle
+from core.knowledge.document import Document
+from core.ports import Changes
+
+SEARCH = "rest/api/content/search"
+RESTRICTIONS = "restrictions.read.restrictions.user,restrictions.read.restrictions.group"
+LISTED = f"version,ancestors,{RESTRICTIONS}"
+LIST_LIMIT = 100  # pages listed by one request; a server may give fewer
+BODIES = 25  # pages read by one request: what Cloud allows with bodies
+
+_SPACE = re.compile(r"^~?[\w.-]+$")
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """How far the spaces have been read: up to `since`, and `marks` are the readers of pages that not all may read."""
+
+    setting: str
+    since: str = ""
+    marks: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @classmethod
+    def parsed(cls, cursor: str, setting: str) -> _Position:
+        """Where `cursor` says; the start if it says nothing, or was made with other settings."""
+        try:
+            value = json.loads(cursor)
+            position = cls(value["setting"], value["since"], dict(value["marks"]))
+        except (ValueError, KeyError, TypeError):
+            return cls(setting)
+        return position if position.setting == setting else cls(setting)
+
+    def __str__(self) -> str:
+        return json.dumps({"setting": self.setting, "since": self.since, "marks": self.marks}, sort_keys=True)
+
+
+class ConfluenceSource:
+    """The pages of some spaces. A page is readable by whom it, and every page above it, is not restricted for."""
+
+    def __init__(self, name: str, rest: Rest, url: str, spaces: Sequence[str], access: Access) -> None:
+        """`url` is the site's, with its context path (`https://acme.atlassian.net/wiki`)."""
+        if wrong := [space for space in spaces if not _SPACE.match(space)]:
+            raise ConfigurationError(f"Source {name}: {wrong[0]!r} is not the key of a Confluence space.")
+        self._name = name
+        self._rest = rest
+        self._url = url.rstrip("/")
+        is_cloud = (urlsplit(url).hostname or "").endswith(".atlassian.net")
+        self._anchors = AnchorStyle.CONFLUENCE_CLOUD if is_cloud else AnchorStyle.CONFLUENCE_SERVER
+        self._spaces = spaces
+        self._access = access
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+        position = _Position.parsed(cursor, self._setting())
+        listed = {page.id: page async for page in self._listed()}
+        if known_ids and not listed:
+            raise SourceUnavailable(
+                f"{self._name}: Confluence shows no page of {', '.join(self._spaces)} any more. Check the token's rights."
+            )
+        readers = await self._readers(listed)
+        marks = {page_id: mark for page_id in listed if (mark := self._mark(readers[page_id]))}
+        people = tuple(sorted({names for page in listed.values() if (names := names_of(page.version.by))}))
+        done = dict(position.marks)
+        since = position.since
+        for batch in _batched(self._due(listed.values(), position, marks, known_ids), BODIES):
+            documents = await self._documents(batch, readers, people)
+            done |= {page.id: marks.get(page.id, "") for page in batch}
+            since = max(since, *(page.changed_at for page in batch))
+            yield Changes(tuple(documents), frozenset(), str(_Position(position.setting, since, _named(done))))
+        gone = await self._gone(known_ids, listed)
+        yield Changes((), gone, str(_Position(position.setting, since, marks)))
+
+    def _setting(self) -> str:
+        parts = (*sorted(self._spaces), "", *sorted(self._access.readers))
+        identities = (f"{key}={sorted(value)}" for key, value in sorted(self._access.identities.items()))
+        return _digest((*parts, "", *identities))
+
+    def _mark(self, readers: frozenset[str]) -> str:
+        return _digest(sorted(readers)) if readers != self._access.readers else ""
+
+    def _due(
+        self, pages: Iterable[Page], position: _Position, marks: Mapping[str, str], known_ids: frozenset[str]
+    ) -> list[Page]:
+        """The pages whose bodies have to be read, the oldest change first: a run that is killed goes on from there."""
+        due = [
+            page
+            for page in pages
+            if self._id(page.id) not in known_ids
+            or page.changed_at >= position.since
+            or marks.get(page.id, "") != position.marks.get(page.id, "")
+        ]
+        return sorted(due, key=lambda page: page.changed_at)
+
+    async def _listed(self) -> AsyncIterator[Page]:
+        spaces = ",".join(f'"{space}"' for space in self._spaces)
+        async for result in self._search(f"type=page and space in ({spaces}) order by created", LISTED, LIST_LIMIT):
+            try:
+                yield Page.model_validate(result)
+            except ValidationError as error:
+                yield self._understood_in_part(result, error)
+
+    def _understood_in_part(self, result: dict[str, Any], error: ValidationError) -> Page:
+        """A page whose restrictions make no sense counts as one whose restrictions were not told."""
+        try:
+            return Page.model_validate(result | {"restrictions": None, "ancestors": None})
+        except ValidationError:
+            detail = error.errors()[0]
+            raise SourceUnavailable(
+                f"{self._name}: Confluence lists a page without {'.'.join(map(str, detail['loc']))}."
+            ) from error
+
+    async def _search(self, cql: str, expand: str, limit: int) -> AsyncIterator[dict[str, Any]]:
+        """Every result, on however many pages: the link to the next holds an offset (Data Center) or a cursor (Cloud)."""
+        answer = await self._rest.get(SEARCH, {"cql": cql, "expand": expand, "limit": str(limit)})
+        while True:
+            for result in answer.get("results", ()):
+                yield result
+            following = (answer.get("_links") or {}).get("next")
+            if not following:
+                return
+            answer = await self._rest.get(self._absolute(str(following)))
+
+    def _absolute(self, link: str) -> str:
+        """Links come with or without the context path, and without the host."""
+        context = urlsplit(self._url).path
+        if link.startswith("/") and context and not link.startswith(f"{context}/"):
+            return f"{self._url}{link}"
+        return link
+
+    async def _readers(self, listed: Mapping[str, Page]) -> dict[str, frozenset[str]]:
+        own = {page.id: self._access.of(page.restrictions) for page in listed.values()}
+        outside = {above.id for page in listed.values() for above in page.ancestors or ()} - own.keys()
+        for page_id in sorted(outside):
+            own[page_id] = await self._restrictions_of(page_id)
+        return {page.id: self._effective(page, own) for page in listed.values()}
+
+    def _effective(self, page: Page, own: Mapping[str, frozenset[str] | None]) -> frozenset[str]:
+        """Who may read a page may read every page above it: restrictions are inherited."""
+        if page.ancestors is None:
+            return frozenset({NOBODY})
+        chain = [own[page_id] for page_id in (page.id, *(above.id for above in page.ancestors))]
+        restricted = [readers for readers in chain if readers is not None]
+        if not restricted:
+            return self._access.readers
+        return frozenset.intersection(*restricted) or frozenset({NOBODY})
+
+    async def _restrictions_of(self, page_id: str) -> frozenset[str] | None:
+        """Of a page above, that is not listed itself; nobody reads what is below one that we may not see."""
+        try:
+            answer = await self._rest.get(f"rest/api/content/{page_id}", {"expand": RESTRICTIONS})
+            return self._access.of(Restrictions.model_validate(answer.get("restrictions")))
+        except (Refused, ValidationError):
+            return frozenset({NOBODY})
+
+    async def _documents(
+        self, batch: Sequence[Page], readers: Mapping[str, frozenset[str]], people: tuple[tuple[str, ...], ...]
+    ) -> list[Document]:
+        """The pages of a batch; one that was deleted in between is missing."""
+        cql = f"type=page and id in ({','.join(page.id for page in batch)})"
+        found = [item async for item in self._search(cql, "body.storage,version,space", BODIES)]
+        return [
+            document
+            for item in found
+            if (document := self._document(item, readers.get(str(item.get("id")), frozenset({NOBODY})), people))
+        ]
+
+    def _document(
+        self, item: dict[str, Any], readers: frozenset[str], people: tuple[tuple[str, ...], ...]
+    ) -> Document | None:
+        try:
+            page, space = Page.model_validate(item), str(item["space"]["key"])
+            storage, webui = str(item["body"]["storage"]["value"]), str(item["_links"]["webui"])
+        except (ValidationError, KeyError, TypeError) as error:
+            log.warning("document_left_out", source=self._name, page=item.get("id"), error=str(error))
+            return None
+        identities = {key: names[0] for names in people for key in names[1:]}
+
+        def page_link(key: str, title: str) -> str:
+            return f"{self._url}/display/{key or space}/{quote_plus(title)}"
+
+        return Document(
+            id=self._id(page.id),
+            source=self._name,
+            family=space,
+            title=page.title,
+            text=to_markdown(storage, page_link, lambda user: identities.get(user, "somebody")),
+            url=self._absolute(webui),
+            updated_at=page.version.when,
+            readers=readers,
+            people=people,
+            anchors=self._anchors,
+        )
+
+    async def _gone(self, known_ids: frozenset[str], listed: Mapping[str, Page]) -> frozenset[str]:
+        """Pages that are indexed but not listed, and are not there either when asked for by id.
+
+        A page that is deleted while pages are listed by offset moves those after it up, over the edge of a result page.
+        """
+        missing = {known.removeprefix(f"{self._name}/") for known in known_ids} - listed.keys()
+        ours = {page_id for page_id in missing if page_id.isdigit()}
+        spaces = ",".join(f'"{space}"' for space in self._spaces)
+        there = set[str]()
+        for batch in _batched(sorted(ours), BODIES):
+            cql = f"type=page and space in ({spaces}) and id in ({','.join(batch)})"
+            there |= {str(item.get("id")) async for item in self._search(cql, "version", BODIES)}
+        return frozenset(self._id(page_id) for page_id in missing - there)
+
+    def _id(self, page_id: str) -> str:
+        return f"{self._name}/{page_id}"
+
+
+def _named(marks: Mapping[str, str]) -> dict[str, str]:
+    return {page_id: mark for page_id, mark in marks.items() if mark}
+
+
+def _batched(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
+    iterator = iter(items)
+    while batch := tuple(islice(iterator, size)):
+        yield batch
+
+
+def _digest(parts: Iterable[str]) -> str:
+    return hashlib.blake2b("\x00".join(parts).encode(), digest_size=6).hexdigest()

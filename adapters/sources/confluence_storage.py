@@ -1,0 +1,138 @@
+"""Confluence's storage format → Markdown.
+
+The format is XHTML with macros (`ac:…`) and references (`ri:…`):
+https://confluence.atlassian.com/doc/confluence-storage-format-790796544.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html import escape
+
+from bs4 import BeautifulSoup, Tag
+from bs4.element import NavigableString
+
+from adapters.sources.html import LANGUAGE, markdown_of, parsed
+
+PANELS = {name: name.capitalize() for name in ("info", "note", "tip", "warning", "success", "error")}
+CODE = frozenset({"code", "noformat"})
+
+_CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
+_LEFT_OUT = ("ac:adf-node", "ac:placeholder", "ac:task-id", "ac:task-uuid", "ac:parameter")
+_UNWRAPPED = re.compile(r"^ac:(?!structured-macro|link$|image$|task)")
+
+PageLink = Callable[[str, str], str]
+"""A space's key (empty: the page's own space) and a title → the address of that page."""
+
+
+def to_markdown(storage: str, page_link: PageLink, name_of: Callable[[str], str]) -> str:
+    """The text of a page: tables, lists, code with its language, panels and expands with their titles, links.
+
+    Attachments and pictures are there by name. `name_of` tells the name of a user by id. Never raises: what is no
+    storage format comes out as the text that is in it.
+    """
+    soup = parsed(_CDATA.sub(lambda match: escape(match[1]), storage))
+    # Inner elements come later in the document than those around them: backwards, they are done first.
+    for macro in reversed(soup("ac:structured-macro")):
+        _expand_macro(soup, macro)
+    for macro in reversed(soup("ac:macro")):  # the format before Confluence 4
+        macro.unwrap()
+    for link in soup("ac:link"):
+        _expand_link(soup, link, page_link, name_of)
+    for user in soup("ri:user"):
+        user.replace_with(_mention(user, name_of))
+    for image in soup("ac:image"):
+        image.replace_with(NavigableString(f"(image: {_image_name(image)})"))
+    for task in soup("ac:task"):
+        _expand_task(task)
+    for tasks in soup("ac:task-list"):
+        tasks.name = "ul"
+    for emoticon in soup("ac:emoticon"):
+        fallback = str(emoticon.get("ac:emoji-fallback") or "")
+        emoticon.replace_with(NavigableString("" if fallback.startswith(":") else fallback))
+    for time in soup("time"):
+        time.replace_with(NavigableString(str(time.get("datetime") or time.get_text())))
+    for tag in soup(_LEFT_OUT):
+        tag.decompose()
+    for tag in soup.find_all(_UNWRAPPED):
+        tag.unwrap()
+    return markdown_of(soup)
+
+
+def _expand_macro(soup: BeautifulSoup, macro: Tag) -> None:
+    name = str(macro.get("ac:name") or "")
+    body, code = macro.find("ac:rich-text-body", recursive=False), macro.find("ac:plain-text-body", recursive=False)
+    title = _parameter(macro, "title")
+    if name == "status":
+        macro.replace_with(NavigableString(title))
+    elif name == "jira":
+        macro.replace_with(NavigableString(_parameter(macro, "key")))
+    elif isinstance(code, Tag):
+        macro.replace_with(*_code(soup, code, title, _parameter(macro, "language") if name in CODE else ""))
+    elif isinstance(body, Tag):
+        body.name = "div"
+        if heading := ": ".join(filter(None, (PANELS.get(name, ""), title))):
+            body.insert(0, _bold(soup, heading))
+        macro.replace_with(body)
+    else:
+        macro.decompose()
+
+
+def _code(soup: BeautifulSoup, code: Tag, title: str, language: str) -> list[Tag]:
+    block = soup.new_tag("pre")
+    block[LANGUAGE] = language
+    block.string = code.get_text().strip("\n")
+    return [_bold(soup, title), block] if title else [block]
+
+
+def _bold(soup: BeautifulSoup, text: str) -> Tag:
+    paragraph, strong = soup.new_tag("p"), soup.new_tag("strong")
+    strong.string = text
+    paragraph.append(strong)
+    return paragraph
+
+
+def _parameter(macro: Tag, name: str) -> str:
+    found = macro.find("ac:parameter", attrs={"ac:name": name}, recursive=False)
+    return found.get_text().strip() if found else ""
+
+
+def _expand_link(soup: BeautifulSoup, link: Tag, page_link: PageLink, name_of: Callable[[str], str]) -> None:
+    body = link.find(("ac:link-body", "ac:plain-text-link-body"))
+    text = body.get_text().strip() if body else ""
+    page, attachment, user = (link.find(f"ri:{kind}") for kind in ("page", "attachment", "user"))
+    if isinstance(user, Tag):
+        link.replace_with(_mention(user, name_of))
+    elif isinstance(attachment, Tag):
+        file = str(attachment.get("ri:filename") or "")
+        link.replace_with(NavigableString(f"{text} (attachment: {file})" if text and text != file else file))
+    elif isinstance(page, Tag):
+        title = str(page.get("ri:content-title") or "")
+        anchor = soup.new_tag("a", href=page_link(str(page.get("ri:space-key") or ""), title))
+        anchor.string = text or title
+        link.replace_with(anchor)
+    else:
+        link.replace_with(NavigableString(text or str(link.get("ac:anchor") or "")))
+
+
+def _mention(user: Tag, name_of: Callable[[str], str]) -> NavigableString:
+    identity = user.get("ri:account-id") or user.get("ri:userkey") or user.get("ri:username") or ""
+    return NavigableString(f"@{name_of(str(identity))}")
+
+
+def _image_name(image: Tag) -> str:
+    attachment = image.find("ri:attachment")
+    named = attachment.get("ri:filename") if isinstance(attachment, Tag) else None
+    return str(image.get("ac:alt") or named or "")
+
+
+def _expand_task(task: Tag) -> None:
+    status, body = task.find("ac:task-status"), task.find("ac:task-body")
+    done = isinstance(status, Tag) and status.get_text().strip() == "complete"
+    if isinstance(status, Tag):
+        status.decompose()
+    if isinstance(body, Tag):
+        body.insert(0, NavigableString("[x] " if done else "[ ] "))
+        body.unwrap()
+    task.name = "li"

@@ -1,0 +1,121 @@
+"""What stands in a file, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+from adapters.sources.front_matter import Properties, properties_from, split_front_matter
+from adapters.sources.html import markdown_of, parsed
+from adapters.sources.pdf import pdf_pages
+from core.conversation import PUBLIC
+from core.errors import MalformedInput
+from core.knowledge.document import Document
+from core.knowledge.markdown import BlockKind, blocks
+
+MAX_BYTES = 2_000_000  # of one file of text; a larger one is data, not a document
+MAX_PDF_BYTES = 30_000_000  # of one PDF file, most of which are pictures
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What is known of a file apart from its content. `path` is relative to the source, `url` where it is published.
+
+    `readers` may read it unless it says itself by whom it may be read.
+    """
+
+    source: str
+    path: PurePosixPath
+    url: str = ""
+    readers: frozenset[str] = frozenset({PUBLIC})
+
+
+def has_format(path: PurePosixPath) -> bool:
+    """Whether a file of this name is a document."""
+    return path.suffix.lower() in SUFFIXES
+
+
+def max_bytes(path: PurePosixPath) -> int:
+    return MAX_PDF_BYTES if path.suffix.lower() == ".pdf" else MAX_BYTES
+
+
+def published(url: str, path: PurePosixPath) -> str:
+    """The address of a file of what is published at `url`; empty if it is published nowhere."""
+    return f"{url.rstrip('/')}/{quote(str(path))}" if url else ""
+
+
+def documents_of(origin: Origin, content: bytes) -> Iterator[Document]:
+    """The document in a file; of a PDF, one for each page that has text. Raises MalformedInput.
+
+    The family is the first folder on the path, or the source's name for a file at the top.
+    """
+    if len(content) > max_bytes(origin.path):
+        raise MalformedInput(f"The file is larger than {max_bytes(origin.path)} bytes.")
+    if origin.path.suffix.lower() == ".pdf":
+        yield from _pdf(origin, content)
+        return
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise MalformedInput("The file is not UTF-8 text.") from error
+    properties, body = _TEXTS[origin.path.suffix.lower()](text)
+    yield _document(origin, properties, body)
+
+
+def parse_markdown(content: str) -> tuple[Properties, str]:
+    """Front matter, or else the first heading as the title, and the text below. Raises MalformedInput."""
+    properties, text = split_front_matter(content)
+    if not properties.title:
+        headings = (block.heading for block in blocks(text) if block.kind is BlockKind.HEADING)
+        properties = replace(properties, title=next(headings, ""))
+    return properties, text.strip()
+
+
+def _html(content: str) -> tuple[Properties, str]:
+    soup = parsed(content)
+    metadata = {str(tag.get("name")): str(tag.get("content") or "") for tag in soup.find_all("meta") if tag.get("name")}
+    title = soup.title.get_text() if soup.title else ""
+    return properties_from(metadata | {"title": title}), markdown_of(soup.body or soup)
+
+
+def _plain(content: str) -> tuple[Properties, str]:
+    """The first line is the title."""
+    properties, text = split_front_matter(content)
+    title, _, rest = text.strip().partition("\n")
+    return replace(properties, title=properties.title or title.strip()), rest.strip() or title.strip()
+
+
+_TEXTS: dict[str, Callable[[str], tuple[Properties, str]]] = {
+    ".md": parse_markdown,
+    ".markdown": parse_markdown,
+    ".html": _html,
+    ".htm": _html,
+    ".txt": _plain,
+}
+SUFFIXES = (*_TEXTS, ".pdf")
+
+
+def _pdf(origin: Origin, content: bytes) -> Iterator[Document]:
+    properties, pages = pdf_pages(content)
+    title = properties.title or origin.path.stem
+    for number, text in pages:
+        anchor = f"#page={number}"
+        page = _document(origin, replace(properties, title=f"{title}, page {number}"), text)
+        yield replace(page, id=f"{page.id}{anchor}", url=f"{page.url}{anchor}" if page.url else "")
+
+
+def _document(origin: Origin, properties: Properties, text: str) -> Document:
+    parts = origin.path.parts
+    return Document(
+        id=f"{origin.source}/{origin.path}",
+        source=origin.source,
+        family=parts[0] if len(parts) > 1 else origin.source,
+        title=properties.title or origin.path.stem,
+        text=text,
+        url=origin.url,
+        owner=properties.owner,
+        updated_at=properties.updated_at,
+        readers=origin.readers if properties.readers is None else properties.readers,
+    )

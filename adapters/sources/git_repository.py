@@ -1,0 +1,253 @@
+"""The documents in a git repository: a clone on this machine, or a repository that is fetched.
+
+Files are read from git's objects and never checked out: so there are no hooks, no filters, no links and no submodules.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote, urlsplit
+
+import structlog
+
+from adapters.sources.formats import SUFFIXES, Origin, documents_of, has_format, max_bytes
+from core.conversation import PUBLIC
+from core.errors import ConfigurationError, MalformedInput, SourceUnavailable
+from core.knowledge.document import Document
+from core.ports import Changes
+
+SCHEMES = frozenset({"https", "ssh", "file"})
+FETCH_TIMEOUT = 300.0  # seconds
+READ_TIMEOUT = 60.0  # seconds
+MAX_OUTPUT = 64 * 1024 * 1024  # bytes of a listing or a file
+FILES = 100  # read before what was read is handed on
+
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_DEFAULT_LINKS = "{url}/blob/{commit}/{path}"  # GitHub, GitLab and Gitea understand it
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """Where a repository is, and where people read its files.
+
+    `url` (https, ssh or file) is fetched into the bare repository at `clone`, with `token` for https; empty: `clone` is
+    a clone that somebody else keeps up to date. `branch`: empty for the one that HEAD names. `links` is the address of
+    a file on the web, with `{commit}` and `{path}` in it; empty: derived from an https URL. `readers` read the documents
+    that do not say by whom they may be read.
+    """
+
+    clone: Path
+    url: str = ""
+    branch: str = ""
+    links: str = ""
+    token: str = ""
+    readers: frozenset[str] = frozenset({PUBLIC})
+
+    def link(self, commit: str, path: PurePosixPath) -> str:
+        links = self.links
+        if not links and self.url.startswith("https://"):
+            links = _DEFAULT_LINKS.replace("{url}", self.url.removesuffix("/").removesuffix(".git"))
+        return links.replace("{commit}", commit).replace("{path}", quote(str(path)))
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: PurePosixPath
+    blob: str
+    size: int
+
+
+class GitRepositorySource:
+    """Every Markdown, HTML, PDF and text file of a branch. A document's link is to its file at a commit.
+
+    That commit is the first in which Plumbline saw the file as it is: a commit that leaves a file alone leaves its
+    document alone. Where the history is at hand, a document's date is that of the commit that changed it last; where
+    only the newest commit was fetched, documents have the date of the commit that was seen to change them, or none.
+    """
+
+    def __init__(self, name: str, repository: Repository) -> None:
+        """Raises ConfigurationError for a URL that is not https, ssh or file, or that holds a password."""
+        parts = urlsplit(repository.url)
+        if repository.url and parts.scheme not in SCHEMES:
+            raise ConfigurationError(f"Source {name}: a git URL begins with https://, ssh:// or file://.")
+        if parts.password:
+            raise ConfigurationError(f"Source {name}: take the password out of the URL and set `token_env`.")
+        if repository.branch.startswith("-"):
+            raise ConfigurationError(f"Source {name}: {repository.branch!r} is not the name of a branch.")
+        self._name = name
+        self._repository = repository
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+        commit = await self._newest()
+        now, before = await self._files(commit), await self._before(cursor)
+        changed = [file for path, file in now.items() if before.get(path) != file]
+        dates = await self._dates(commit, since_known=bool(before)) if changed else {}
+        kept = {known for known in known_ids if self._path(known) in now} if before else set[str]()
+        read = set[str]()
+        for start in range(0, len(changed), FILES):
+            documents = [
+                replace(document, updated_at=document.updated_at or dates.get(str(file.path)) or dates.get(""))
+                for file in changed[start : start + FILES]
+                for document in await self._documents(file, commit)
+            ]
+            read |= {document.id for document in documents}
+            yield Changes(tuple(documents), frozenset(), cursor if before else "")
+        unread = {known for known in kept if now[self._path(known)] not in changed}
+        yield Changes((), known_ids - unread - read, commit)
+
+    def _path(self, document_id: str) -> PurePosixPath:
+        return PurePosixPath(document_id.removeprefix(f"{self._name}/").partition("#page=")[0])
+
+    async def _newest(self) -> str:
+        """The commit to read."""
+        repository = self._repository
+        if repository.url:
+            await self._fetch()
+            revision = "FETCH_HEAD"
+        else:
+            revision = f"refs/heads/{repository.branch}" if repository.branch else "HEAD"
+        return (await self._git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")).decode().strip()
+
+    async def _fetch(self) -> None:
+        repository = self._repository
+        if not (repository.clone / "HEAD").exists():
+            await asyncio.to_thread(repository.clone.mkdir, parents=True, exist_ok=True)
+            await self._git("init", "--bare", "--quiet")
+        await self._git(
+            *("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-commit-graph"),
+            *("--end-of-options", repository.url, repository.branch or "HEAD"),
+            seconds=FETCH_TIMEOUT,
+        )
+
+    async def _before(self, cursor: str) -> Mapping[PurePosixPath, _File]:
+        """The files of the commit that was read last; none if git no longer has it."""
+        if not _COMMIT.fullmatch(cursor):
+            return {}
+        try:
+            return await self._files(cursor)
+        except SourceUnavailable:
+            log.info("source_read_anew", source=self._name, commit=cursor)
+            return {}
+
+    async def _files(self, commit: str) -> dict[PurePosixPath, _File]:
+        """Links and submodules are no files here."""
+        listing = await self._git("ls-tree", "-r", "-z", "--long", "--full-tree", commit)
+        files = dict[PurePosixPath, _File]()
+        for entry in listing.decode("utf-8", "surrogateescape").split("\x00"):
+            description, _, name = entry.partition("\t")
+            mode, kind, blob, size = (*description.split(), "", "", "", "")[:4]
+            path = PurePosixPath(name)
+            if kind != "blob" or mode == "120000" or not has_format(path) or not name.isprintable():
+                continue
+            if int(size) > max_bytes(path):
+                log.warning("document_left_out", source=self._name, path=name, error="The file is too large.")
+                continue
+            files[path] = _File(path, blob, int(size))
+        return files
+
+    async def _documents(self, file: _File, commit: str) -> list[Document]:
+        content = await self._git("cat-file", "blob", file.blob)
+        origin = Origin(self._name, file.path, self._repository.link(commit, file.path), self._repository.readers)
+        try:
+            return await asyncio.to_thread(lambda: list(documents_of(origin, content)))
+        except MalformedInput as error:
+            log.warning("document_left_out", source=self._name, path=str(file.path), error=str(error))
+            return []
+
+    async def _dates(self, commit: str, *, since_known: bool) -> dict[str, datetime]:
+        """When each path was changed last, where the history tells; under "" what holds for all others that changed."""
+        shallow = (await self._git("rev-parse", "--is-shallow-repository")).strip() == b"true"
+        if shallow:
+            seconds = int(await self._git("show", "--no-patch", "--format=%ct", commit))
+            return {"": datetime.fromtimestamp(seconds, UTC)} if since_known else {}
+        dates = dict[str, datetime]()
+        documents = (f":(icase)*{suffix}" for suffix in SUFFIXES)
+        history = await self._git(
+            "log", "-z", "--format=%x01%ct", "--name-only", "--no-renames", commit, "--", *documents
+        )
+        for part in history.decode("utf-8", "surrogateescape").split("\x01")[1:]:
+            seconds, _, names = part.partition("\x00")
+            at = datetime.fromtimestamp(int(seconds.strip()), UTC)
+            for name in names.strip("\n").split("\x00"):
+                dates.setdefault(name.strip("\n"), at)
+        return dates
+
+    async def _git(self, *arguments: str, seconds: float = READ_TIMEOUT) -> bytes:
+        process = await asyncio.create_subprocess_exec(
+            *("git", "--no-pager", "--git-dir", str(_git_dir(self._repository.clone)), *_SETTINGS, *arguments),
+            env=_environment(self._repository),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            async with asyncio.timeout(seconds):
+                output, complaint = await process.communicate()
+        except TimeoutError as error:
+            raise SourceUnavailable(f"{self._name}: git {arguments[0]} took more than {seconds:.0f} s.") from error
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode:
+            reason = complaint.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason given"]
+            raise SourceUnavailable(f"{self._name}: git {arguments[0]} failed: {reason[0]}")
+        if len(output) > MAX_OUTPUT:
+            raise SourceUnavailable(f"{self._name}: git {arguments[0]} gave more than {MAX_OUTPUT} bytes.")
+        return output
+
+
+_SETTINGS: Sequence[str] = tuple(
+    part
+    for setting in (
+        "core.hooksPath=/dev/null",
+        "core.fsmonitor=false",
+        "protocol.allow=never",
+        *(f"protocol.{scheme}.allow=always" for scheme in sorted(SCHEMES)),
+        "fetch.recurseSubmodules=false",
+        "http.followRedirects=false",
+        "gc.auto=0",
+    )
+    for part in ("-c", setting)
+)
+
+
+def _git_dir(clone: Path) -> Path:
+    """Of a bare repository the folder itself, of a clone with files the folder in it."""
+    inside = clone / ".git"
+    return inside if inside.exists() else clone
+
+
+def _environment(repository: Repository) -> dict[str, str]:
+    """No settings of the machine or of its user, no prompt; the token where no other process can see it."""
+    environment = {
+        "PATH": os.defpath,
+        "HOME": os.devnull,
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+        "GIT_OPTIONAL_LOCKS": "0",
+    }
+    if repository.token and repository.url.startswith("https://"):
+        login = base64.b64encode(f"x-access-token:{repository.token}".encode()).decode()
+        environment |= {
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": f"http.{repository.url}.extraHeader",
+            "GIT_CONFIG_VALUE_0": f"Authorization: Basic {login}",
+        }
+    return environment

@@ -1,0 +1,43 @@
+"""HTML → Markdown that keeps every identifier as it is."""
+
+from __future__ import annotations
+
+from bs4 import BeautifulSoup, Tag
+from bs4.element import NavigableString
+from markdownify import markdownify
+
+LANGUAGE = "data-language"  # the attribute of a <pre> that names the language of its code
+LEFT_OUT = ("script", "style", "nav", "head", "title")
+
+
+def parsed(html: str) -> BeautifulSoup:
+    return BeautifulSoup(html, "html.parser")
+
+
+def markdown_of(soup: BeautifulSoup | Tag) -> str:
+    """The text of a page or a part of it. The tree is changed."""
+    for tag in soup(LEFT_OUT):
+        tag.decompose()
+    for cell in soup(("td", "th")):
+        _make_one_line(cell)
+    text = markdownify(
+        str(soup),
+        heading_style="ATX",
+        bullets="-",
+        escape_misc=False,
+        escape_underscores=False,
+        escape_asterisks=False,
+        table_infer_header=True,
+        code_language_callback=lambda pre: pre.get(LANGUAGE) or "",
+    )
+    return text.replace("\xa0", " ").strip()
+
+
+def _make_one_line(cell: Tag) -> None:
+    """A row of a Markdown table is one line: its code is inline, and a stroke in it parts no cells."""
+    for block in cell("pre"):
+        block.name = "code"
+        block.string = " ".join(block.get_text().split())
+    for text in cell.find_all(string=True):
+        if "|" in text:
+            text.replace_with(NavigableString(text.replace("|", r"\|")))

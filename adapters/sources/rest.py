@@ -1,0 +1,174 @@
+"""Reads JSON over HTTP, at the pace that the server asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, Protocol
+
+import aiohttp
+import structlog
+from yarl import URL
+
+from core.errors import SourceUnavailable
+
+ATTEMPTS = 7  # for one answer, before the source counts as unavailable
+FIRST_PAUSE = 1.0  # seconds before the second attempt, if the server names no time; then twice as long each time
+LONGEST_PAUSE = (
+    120.0  # seconds that a server's Retry-After is followed; whoever asks for more is left until the next run
+)
+TIMEOUT = aiohttp.ClientTimeout(total=60.0)  # seconds for one answer
+MAX_BODY = 64 * 1024 * 1024  # bytes of one answer
+RETRIED = frozenset({408, 429, 500, 502, 503, 504})  # HTTP status codes that may pass
+
+Sleep = Callable[[float], Awaitable[None]]
+
+log = structlog.get_logger()
+
+
+class TryAgain(SourceUnavailable):
+    """A server did not answer, or not now: after a pause it may."""
+
+
+class Refused(SourceUnavailable):
+    """A server said no, and would say so again. `status` is the HTTP status code."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Credentials(Protocol):
+    """What a request is authorised with."""
+
+    async def header(self) -> str:
+        """The value of the Authorization header. Raises TryAgain, or SourceUnavailable where that is no use."""
+        ...
+
+    def refused(self) -> bool:
+        """The server did not take the header. True if there may be a better one now."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A fixed Authorization header: it is as good as it will be."""
+
+    value: str
+
+    async def header(self) -> str:
+        return self.value
+
+    def refused(self) -> bool:
+        return False
+
+
+class Rest:
+    """One server. Requests are made one after the other; nothing is sent to any other server.
+
+    `system` is what it is called in errors.
+    """
+
+    def __init__(
+        self,
+        system: str,
+        url: str,
+        credentials: Credentials,
+        session: aiohttp.ClientSession,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._system = system
+        self._base = URL(url.rstrip("/") + "/")
+        self._credentials = credentials
+        self._session = session
+        self._sleep = sleep
+
+    async def get(self, address: str, parameters: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """The object at `address`, which is relative to the server's URL or was given by the server itself.
+
+        Waits as long as the server asks, and tries again what may pass. Raises Refused when the server says no, else
+        SourceUnavailable when there is no answer in the end.
+        """
+        url = self._on_this_server(address, parameters)
+        failures, renewed = 0, False
+        while True:
+            try:
+                return await self._once(url)
+            except _Unauthorized:
+                if renewed or not self._credentials.refused():
+                    raise
+                renewed = True
+            except TryAgain as error:
+                pause = FIRST_PAUSE * 2**failures if error.retry_after is None else error.retry_after
+                failures += 1
+                if failures == ATTEMPTS or pause > LONGEST_PAUSE:
+                    raise
+                log.info("source_waits", system=self._system, seconds=pause, reason=str(error))
+                await self._sleep(pause)
+
+    def _on_this_server(self, address: str, parameters: Mapping[str, str] | None) -> URL:
+        try:
+            url = self._base.join(URL(address, encoded=True))
+        except ValueError as error:
+            raise SourceUnavailable(f"{self._system} gave an address that is none.") from error
+        if url.origin() != self._base.origin():
+            raise SourceUnavailable(f"{self._system} pointed to another server, {url.host}, which is not asked.")
+        return url.update_query(parameters) if parameters else url
+
+    async def _once(self, url: URL) -> dict[str, Any]:
+        headers = {"Authorization": await self._credentials.header(), "Accept": "application/json"}
+        try:
+            async with self._session.get(url, headers=headers, timeout=TIMEOUT, allow_redirects=False) as response:
+                status, body = response.status, await self._body(response)
+                asked = asked_pause(response.headers)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise TryAgain(f"{self._system} cannot be reached: {error or type(error).__name__}.") from error
+        if status in RETRIED:
+            raise TryAgain(f"{self._system} answered with HTTP status {status}.", asked)
+        if status == 401:
+            raise _Unauthorized(f"{self._system} refuses the token: renew it, or set another one.", status)
+        if status != 200:
+            raise Refused(f"{self._system} answered {url.path} with HTTP status {status}.", status)
+        return self._object(body)
+
+    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
+        body = bytearray()
+        async for chunk in response.content.iter_any():
+            body += chunk
+            if len(body) > MAX_BODY:
+                raise SourceUnavailable(f"{self._system} answered with more than {MAX_BODY} bytes.")
+        return bytes(body)
+
+    def _object(self, body: bytes) -> dict[str, Any]:
+        try:
+            value = json.loads(body)
+        except ValueError as error:
+            raise SourceUnavailable(f"{self._system} answered with something that is not JSON.") from error
+        if not isinstance(value, dict):
+            raise SourceUnavailable(f"{self._system} answered with something that is no JSON object.")
+        return value
+
+
+class _Unauthorized(Refused):
+    """The token is not, or no longer, good."""
+
+
+def asked_pause(headers: Mapping[str, str]) -> float | None:
+    """The seconds of a Retry-After header, from a number of them or from a date by the server's own clock."""
+    asked = headers.get("Retry-After", "").strip()
+    try:
+        seconds = float(asked)
+    except ValueError:
+        return _until(asked, headers.get("Date", ""))
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
+def _until(asked: str, now: str) -> float | None:
+    try:
+        return max(0.0, (parsedate_to_datetime(asked) - parsedate_to_datetime(now)).total_seconds())
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,266 @@
+"""Slack channels over the Web API.
+
+https://docs.slack.dev/reference/methods/conversations.history ·
+https://docs.slack.dev/reference/methods/conversations.replies
+
+Slack tells no deltas. Each run lists a channel's own messages, which is cheap, and reads the replies of those threads
+in which something happened since. An edit or a deletion of a reply shows nowhere in that list: once a week every
+thread is read again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from pydantic import ValidationError
+
+from adapters.sources.rest import Rest
+from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
+from core.errors import SourceUnavailable
+from core.knowledge.document import Document
+from core.ports import Changes, Clock
+
+PAGE = 200  # messages or users of one answer; Slack may give fewer
+FULL_READ_EVERY = timedelta(days=7)
+CLOCK_SKEW = timedelta(minutes=10)  # how far our clock may be ahead of Slack's
+REMEDIES = {
+    "channel_not_found": "check the channel's id, and invite the bot if the channel is private",
+    "invalid_auth": "check the token",
+    "missing_scope": "install the app again with the scopes of its manifest",
+    "not_authed": "set the token",
+    "not_in_channel": "invite the bot to the channel",
+    "token_expired": "install the app again",
+    "token_revoked": "install the app again",
+}
+
+log = structlog.get_logger()
+
+
+class _SlackRefusal(SourceUnavailable):
+    """Slack answered, and said no. `code` is Slack's own."""
+
+    def __init__(self, method: str, code: str) -> None:
+        super().__init__(f"Slack refused {method} with {code}: {REMEDIES.get(code, 'it is tried again')}.")
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """How far a channel has been read.
+
+    Everything up to `since` (seconds) was, and every thread at `full_at`. `mark` stands for who could read it then.
+    While a reading is under way, `before` is the message up to which it has come, from the newest down, and `began`
+    and `full` say when and how it was begun.
+    """
+
+    mark: str = ""
+    since: float = 0.0
+    full_at: float = 0.0
+    before: str = ""
+    began: float = 0.0
+    full: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Workspace:
+    url: str
+    bot_id: str
+    bot_user: str
+    directory: Directory
+
+
+class SlackChannelsSource:
+    """The threads of some channels, each a document. What the bot itself said is none."""
+
+    def __init__(self, name: str, rest: Rest, channels: Sequence[str], clock: Clock) -> None:
+        """`channels` are ids; the bot is a member of each."""
+        self._name = name
+        self._rest = rest
+        self._channels = channels
+        self._clock = clock
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+        positions = _positions(cursor)
+        workspace = await self._workspace()
+        refusals = list[str]()
+        for channel_id in self._channels:
+            reading = self._read(channel_id, positions.get(channel_id, _Position()), workspace, known_ids)
+            try:
+                async for documents, removed, position in reading:
+                    positions[channel_id] = position
+                    yield Changes(tuple(documents), removed, _cursor(positions))
+            except _SlackRefusal as error:
+                # Of one channel: the others are read all the same.
+                refusals.append(f"{channel_id}: {error}")
+        wanted = tuple(f"{self._name}/{channel_id}/" for channel_id in self._channels)
+        left = frozenset(known for known in known_ids if not known.startswith(wanted))
+        yield Changes((), left, _cursor({key: value for key, value in positions.items() if key in self._channels}))
+        if refusals:
+            raise SourceUnavailable(" ".join(refusals))
+
+    async def _read(
+        self, channel_id: str, position: _Position, workspace: _Workspace, known_ids: frozenset[str]
+    ) -> AsyncIterator[tuple[list[Document], frozenset[str], _Position]]:
+        """A channel page by page. A reading that a dead process began is ended, then what happened since is read."""
+        channel = await self._channel(channel_id, workspace)
+        resumed = bool(position.before) and position.mark == _mark(channel)
+        for _ in range(2 if resumed else 1):
+            position = self._next(position, _mark(channel))
+            while True:
+                found, gone, position = await self._read_page(channel, position, workspace, known_ids)
+                yield found, gone, position
+                if not position.before:
+                    break
+
+    async def _read_page(
+        self, channel: SlackChannel, position: _Position, workspace: _Workspace, known_ids: frozenset[str]
+    ) -> tuple[list[Document], frozenset[str], _Position]:
+        """From the newest message down: each page is all that there is between two times."""
+        prefix = f"{self._name}/{channel.id}/"
+        known = {known.removeprefix(prefix) for known in known_ids if known.startswith(prefix)}
+        messages, finished = await self._page(channel.id, position.before)
+        upper = float(position.before or "inf")
+        oldest = min((message.ts for message in messages), key=float, default="")
+        lower = 0.0 if finished else float(oldest)
+        threads = [each for each in messages if each.is_thread and not _is_own(each, workspace)]
+        due = [each for each in threads if position.full or each.ts not in known or each.active_at >= position.since]
+        found = [document for each in due if (document := await self._thread(channel, each, workspace))]
+        held = {each.ts for each in threads} - {each.ts for each in due} | {
+            each.id.rpartition("/")[2] for each in found
+        }
+        gone = frozenset(f"{prefix}{ts}" for ts in known - held if lower <= float(ts) < upper)
+        return found, gone, self._ended(position) if finished else replace(position, before=oldest)
+
+    def _next(self, position: _Position, mark: str) -> _Position:
+        """The reading that was under way, or a new one: of everything if others may read the channel than before."""
+        now = self._clock.now()
+        began = (now - CLOCK_SKEW).timestamp()
+        if position.mark != mark:
+            return _Position(mark=mark, began=began)
+        if position.before:
+            return position
+        is_due = now.timestamp() - position.full_at >= FULL_READ_EVERY.total_seconds()
+        return replace(position, began=began, full=is_due)
+
+    @staticmethod
+    def _ended(position: _Position) -> _Position:
+        full_at = position.began if position.full else position.full_at
+        return _Position(position.mark, since=position.began, full_at=full_at, full=False)
+
+    async def _page(self, channel_id: str, before: str) -> tuple[list[Message], bool]:
+        arguments = {"channel": channel_id, "limit": str(PAGE)} | ({"latest": before} if before else {})
+        answer = await self._call("conversations.history", arguments)
+        messages, more = self._messages(answer), bool(answer.get("has_more"))
+        if more and not messages:
+            raise SourceUnavailable(f"{self._name}: Slack gave a page of {channel_id} without a message in it.")
+        return messages, not more
+
+    async def _thread(self, channel: SlackChannel, root: Message, workspace: _Workspace) -> Document | None:
+        messages = [root]
+        if root.reply_count:
+            arguments = {"channel": channel.id, "ts": root.ts}
+            try:
+                replies = [
+                    each
+                    async for answer in self._pages("conversations.replies", arguments)
+                    for each in self._messages(answer)
+                ]
+            except _SlackRefusal as error:
+                if error.code != "thread_not_found":
+                    raise
+                return None
+            messages += [each for each in replies if each.ts != root.ts and not _is_own(each, workspace)]
+        return thread_document(self._name, channel, messages, workspace.directory)
+
+    async def _channel(self, channel_id: str, workspace: _Workspace) -> SlackChannel:
+        info = (await self._call("conversations.info", {"channel": channel_id})).get("channel") or {}
+        if info.get("is_im") or info.get("is_mpim"):
+            raise _SlackRefusal("conversations.info", "direct messages, which are nobody else's business")
+        arguments = {"channel": channel_id}
+        pages = [answer.get("members", ()) async for answer in self._pages("conversations.members", arguments)]
+        return SlackChannel(
+            id=channel_id,
+            name=str(info.get("name") or channel_id),
+            private=info.get("is_private") is not False,
+            members=tuple(sorted(str(member) for page in pages for member in page)),
+            archive=f"{workspace.url}archives/{channel_id}" if workspace.url else "",
+        )
+
+    async def _workspace(self) -> _Workspace:
+        identity = await self._call("auth.test", {})
+        people = {
+            str(user["id"]): names
+            async for answer in self._pages("users.list", {})
+            for user in answer.get("members", ())
+            if not user.get("is_bot") and (names := names_of(user))
+        }
+        bot_id, bot_user = str(identity.get("bot_id") or ""), str(identity.get("user_id") or "")
+        return _Workspace(str(identity.get("url") or ""), bot_id, bot_user, Directory(people))
+
+    async def _pages(self, method: str, arguments: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
+        following = ""
+        while True:
+            asked = {**arguments, "limit": str(PAGE)} | ({"cursor": following} if following else {})
+            answer = await self._call(method, asked)
+            yield answer
+            following = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
+            if not following:
+                return
+
+    async def _call(self, method: str, arguments: Mapping[str, str]) -> dict[str, Any]:
+        answer = await self._rest.get(method, arguments)
+        if not answer.get("ok"):
+            raise _SlackRefusal(method, str(answer.get("error") or "no reason"))
+        return answer
+
+    def _messages(self, answer: Mapping[str, Any]) -> list[Message]:
+        messages = list[Message]()
+        for value in answer.get("messages", ()):
+            try:
+                messages.append(Message.model_validate(value))
+            except ValidationError as error:
+                log.warning("message_left_out", source=self._name, error=str(error.errors()[0]["msg"]))
+        return messages
+
+
+def names_of(user: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a user of Slack is known by, the name that others see first."""
+    profile: Mapping[str, Any] = user.get("profile") or {}
+    named = (
+        profile.get("display_name"),
+        profile.get("real_name"),
+        user.get("real_name"),
+        user.get("name"),
+        profile.get("email"),
+    )
+    return tuple(dict.fromkeys(str(name) for name in named if name))
+
+
+def _is_own(message: Message, workspace: _Workspace) -> bool:
+    return message.user == workspace.bot_user or (bool(workspace.bot_id) and message.bot_id == workspace.bot_id)
+
+
+def _mark(channel: SlackChannel) -> str:
+    parts = (channel.name, *sorted(channel.readers))
+    return hashlib.blake2b("\x00".join(parts).encode(), digest_size=8).hexdigest()
+
+
+def _positions(cursor: str) -> dict[str, _Position]:
+    try:
+        return {str(channel): _Position(**value) for channel, value in json.loads(cursor).items()}
+    except (ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _cursor(positions: Mapping[str, _Position]) -> str:
+    return json.dumps({channel: asdict(position) for channel, position in positions.items()}, sort_keys=True)

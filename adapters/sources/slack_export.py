@@ -1,0 +1,87 @@
+"""A Slack export: the archive that an administrator downloads, or the folder that it was unpacked to.
+
+`channels.json` (public), `groups.json` (private) and `users.json`, and for every channel a folder with a file of
+messages for each day: https://slack.com/help/articles/220556107. Direct messages (`dms.json`, `mpims.json`) are left
+alone, and so is a folder that no list names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+from typing import Any
+
+import structlog
+from pydantic import ValidationError
+
+from adapters.sources.archive import Archive, open_archive
+from adapters.sources.slack_channels import names_of
+from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
+from core.errors import SourceUnavailable
+from core.knowledge.document import Document
+
+log = structlog.get_logger()
+
+
+class SlackExportSource:
+    """The threads of every channel in an export. A message that cannot be understood is logged and left out."""
+
+    def __init__(self, name: str, path: Path, url: str = "") -> None:
+        """`url` is the workspace's (`https://acme.slack.com`), which the export does not tell; empty: no links."""
+        self._name = name
+        self._path = path
+        self._url = url.rstrip("/")
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def documents(self) -> AsyncIterator[Document]:
+        for channel_documents in await asyncio.to_thread(lambda: list(self._channels())):
+            for document in channel_documents:
+                yield document
+
+    def _channels(self) -> Iterable[list[Document]]:
+        with open_archive(self._path) as archive:
+            users = [*archive.rows("users.json"), *archive.rows("org_users.json")]
+            public, private = archive.rows("channels.json"), archive.rows("groups.json")
+            if not public and not private:
+                raise SourceUnavailable(f"{self._path} is no Slack export: it has no channels.json and no groups.json.")
+            people = {str(user.get("id")): names_of(user) for user in users if not user.get("is_bot")}
+            directory = Directory(
+                {user: names for user, names in people.items() if names},
+                {str(row.get("id")): str(row.get("name")) for row in (*public, *private)},
+            )
+            for rows, is_private in ((public, False), (private, True)):
+                for row in rows:
+                    channel = self._channel(row, private=is_private)
+                    yield self._threads(archive, channel, directory)
+
+    def _channel(self, row: dict[str, Any], *, private: bool) -> SlackChannel:
+        channel_id, name = str(row.get("id") or ""), str(row.get("name") or "")
+        members = tuple(sorted(map(str, row.get("members") or ())))
+        archive = f"{self._url}/archives/{channel_id}" if self._url else ""
+        return SlackChannel(channel_id, name, private, members, archive)
+
+    def _threads(self, archive: Archive, channel: SlackChannel, directory: Directory) -> list[Document]:
+        threads: defaultdict[str, list[Message]] = defaultdict(list)
+        for file in archive.files(channel.name):
+            for row in archive.rows(file):
+                try:
+                    message = Message.model_validate(row)
+                except ValidationError as error:
+                    log.warning("message_left_out", file=file, error=str(error.errors()[0]["msg"]))
+                    continue
+                threads[message.thread_ts or message.ts].append(message)
+        found = (thread_document(self._name, channel, _counted(ts, each), directory) for ts, each in threads.items())
+        return [document for document in found if document]
+
+
+def _counted(root: str, messages: list[Message]) -> list[Message]:
+    """A thread whose root is there; an export of some days may hold replies without it. Older exports count none."""
+    if all(message.ts != root for message in messages):
+        return []
+    replies = len(messages) - 1
+    return [each.model_copy(update={"reply_count": replies}) if each.ts == root else each for each in messages]

@@ -1,0 +1,169 @@
+"""A Slack message with its replies → a document, from the Web API and from an export alike.
+
+https://docs.slack.dev/messaging/formatting-message-text/ · https://docs.slack.dev/reference/events/message/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from html import unescape
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from adapters.sources.chat_threads import FAMILY, thread_title
+from core.conversation import PUBLIC
+from core.knowledge.document import Document, DocumentKind
+from core.knowledge.layout import thread_text
+
+MAX_MEMBERS = 200  # of a private channel that are readers by name; in a larger one only the channel itself is a reader
+
+_SAID = frozenset({None, "thread_broadcast", "file_share", "me_message", "bot_message"})
+"""The subtypes that hold something that was said; the others tell of joins, topics, deletions and the like."""
+
+_REFERENCE = re.compile(r"<([^<>\s|]+)(?:\|([^<>]*))?>")
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class _Edited(_Model):
+    ts: str
+
+
+class _File(_Model):
+    name: str | None = None
+
+
+class _Attachment(_Model):
+    title: str | None = None
+    text: str | None = None
+    fallback: str | None = None
+
+
+class Message(_Model):
+    """One message. `ts` names it within its channel and tells the second that it was posted in."""
+
+    ts: str = Field(pattern=r"^\d+\.\d+$")
+    user: str | None = None
+    text: str | None = None
+    subtype: str | None = None
+    thread_ts: str | None = None
+    reply_count: int = 0
+    latest_reply: str | None = None
+    edited: _Edited | None = None
+    bot_id: str | None = None
+    files: list[_File] | None = None
+    attachments: list[_Attachment] | None = None
+    hidden: bool = False
+
+    @property
+    def is_root(self) -> bool:
+        return self.thread_ts in (None, self.ts)
+
+    @property
+    def active_at(self) -> float:
+        """The last time that it was posted, edited or answered, in seconds; edits of replies are not seen here."""
+        edited = self.edited.ts if self.edited else "0"
+        return max(map(float, (self.ts, self.latest_reply or "0", edited)))
+
+    @property
+    def is_said(self) -> bool:
+        return self.subtype in _SAID and not self.hidden
+
+    @property
+    def is_by_bot(self) -> bool:
+        return self.bot_id is not None or self.subtype == "bot_message"
+
+    @property
+    def is_thread(self) -> bool:
+        """Whether it can be the beginning of a document: a bot's message is one only if somebody answered it."""
+        return self.is_said and self.is_root and (not self.is_by_bot or self.reply_count > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """`people` maps a user's id to what the user is known by, the name that others see first; `channels` to names."""
+
+    people: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    channels: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class SlackChannel:
+    """A channel. `members` are user ids; `archive` is the address that a message's own is appended to."""
+
+    id: str
+    name: str
+    private: bool
+    members: tuple[str, ...]
+    archive: str = ""
+
+    @property
+    def readers(self) -> frozenset[str]:
+        """Everybody in the workspace, or the channel and its members."""
+        here = f"channel:slack:{self.id}"
+        if not self.private:
+            return frozenset({PUBLIC, here})
+        people = self.members if len(self.members) <= MAX_MEMBERS else ()
+        return frozenset({here, *(f"person:slack:{member}" for member in people)})
+
+
+def text_of(message: Message, directory: Directory) -> str:
+    """What it says, with names for ids; for a message without text, that of its attachments. Files are there by name."""
+    text = message.text or "\n\n".join(
+        "\n".join(filter(None, (each.title, each.text or each.fallback))) for each in message.attachments or ()
+    )
+    files = "".join(f"\n(attachment: {file.name})" for file in message.files or () if file.name)
+    return (unescape(_REFERENCE.sub(lambda match: _named(match, directory), text)) + files).strip()
+
+
+def thread_document(
+    source: str, channel: SlackChannel, messages: Iterable[Message], directory: Directory
+) -> Document | None:
+    """The document of a thread: its message, and the replies as they were posted. None if nothing was said in it."""
+    by_time = {message.ts: message for message in messages}
+    root = next((message for message in by_time.values() if message.is_thread), None)
+    if root is None:
+        return None
+    replies = [by_time[ts] for ts in sorted(by_time, key=float) if ts != root.ts and by_time[ts].is_said]
+    said = text_of(root, directory)
+    answers = [answer for reply in replies if (answer := text_of(reply, directory))]
+    if not said:
+        return None
+    return Document(
+        id=f"{source}/{channel.id}/{root.ts}",
+        source=source,
+        family=FAMILY,
+        title=thread_title(channel.name, said),
+        text=thread_text(said, answers),
+        kind=DocumentKind.THREAD,
+        url=f"{channel.archive}/p{root.ts.replace('.', '')}" if channel.archive else "",
+        updated_at=datetime.fromtimestamp(max(message.active_at for message in (root, *replies)), UTC),
+        readers=channel.readers,
+        people=_people([root, *replies], channel, directory),
+    )
+
+
+def _people(messages: Sequence[Message], channel: SlackChannel, directory: Directory) -> tuple[tuple[str, ...], ...]:
+    mentioned = (match[1] for each in messages for match in re.finditer(r"<@([A-Z0-9]+)", each.text or ""))
+    ids = {*channel.members, *(each.user for each in messages if each.user), *mentioned}
+    return tuple(directory.people[user] for user in sorted(ids) if user in directory.people)
+
+
+def _named(match: re.Match[str], directory: Directory) -> str:
+    """`<@U1>`, `<#C1|name>`, `<!here>`, `<!subteam^S1|@team>`, `<https://…|text>` as a person reads them."""
+    target, label = match[1], match[2] or ""
+    match target[0]:
+        case "@":
+            names = directory.people.get(target[1:])
+            return f"@{names[0] if names else label.lstrip('@') or 'somebody'}"
+        case "#":
+            return f"#{label or directory.channels.get(target[1:], 'channel')}"
+        case "!":
+            return label or f"@{target[1:].partition('^')[0]}"
+        case _:
+            return f"[{label}]({target})" if label and label != target else target

@@ -1,0 +1,261 @@
+"""Channels of Microsoft Teams over Microsoft Graph.
+
+https://learn.microsoft.com/graph/api/channel-list-messages · https://learn.microsoft.com/graph/api/chatmessage-delta
+
+A channel is first read whole, since the delta query reaches back eight months only. From then on the link that Graph
+gave at the end of the last delta leads to what changed. Such a link lasts some days; after that, and once a month in
+any case, the channel is read whole again. Permissions of the application: ChannelMessage.Read.All (or, by resource-
+specific consent, ChannelMessage.Read.Group), Channel.ReadBasic.All, ChannelMember.Read.All, Team.ReadBasic.All.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any
+from urllib.parse import quote
+
+import structlog
+from pydantic import ValidationError
+
+from adapters.sources.rest import Refused, Rest
+from adapters.sources.teams_messages import ChatMessage, TeamsChannel, readers_of, thread_document
+from core.errors import SourceUnavailable
+from core.knowledge.document import Document
+from core.ports import Changes, Clock
+
+PAGE = "50"  # messages of one answer: the most that Graph gives
+FULL_READ_EVERY = timedelta(days=30)
+CLOCK_SKEW = timedelta(minutes=10)  # how far our clock may be ahead of Graph's
+LINK_REFUSED = frozenset({400, 404, 410})  # HTTP status codes for a delta link that Graph no longer knows
+GONE = frozenset({404, 410})
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """How far a channel has been read: to `link`. It was read whole at `full_at` (seconds), by those in `mark`."""
+
+    mark: str = ""
+    link: str = ""
+    full_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    documents: Sequence[Document]
+    removed: Iterable[str]
+    position: _Position
+
+
+class TeamsChannelsSource:
+    """The threads of the channels of some teams, each a document. What the bot itself said is none."""
+
+    def __init__(
+        self, name: str, rest: Rest, teams: Mapping[str, Sequence[str]], clock: Clock, bot_id: str = ""
+    ) -> None:
+        """`teams` maps a team's id to those of the channels to read; none: all that the application can see."""
+        self._name = name
+        self._rest = rest
+        self._teams = teams
+        self._clock = clock
+        self._bot_id = bot_id
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+        positions = _positions(cursor)
+        wanted = set[str]()
+        refusals = list[str]()
+        for team_id, channel_ids in self._teams.items():
+            for channel in await self._channels(team_id, channel_ids):
+                wanted.add(channel.id)
+                known = frozenset(known for known in known_ids if known.startswith(self._id(channel.id, "")))
+                try:
+                    async for part in self._read(team_id, channel, positions.get(channel.id, _Position()), known):
+                        positions[channel.id] = part.position
+                        yield Changes(tuple(part.documents), frozenset(part.removed), _cursor(positions))
+                except Refused as error:
+                    # Of one channel: the others are read all the same.
+                    refusals.append(f"#{channel.name}: {error}")
+        left = frozenset(known for known in known_ids if known.split("/")[1] not in wanted)
+        yield Changes((), left, _cursor({key: value for key, value in positions.items() if key in wanted}))
+        if refusals:
+            raise SourceUnavailable(" ".join(refusals))
+
+    async def _read(
+        self, team_id: str, channel: TeamsChannel, position: _Position, known: frozenset[str]
+    ) -> AsyncIterator[_Part]:
+        is_old = self._clock.now().timestamp() - position.full_at >= FULL_READ_EVERY.total_seconds()
+        if position.link and position.mark == _mark(channel) and not is_old:
+            try:
+                async for part in self._changed(team_id, channel, position):
+                    yield part
+            except Refused as error:
+                if error.status not in LINK_REFUSED:
+                    raise
+                log.info("source_read_anew", source=self._name, channel=channel.id, reason=str(error))
+            else:
+                return
+        async for part in self._whole(team_id, channel, known):
+            yield part
+
+    async def _whole(self, team_id: str, channel: TeamsChannel, known: frozenset[str]) -> AsyncIterator[_Part]:
+        """Every thread. Only at the end is it remembered: a reading that is killed begins again, and writes nothing twice."""
+        began = self._clock.now() - CLOCK_SKEW
+        base, seen = _messages_of(team_id, channel.id), set[str]()
+        async for answer in self._pages(base, {"$top": PAGE, "$expand": "replies"}):
+            found = [await self._thread(base, channel, item, item) for item in answer.get("value", ())]
+            documents = [document for document in found if document]
+            seen |= {document.id for document in documents}
+            yield _Part(documents, (), _Position())
+        position = _Position(_mark(channel), "", began.timestamp())
+        since = began.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        opening = {"$top": PAGE, "$expand": "replies", "$filter": f"lastModifiedDateTime gt {since}"}
+        try:
+            async for part in self._deltas(base, channel, position, self._pages(f"{base}/delta", opening)):
+                seen |= {document.id for document in part.documents}
+                yield _Part(part.documents, part.removed, _Position() if not part.position.link else part.position)
+                position = part.position
+        except Refused as error:
+            # Graph refuses deltas of new and of empty channels: such a one is small, and read whole the next time.
+            log.info("source_without_delta", source=self._name, channel=channel.id, reason=str(error))
+        yield _Part((), known - seen, position)
+
+    async def _changed(self, team_id: str, channel: TeamsChannel, position: _Position) -> AsyncIterator[_Part]:
+        base = _messages_of(team_id, channel.id)
+        async for part in self._deltas(base, channel, position, self._pages(position.link)):
+            yield part
+
+    async def _deltas(
+        self, base: str, channel: TeamsChannel, position: _Position, answers: AsyncIterator[dict[str, Any]]
+    ) -> AsyncIterator[_Part]:
+        """One part for each answer: what it names is read anew, since a delta may hold a thread in part."""
+        async for answer in answers:
+            named = {str(item.get("replyToId") or item.get("id")): item for item in answer.get("value", ())}
+            documents, removed = list[Document](), list[str]()
+            for root_id, item in named.items():
+                if document := await self._current(base, channel, root_id, item):
+                    documents.append(document)
+                else:
+                    removed.append(self._id(channel.id, root_id))
+            link = str(answer.get("@odata.deltaLink") or position.link)
+            yield _Part(documents, removed, _Position(position.mark, link, position.full_at))
+
+    async def _current(
+        self, base: str, channel: TeamsChannel, root_id: str, item: Mapping[str, Any]
+    ) -> Document | None:
+        if "@removed" in item and not item.get("replyToId"):
+            return None
+        address = f"{base}/{quote(root_id)}"
+        try:
+            root = (
+                item if str(item.get("id")) == root_id and "createdDateTime" in item else await self._rest.get(address)
+            )
+            replies = [
+                each async for page in self._pages(f"{address}/replies", {"$top": PAGE}) for each in page["value"]
+            ]
+        except Refused as error:
+            if error.status not in GONE:
+                raise
+            return None
+        return await self._thread(base, channel, root, {"replies": replies})
+
+    async def _thread(
+        self, base: str, channel: TeamsChannel, root: Mapping[str, Any], expanded: Mapping[str, Any]
+    ) -> Document | None:
+        replies = list(expanded.get("replies") or ())
+        if following := expanded.get("replies@odata.nextLink"):
+            replies += [each async for page in self._pages(str(following)) for each in page.get("value", ())]
+        messages = [message for value in (root, *replies) if (message := self._message(value))]
+        return thread_document(self._name, channel, [each for each in messages if not self._is_own(each)])
+
+    async def _channels(self, team_id: str, wanted: Sequence[str]) -> list[TeamsChannel]:
+        team = await self._rest.get(f"teams/{quote(team_id)}")
+        values = [
+            each async for page in self._pages(f"teams/{quote(team_id)}/channels") for each in page.get("value", ())
+        ]
+        standard = [str(value["id"]) for value in values if value.get("membershipType") == "standard"]
+        if missing := set(wanted) - {str(value.get("id")) for value in values}:
+            raise SourceUnavailable(f"{self._name}: the team {team_id} shows no channel {min(missing)}.")
+        channels = list[TeamsChannel]()
+        for value in values:
+            channel_id = str(value["id"])
+            if wanted and channel_id not in wanted:
+                continue
+            members = await self._members(team_id, channel_id)
+            is_standard = channel_id in standard
+            readers = readers_of(
+                channel_id,
+                everybody=is_standard and str(team.get("visibility")).lower() == "public",
+                siblings=standard if is_standard else (),
+                people=sorted(members),
+            )
+            names = tuple(members[user] for user in sorted(members) if members[user])
+            channels.append(TeamsChannel(channel_id, str(value.get("displayName") or channel_id), readers, names))
+        return channels
+
+    async def _members(self, team_id: str, channel_id: str) -> dict[str, tuple[str, ...]]:
+        """User id → name and address. None if the application may not see them: then only channels are readers."""
+        address = f"teams/{quote(team_id)}/channels/{_quoted(channel_id)}/members"
+        try:
+            values = [each async for page in self._pages(address) for each in page.get("value", ())]
+        except Refused as error:
+            log.warning("members_unknown", source=self._name, channel=channel_id, error=str(error))
+            return {}
+        return {
+            str(value["userId"]): tuple(str(value[key]) for key in ("displayName", "email") if value.get(key))
+            for value in values
+            if value.get("userId")
+        }
+
+    async def _pages(self, address: str, parameters: Mapping[str, str] | None = None) -> AsyncIterator[dict[str, Any]]:
+        answer = await self._rest.get(address, parameters)
+        while True:
+            yield answer
+            if not (following := answer.get("@odata.nextLink")):
+                return
+            answer = await self._rest.get(str(following))
+
+    def _message(self, value: Any) -> ChatMessage | None:
+        try:
+            return ChatMessage.model_validate(value)
+        except ValidationError as error:
+            log.warning("message_left_out", source=self._name, error=str(error.errors()[0]["msg"]))
+            return None
+
+    def _is_own(self, message: ChatMessage) -> bool:
+        return bool(self._bot_id) and message.application_id == self._bot_id
+
+    def _id(self, channel_id: str, message_id: str) -> str:
+        return f"{self._name}/{channel_id}/{message_id}"
+
+
+def _messages_of(team_id: str, channel_id: str) -> str:
+    return f"teams/{quote(team_id)}/channels/{_quoted(channel_id)}/messages"
+
+
+def _quoted(channel_id: str) -> str:
+    return quote(channel_id, safe=":@")
+
+
+def _mark(channel: TeamsChannel) -> str:
+    parts = (channel.name, *sorted(channel.readers))
+    return hashlib.blake2b("\x00".join(parts).encode(), digest_size=8).hexdigest()
+
+
+def _positions(cursor: str) -> dict[str, _Position]:
+    try:
+        return {str(channel): _Position(**value) for channel, value in json.loads(cursor).items()}
+    except (ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _cursor(positions: Mapping[str, _Position]) -> str:
+    return json.dumps({channel: asdict(position) for channel, position in positions.items()}, sort_keys=True)

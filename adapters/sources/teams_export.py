@@ -1,0 +1,102 @@
+"""An export of Microsoft Teams, as an archive or as the folder that it was unpacked to.
+
+`teams/teamsSettings.json`, and for each team a folder with `channels_ID.json`, `teamMembers_ID.json` and
+`messages_ID.json`; `users/usersList.json`. The fields are those of Graph, each with a capital. Chats of persons are
+left alone, and so is a channel that no list names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import structlog
+from pydantic import ValidationError
+
+from adapters.sources.archive import Archive, open_archive
+from adapters.sources.teams_messages import ChatMessage, TeamsChannel, readers_of, thread_document
+from core.errors import SourceUnavailable
+from core.knowledge.document import Document
+
+log = structlog.get_logger()
+
+
+class TeamsExportSource:
+    """The threads of every channel in an export. A message that cannot be understood is logged and left out."""
+
+    def __init__(self, name: str, path: Path) -> None:
+        self._name = name
+        self._path = path
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def documents(self) -> AsyncIterator[Document]:
+        for document in await asyncio.to_thread(lambda: list(self._documents())):
+            yield document
+
+    def _documents(self) -> Iterator[Document]:
+        with open_archive(self._path) as archive:
+            teams = {str(row["id"]): row for row in _rows(archive, "teams/teamsSettings.json") if row.get("id")}
+            if not teams:
+                raise SourceUnavailable(f"{self._path} is no Teams export: it has no teams/teamsSettings.json.")
+            users = {
+                str(row.get("id")): tuple(str(row[key]) for key in ("displayName", "mail") if row.get(key))
+                for row in _rows(archive, "users/usersList.json")
+            }
+            for team_id, team in teams.items():
+                yield from self._team(archive, team_id, team, users)
+
+    def _team(
+        self, archive: Archive, team_id: str, team: dict[str, Any], users: dict[str, tuple[str, ...]]
+    ) -> Iterator[Document]:
+        members = [str(row.get("userId")) for row in _rows(archive, f"teams/{team_id}/teamMembers_{team_id}.json")]
+        names = tuple(users[user] for user in sorted(members) if users.get(user))
+        listed = _rows(archive, f"teams/{team_id}/channels_{team_id}.json")
+        standard = [str(row.get("id")) for row in listed if str(row.get("membershipType")).lower() == "standard"]
+        everybody = str(team.get("visibility")).lower() == "public"
+        threads = self._threads(archive, f"teams/{team_id}/messages_{team_id}.json")
+        for row in listed:
+            channel_id = str(row.get("id"))
+            is_standard = channel_id in standard
+            # The export does not tell who is in a private channel: only the channel itself reads it.
+            readers = readers_of(
+                channel_id,
+                everybody=everybody and is_standard,
+                siblings=standard if is_standard else (),
+                people=members if is_standard else (),
+            )
+            channel = TeamsChannel(channel_id, str(row.get("displayName") or channel_id), readers, names)
+            found = (thread_document(self._name, channel, messages) for messages in threads[channel_id].values())
+            yield from (document for document in found if document)
+
+    def _threads(self, archive: Archive, file: str) -> defaultdict[str, defaultdict[str, list[ChatMessage]]]:
+        """Channel id → id of the root → messages."""
+        threads: defaultdict[str, defaultdict[str, list[ChatMessage]]] = defaultdict(lambda: defaultdict(list))
+        for row in _rows(archive, file):
+            channel = (row.get("channelIdentity") or {}).get("channelId")
+            try:
+                message = ChatMessage.model_validate(row)
+            except ValidationError as error:
+                log.warning("message_left_out", file=file, error=str(error.errors()[0]["msg"]))
+                continue
+            if channel:
+                threads[str(channel)][message.replyToId or message.id].append(message)
+        return threads
+
+
+def _rows(archive: Archive, file: str) -> list[dict[str, Any]]:
+    return [_with_small_keys(row) for row in archive.rows(file)]
+
+
+def _with_small_keys(value: Any) -> Any:
+    """`CreatedDateTime` → `createdDateTime`, at every depth: the names that Graph gives the same fields."""
+    if isinstance(value, dict):
+        return {f"{key[:1].lower()}{key[1:]}": _with_small_keys(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_small_keys(item) for item in value]
+    return value

@@ -1,0 +1,11 @@
+"""What every section of plumbline.yaml has in common."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Section(BaseModel):
+    """A key that nobody knows is an error: it is a mistyped one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,0 +1,26 @@
+"""How the places that documents are published at name their headings in a link."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from urllib.parse import quote
+
+from core.knowledge.markdown import plain, slug
+
+
+class AnchorStyle(StrEnum):
+    SLUG = "slug"  # code forges and static sites: `#roll-back-by-hand`
+    CONFLUENCE_CLOUD = "confluence cloud"  # `#Roll-back-by-hand`
+    CONFLUENCE_SERVER = "confluence server"  # `#Canaries-Rollbackbyhand`: the page's title, and the heading
+
+
+def anchor(style: AnchorStyle, title: str, heading: str) -> str:
+    """What follows the # of a link to a heading of a page with this title."""
+    match style:
+        case AnchorStyle.SLUG:
+            return slug(heading)
+        case AnchorStyle.CONFLUENCE_CLOUD:
+            return quote(re.sub(r"\s+", "-", plain(heading)))
+        case AnchorStyle.CONFLUENCE_SERVER:
+            return quote(re.sub(r"\s+", "", f"{title}-{plain(heading)}"))

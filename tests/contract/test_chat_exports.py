@@ -1,0 +1,142 @@
+"""Exports of Slack and of Teams: what is read from the archive, and what is left alone."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.sources.slack_export import SlackExportSource
+from adapters.sources.teams_export import TeamsExportSource
+from core.conversation import PUBLIC
+from core.errors import SourceUnavailable
+from core.knowledge.document import Document
+from tests.contract.source_worlds import HIDDEN_CHANNEL, TEAM, TEAMS_CHANNEL, TeamsExportWorld
+
+SLACK: dict[str, Any] = {
+    "channels.json": [{"id": "C1", "name": "general", "members": ["U1", "U2"]}],
+    "groups.json": [{"id": "G1", "name": "payments-private", "members": ["U2"]}],
+    "dms.json": [{"id": "D1", "members": ["U1", "U2"]}],
+    "users.json": [
+        {"id": "U1", "name": "asha", "profile": {"real_name": "Asha Brandt", "display_name": ""}},
+        {"id": "U2", "name": "mateo", "real_name": "Mateo Silvestri", "profile": {"email": "mateo@marigold.example"}},
+        {"id": "U3", "name": "robot", "is_bot": True, "profile": {"real_name": "Robot"}},
+    ],
+    "general/2026-02-01.json": [
+        {
+            "type": "message",
+            "user": "U1",
+            "ts": "1769940000.000100",
+            "thread_ts": "1769940000.000100",
+            "text": "<@U2>?",
+        },
+        {"type": "message", "user": "U1", "ts": "1769940001.000100", "subtype": "channel_join", "text": "joined"},
+        {"type": "message", "user": "U1", "ts": "no time", "text": "malformed"},
+        {"type": "message", "user": "U1", "ts": "1769940002.000100", "text": "Alone."},
+        {"type": "message", "user": "U2", "ts": "1769930000.000200", "thread_ts": "1769900000.000100", "text": "Lost."},
+    ],
+    "general/2026-02-02.json": [
+        {
+            "type": "message",
+            "user": "U2",
+            "ts": "1770030000.000300",
+            "thread_ts": "1769940000.000100",
+            "text": "Second.",
+        },
+        {
+            "type": "message",
+            "user": "U1",
+            "ts": "1770020000.000300",
+            "thread_ts": "1769940000.000100",
+            "text": "First.",
+        },
+    ],
+    "payments-private/2026-02-01.json": [
+        {"type": "message", "user": "U2", "ts": "1769940003.000100", "text": "Secret."}
+    ],
+    "D1/2026-02-01.json": [{"type": "message", "user": "U2", "ts": "1769940004.000100", "text": "Between us."}],
+    "unlisted/2026-02-01.json": [{"type": "message", "user": "U2", "ts": "1769940005.000100", "text": "Of no list."}],
+}
+
+
+def zipped(path: Path, files: dict[str, Any], top: str = "") -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(f"{top}{name}", content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def unpacked(folder: Path, files: dict[str, Any]) -> Path:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return folder
+
+
+async def documents(source: SlackExportSource | TeamsExportSource) -> dict[str, Document]:
+    return {document.id.removeprefix("docs/"): document async for document in source.documents()}
+
+
+async def test_threads_are_put_together_over_days_and_in_order(tmp_path: Path) -> None:
+    found = await documents(SlackExportSource("docs", zipped(tmp_path / "x.zip", SLACK), "https://m.slack.example/"))
+    assert set(found) == {"C1/1769940000.000100", "C1/1769940002.000100", "G1/1769940003.000100"}
+    thread = found["C1/1769940000.000100"]
+    assert thread.text == "Message: @Mateo Silvestri?\n\nThis message has the following responses:\n\nFirst.\n\nSecond."
+    assert thread.url == "https://m.slack.example/archives/C1/p1769940000000100"
+    assert thread.people == (
+        ("Asha Brandt", "asha"),
+        ("Mateo Silvestri", "mateo", "mateo@marigold.example"),
+    )
+
+
+async def test_private_channels_are_read_by_their_members_and_direct_messages_by_nobody(tmp_path: Path) -> None:
+    found = await documents(SlackExportSource("docs", zipped(tmp_path / "x.zip", SLACK)))
+    assert found["C1/1769940002.000100"].readers == {PUBLIC, "channel:slack:C1"}
+    assert found["G1/1769940003.000100"].readers == {"channel:slack:G1", "person:slack:U2"}
+    assert not any("Between us" in document.text or "Of no list" in document.text for document in found.values())
+
+
+async def test_a_folder_and_an_archive_with_a_folder_around_it_are_read_alike(tmp_path: Path) -> None:
+    expected = await documents(SlackExportSource("docs", zipped(tmp_path / "x.zip", SLACK)))
+    for path in (unpacked(tmp_path / "folder", SLACK), zipped(tmp_path / "y.zip", SLACK, "Marigold Slack export/")):
+        assert await documents(SlackExportSource("docs", path)) == expected
+
+
+async def test_a_day_that_makes_no_sense_is_left_out_and_the_others_are_read(tmp_path: Path) -> None:
+    broken = SLACK | {"general/2026-02-03.json": "{", "general/2026-02-04.json": '{"no": "list"}'}
+    assert len(await documents(SlackExportSource("docs", zipped(tmp_path / "x.zip", broken)))) == 3
+
+
+@pytest.mark.parametrize("kind", [SlackExportSource, TeamsExportSource])
+async def test_an_archive_that_is_no_export_is_unavailable_and_not_empty(kind, tmp_path: Path) -> None:
+    with pytest.raises(SourceUnavailable, match="is no"):
+        await documents(kind("docs", zipped(tmp_path / "x.zip", {"readme.json": []})))
+    (tmp_path / "broken.zip").write_bytes(b"PK broken")
+    with pytest.raises(SourceUnavailable, match="cannot be read"):
+        await documents(kind("docs", tmp_path / "broken.zip"))
+
+
+async def test_a_teams_export_tells_public_from_private_channels(tmp_path: Path) -> None:
+    world = TeamsExportWorld(tmp_path)
+    world.write("1", "Seen by all.")
+    world.write("2", "Seen by some.")
+    world.hide("2")
+    found = await documents(world.source)
+    assert {document.text: document.readers for document in found.values()} == {
+        "Message: Seen by all.": {PUBLIC, f"channel:teams:{TEAMS_CHANNEL}"},
+        "Message: Seen by some.": {f"channel:teams:{HIDDEN_CHANNEL}"},
+    }
+    assert {document.people for document in found.values()} == {(("Asha Brandt", "asha@marigold.example"),)}
+
+
+async def test_channels_of_a_private_team_are_read_by_its_members(tmp_path: Path) -> None:
+    world = TeamsExportWorld(tmp_path)
+    world.write("1", "x")
+    settings = world.folder / "teams" / "teamsSettings.json"
+    settings.write_text(json.dumps([{"Id": TEAM, "Visibility": "private"}]), encoding="utf-8")
+    (found,) = (await documents(world.source)).values()
+    assert found.readers == {f"channel:teams:{TEAMS_CHANNEL}", "person:teams:u-1"}

@@ -1,0 +1,282 @@
+"""Sources that read files: what each promises beside the contract of all sources."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pypdf import PdfWriter
+
+from adapters.sources import formats
+from adapters.sources.chat_threads import ChatThreadSource
+from adapters.sources.folder import FolderSource
+from adapters.sources.past_incidents import PastIncidentSource, load_past_incidents
+from adapters.sources.slack_export import SlackExportSource
+from adapters.sources.teams_export import TeamsExportSource
+from core.conversation import PUBLIC
+from core.errors import SourceUnavailable
+from core.incident import Severity
+from core.knowledge.document import Document, DocumentKind
+from core.ports import KnowledgeSource
+
+THREAD: dict[str, Any] = {
+    "id": "t-1",
+    "channel": "payments-private",
+    "readers": ["channel:payments-private"],
+    "url": "https://chat.example/t-1",
+    "author": "Asha Brandt",
+    "at": "2026-02-01T08:00:00Z",
+    "text": "Settlement is late again?",
+    "replies": [
+        {"author": "Mateo", "at": "2026-02-01T09:00:00Z", "text": "Second."},
+        {"author": "Mateo", "at": "2026-02-01T08:30:00Z", "text": "First."},
+    ],
+}
+INCIDENT: dict[str, Any] = {
+    "id": "INC-0001",
+    "title": "Search is slow",
+    "description": "p95 above 2 s.",
+    "service": "search",
+    "severity": "warning",
+    "environment": "north",
+    "started_at": "2025-05-01T08:00:00Z",
+    "resolved_at": "2025-05-01T09:00:00Z",
+    "owner": "storefront",
+    "reassignments": ["platform"],
+    "root_cause": "A rebuild ran at noon.",
+    "fix": "Moved it to the night.",
+    "labels": {"alertname": "SearchSlow"},
+}
+
+
+def write_lines(path: Path, *rows: object) -> Path:
+    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows), encoding="utf-8")
+    return path
+
+
+GONE: dict[str, Callable[[Path], KnowledgeSource]] = {
+    "folder": lambda path: FolderSource("docs", path / "missing"),
+    "chat": lambda path: ChatThreadSource("docs", path / "missing.jsonl"),
+    "incidents": lambda path: PastIncidentSource("docs", path / "missing.jsonl"),
+    "slack export": lambda path: SlackExportSource("docs", path / "missing.zip"),
+    "teams export": lambda path: TeamsExportSource("docs", path / "missing"),
+}
+
+
+async def documents(source: KnowledgeSource) -> list[Document]:
+    return [document async for document in source.documents()]
+
+
+@pytest.mark.parametrize("kind", GONE)
+async def test_a_source_that_is_gone_is_unavailable_and_not_empty(kind: str, tmp_path: Path) -> None:
+    with pytest.raises(SourceUnavailable):
+        await documents(GONE[kind](tmp_path))
+
+
+# --- folder ----------------------------------------------------------------------------------------------------------
+
+
+async def page(tmp_path: Path, name: str, content: str | bytes) -> list[Document]:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return await documents(FolderSource("docs", tmp_path, "https://docs.example"))
+
+
+async def test_front_matter_says_title_owner_date_and_readers(tmp_path: Path) -> None:
+    head = "---\ntitle: 'A: b'\nowner: payments\nupdated: 2026-02-24\nreaders: [channel:payments-private, person:slack:U1]\n---\n"
+    [found] = await page(tmp_path, "runbooks/a b.md", f"{head}# Text\n")
+    assert found == Document(
+        id="docs/runbooks/a b.md",
+        source="docs",
+        family="runbooks",
+        title="A: b",
+        text="# Text",
+        url="https://docs.example/runbooks/a%20b.md",
+        owner="payments",
+        updated_at=datetime(2026, 2, 24, tzinfo=UTC),
+        readers=frozenset({"channel:payments-private", "person:slack:U1"}),
+    )
+
+
+async def test_without_front_matter_the_first_heading_is_the_title_and_everybody_reads(tmp_path: Path) -> None:
+    [found] = await page(tmp_path, "top.md", "Intro\n\n## The `first` one\n\ntext")
+    assert (found.title, found.family, found.readers) == ("The first one", "docs", frozenset({PUBLIC}))
+
+
+async def test_html_becomes_markdown_with_its_title_and_meta(tmp_path: Path) -> None:
+    html = """<html><head><title>Oversold &amp; full</title><meta name="owner" content="bookings">
+    <meta name="readers" content="channel:bookings, public"><style>p {}</style></head>
+    <body><script>alert(1)</script><h2>What to do</h2><ol><li>Run <code>seatctl</code></li></ol></body></html>"""
+    [found] = await page(tmp_path, "runbooks/oversold.html", html)
+    assert (found.title, found.owner) == ("Oversold & full", "bookings")
+    assert found.readers == {"channel:bookings", PUBLIC}
+    assert found.text == "## What to do\n\n1. Run `seatctl`"
+
+
+async def test_the_first_line_of_plain_text_is_its_title(tmp_path: Path) -> None:
+    [found] = await page(tmp_path, "x/codes.txt", "Exit codes\n\n75 runner lost\n")
+    assert (found.title, found.text) == ("Exit codes", "75 runner lost")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xff\xfe broken",
+        "---\ntitle: [\n---\ntext",
+        "---\n- a\n---\ntext",
+        "---\nupdated: yesterday\n---\ntext",
+        "---\nreaders: []\n---\nsecret",
+        "---\nreaders: {a: b}\n---\nsecret",
+        "---\nreaders:\n---\nsecret",
+    ],
+    ids=["not UTF-8", "not YAML", "no mapping", "no date", "no reader", "readers no list", "readers empty"],
+)
+async def test_a_page_that_makes_no_sense_is_left_out_and_the_others_are_read(
+    content: str | bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "good.md").write_text("# Good\n\ntext", encoding="utf-8")
+    assert [document.title for document in await page(tmp_path, "bad.md", content)] == ["Good"]
+
+
+async def test_a_page_over_the_size_limit_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "MAX_BYTES", 10)
+    assert await page(tmp_path, "big.md", "# Title\n\nlonger than that") == []
+
+
+async def test_links_that_lead_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text("# Secret\n\npassword", encoding="utf-8")
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / "file.md").symlink_to(outside / "secret.md")
+    (inside / "folder").symlink_to(outside)
+    (inside / "dangling.md").symlink_to(tmp_path / "nowhere.md")
+    assert await documents(FolderSource("docs", inside)) == []
+
+
+async def test_other_files_are_not_documents(tmp_path: Path) -> None:
+    assert await page(tmp_path, "picture.png", b"\x89PNG") == []
+
+
+# --- chat threads ----------------------------------------------------------------------------------------------------
+
+
+async def test_a_thread_is_one_document_with_its_replies_in_order(tmp_path: Path) -> None:
+    [found] = await documents(ChatThreadSource("chat", write_lines(tmp_path / "t.jsonl", THREAD)))
+    assert found == Document(
+        id="chat/t-1",
+        source="chat",
+        family="chat",
+        title="#payments-private: Settlement is late again?",
+        text="Message: Settlement is late again?\n\nThis message has the following responses:\n\nFirst.\n\nSecond.",
+        kind=DocumentKind.THREAD,
+        url="https://chat.example/t-1",
+        updated_at=datetime(2026, 2, 1, 9, tzinfo=UTC),
+        readers=frozenset({"channel:payments-private"}),
+        people=(("Asha Brandt",), ("Mateo",)),
+    )
+
+
+async def test_lines_that_make_no_sense_are_left_out(tmp_path: Path) -> None:
+    rows = ["{", "[]", THREAD | {"readers": []}, THREAD | {"at": "yesterday"}, "", THREAD | {"id": "good"}]
+    found = await documents(ChatThreadSource("chat", write_lines(tmp_path / "t.jsonl", *rows)))
+    assert [document.id for document in found] == ["chat/good"]
+
+
+async def test_names_of_people_are_not_part_of_a_thread(tmp_path: Path) -> None:
+    [found] = await documents(ChatThreadSource("chat", write_lines(tmp_path / "t.jsonl", THREAD)))
+    assert "Asha" not in found.text + found.title
+
+
+# --- past incidents --------------------------------------------------------------------------------------------------
+
+
+async def test_an_incident_is_one_document_with_its_cause_and_fix(tmp_path: Path) -> None:
+    [found] = await documents(PastIncidentSource("incidents", write_lines(tmp_path / "i.jsonl", INCIDENT)))
+    assert (found.kind, found.family, found.owner) == (DocumentKind.INCIDENT, "incidents", "storefront")
+    assert found.title == "INC-0001: Search is slow"
+    assert found.text.endswith("Root cause: A rebuild ran at noon.\n\nFix: Moved it to the night.")
+
+
+def test_incidents_are_loaded_as_history_too(tmp_path: Path) -> None:
+    [found] = load_past_incidents(write_lines(tmp_path / "i.jsonl", INCIDENT, INCIDENT | {"severity": "loud"}))
+    assert (found.id, found.severity, found.reassignments) == ("INC-0001", Severity.WARNING, ("platform",))
+    assert found.labels == {"alertname": "SearchSlow"}
+    assert found.started_at == datetime(2025, 5, 1, 8, tzinfo=UTC)
+
+
+# --- PDF -------------------------------------------------------------------------------------------------------------
+
+
+def pdf(*pages: str, title: str = "") -> bytes:
+    """A PDF file with a line of text on each page."""
+    kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for number, text in enumerate(pages):
+        content = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET"
+        resources = f"/Resources << /Font << /F1 3 0 R >> >> /MediaBox [0 0 612 792] /Contents {5 + 2 * number} 0 R"
+        objects.append(f"<< /Type /Page /Parent 2 0 R {resources} >>")
+        objects.append(f"<< /Length {len(content)} >>\nstream\n{content}\nendstream")
+    objects.append(f"<< /Title ({title}) /ModDate (D:20260201100000Z) >>")
+    body, places = "%PDF-1.4\n", list[int]()
+    for number, content in enumerate(objects, start=1):
+        places.append(len(body))
+        body += f"{number} 0 obj\n{content}\nendobj\n"
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    trailer = (
+        f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R /Info {len(objects)} 0 R >>\nstartxref\n{len(body)}\n%%EOF"
+    )
+    return f"{body}xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}{trailer}".encode()
+
+
+async def test_each_page_of_a_pdf_is_a_document_with_an_address_of_its_own(tmp_path: Path) -> None:
+    found = await page(tmp_path, "manuals/till.pdf", pdf("Open the till.", "", "Close it.", title="The till"))
+    assert [(document.id, document.title, document.text) for document in found] == [
+        ("docs/manuals/till.pdf#page=1", "The till, page 1", "Open the till."),
+        ("docs/manuals/till.pdf#page=3", "The till, page 3", "Close it."),
+    ]
+    assert found[1].url == "https://docs.example/manuals/till.pdf#page=3"
+    assert found[1].updated_at == datetime(2026, 2, 1, 10, tzinfo=UTC)
+    assert found[1].family == "manuals"
+
+
+async def test_a_pdf_without_a_title_is_named_after_its_file(tmp_path: Path) -> None:
+    assert [document.title for document in await page(tmp_path, "till.pdf", pdf("x"))] == ["till, page 1"]
+
+
+@pytest.mark.parametrize("content", [b"", b"%PDF-1.4 broken", b"no pdf", pdf("x")[:200]])
+async def test_a_pdf_that_is_damaged_is_left_out_and_the_others_are_read(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "good.md").write_text("# Good\n\ntext", encoding="utf-8")
+    assert [document.title for document in await page(tmp_path, "bad.pdf", content)] == ["Good"]
+
+
+async def test_an_encrypted_pdf_is_left_out(tmp_path: Path) -> None:
+    writer = PdfWriter(clone_from=BytesIO(pdf("Secret.")))
+    writer.encrypt("password", algorithm="RC4-128")
+    writer.write(tmp_path / "secret.pdf")
+    assert await documents(FolderSource("docs", tmp_path)) == []
+
+
+async def test_html_keeps_every_character_of_an_identifier(tmp_path: Path) -> None:
+    html = "<title>T</title><p>kube_pod_status *and* a_b</p><table><tr><td>x_y</td><td>a|b</td></tr></table>"
+    [found] = await page(tmp_path, "x.html", html)
+    assert found.text.startswith("kube_pod_status *and* a_b")
+    assert r"| x_y | a\|b |" in found.text
+
+
+async def test_readers_of_the_folder_read_what_does_not_say_by_whom_it_may_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n\ntext", encoding="utf-8")
+    (tmp_path / "b.md").write_text("---\nreaders: [channel:vault]\n---\n# B\n\ntext", encoding="utf-8")
+    found = await documents(FolderSource("docs", tmp_path, readers=frozenset({"channel:ops"})))
+    assert [document.readers for document in found] == [{"channel:ops"}, {"channel:vault"}]

@@ -1,0 +1,215 @@
+"""Git repositories: links and dates of documents, and what is never run."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from adapters.sources.git_repository import GitRepositorySource, Repository
+from core.errors import ConfigurationError, SourceUnavailable
+from core.knowledge.document import Document
+from tests.contract.source_worlds import git
+
+LINKS = "https://git.example/docs/blob/{commit}/{path}"
+FEBRUARY, MARCH = "2026-02-01T10:00:00Z", "2026-03-01T10:00:00Z"
+
+
+def day(month: int) -> datetime:
+    return datetime(2026, month, 1, 10, tzinfo=UTC)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    return folder
+
+
+def commit(folder: Path, at: str = FEBRUARY, **files: str) -> str:
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_md", ".md")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    git(folder, "add", "--all", at=at)
+    git(folder, "commit", "--quiet", "--message=change", at=at)
+    return git(folder, "rev-parse", "HEAD")
+
+
+def local(folder: Path) -> GitRepositorySource:
+    return GitRepositorySource("docs", Repository(folder, links=LINKS))
+
+
+def fetched(folder: Path, branch: str = "") -> GitRepositorySource:
+    return GitRepositorySource("docs", Repository(folder.parent / "copy.git", folder.as_uri(), branch, LINKS))
+
+
+async def read(
+    source: GitRepositorySource, cursor: str = "", known: frozenset[str] = frozenset()
+) -> tuple[dict[str, Document], frozenset[str], str]:
+    parts = [part async for part in source.changes(cursor, known)]
+    found = {document.id.removeprefix("docs/"): document for part in parts for document in part.documents}
+    return found, frozenset[str]().union(*(part.removed_ids for part in parts)), parts[-1].cursor
+
+
+async def test_a_document_links_to_its_file_at_the_commit(repository: Path) -> None:
+    head = commit(repository, **{"runbooks__drain it_md": "# Drain\n\nRun it."})
+    found, _, cursor = await read(local(repository))
+    assert cursor == head
+    assert found["runbooks/drain it.md"] == Document(
+        id="docs/runbooks/drain it.md",
+        source="docs",
+        family="runbooks",
+        title="Drain",
+        text="# Drain\n\nRun it.",
+        url=f"https://git.example/docs/blob/{head}/runbooks/drain%20it.md",
+        updated_at=day(2),
+    )
+
+
+async def test_a_commit_that_leaves_a_file_alone_leaves_its_document_alone(repository: Path) -> None:
+    first = commit(repository, a_md="# A", b_md="# B")
+    source = local(repository)
+    _, _, cursor = await read(source)
+    second = commit(repository, MARCH, b_md="# B\n\nNew.", c_md="# C")
+    found, removed, cursor = await read(source, cursor, frozenset({"docs/a.md", "docs/b.md"}))
+    assert (set(found), removed, cursor) == ({"b.md", "c.md"}, frozenset(), second)
+    assert second in found["b.md"].url
+    assert first != second
+
+
+async def test_the_date_is_that_of_the_commit_that_changed_the_file_last(repository: Path) -> None:
+    commit(repository, a_md="# A", b_md="# B")
+    commit(repository, MARCH, b_md="# B\n\nNew.", c_md="---\nupdated: 2025-05-05\n---\n# C")
+    found, _, _ = await read(local(repository))
+    assert {path: document.updated_at for path, document in found.items()} == {
+        "a.md": day(2),
+        "b.md": day(3),
+        "c.md": datetime(2025, 5, 5, tzinfo=UTC),
+    }
+
+
+async def test_without_the_history_there_is_a_date_only_for_what_was_seen_to_change(repository: Path) -> None:
+    commit(repository, a_md="# A", b_md="# B")
+    source = fetched(repository)
+    found, _, cursor = await read(source)
+    assert {document.updated_at for document in found.values()} == {None}
+    commit(repository, MARCH, b_md="# B\n\nNew.")
+    found, _, _ = await read(source, cursor, frozenset({"docs/a.md", "docs/b.md"}))
+    assert {path: document.updated_at for path, document in found.items()} == {"b.md": day(3)}
+
+
+async def test_only_the_newest_commit_of_the_branch_is_fetched(repository: Path) -> None:
+    commit(repository, a_md="# A")
+    git(repository, "checkout", "--quiet", "-b", "next")
+    commit(repository, MARCH, b_md="# B")
+    head = commit(repository, MARCH, b_md="# B again")
+    git(repository, "checkout", "--quiet", "main")
+    found, _, cursor = await read(fetched(repository, branch="next"))
+    assert (set(found), cursor) == ({"a.md", "b.md"}, head)
+    assert git(repository.parent / "copy.git", "rev-list", "--count", "FETCH_HEAD") == "1"
+
+
+async def test_a_position_in_another_repository_is_the_start(repository: Path) -> None:
+    commit(repository, a_md="# A")
+    found, _, _ = await read(local(repository), "0" * 40, frozenset({"docs/a.md", "docs/gone.md"}))
+    assert set(found) == {"a.md"}
+
+
+async def test_links_submodules_and_large_files_are_no_documents(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("# Secret", encoding="utf-8")
+    (repository / "link.md").symlink_to(tmp_path / "secret.md")
+    commit(repository, a_md="# A", big_md="x" * 2_000_001)
+    other = commit(repository, inner_md="# Inner")
+    git(repository, "update-index", "--add", "--cacheinfo", f"160000,{other},module.md")
+    git(repository, "commit", "--quiet", "--message=module")
+    for source in (local(repository), fetched(repository)):
+        found, _, _ = await read(source)
+        assert set(found) == {"a.md", "inner.md"}
+
+
+async def test_a_file_that_makes_no_sense_is_left_out_and_the_others_are_read(repository: Path) -> None:
+    (repository / "bad.md").write_bytes(b"\xff\xfe broken")
+    commit(repository, a_md="# A", readers_md="---\nreaders: []\n---\nsecret")
+    assert set((await read(local(repository)))[0]) == {"a.md"}
+
+
+async def test_readers_of_the_repository_read_what_does_not_say_by_whom_it_may_be_read(repository: Path) -> None:
+    commit(repository, a_md="# A", b_md="---\nreaders: [channel:vault]\n---\n# B")
+    source = GitRepositorySource("docs", Repository(repository, readers=frozenset({"channel:ops"})))
+    found, _, _ = await read(source)
+    assert {path: document.readers for path, document in found.items()} == {
+        "a.md": {"channel:ops"},
+        "b.md": {"channel:vault"},
+    }
+
+
+async def test_nothing_of_the_repository_is_run(repository: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "it-ran"
+    commit(repository, a_md="# A", **{".gitattributes": "*.md filter=evil diff=evil"})
+    evil = f"sh -c 'touch {mark}; cat'"
+    for setting in ("filter.evil.smudge", "filter.evil.clean", "diff.evil.textconv", "core.fsmonitor", "core.pager"):
+        git(repository, "config", setting, evil)
+    for hook in ("post-checkout", "reference-transaction", "post-index-change", "pre-auto-gc", "upload-pack"):
+        path = repository / ".git" / "hooks" / hook
+        path.write_text(f"#!/bin/sh\ntouch {mark}\n", encoding="utf-8")
+        path.chmod(0o755)
+    for source in (local(repository), fetched(repository)):
+        assert set((await read(source))[0]) == {"a.md"}
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "branch"),
+    [
+        ("ext::sh -c 'touch /tmp/x'", ""),
+        ("git://host.example/docs", ""),
+        ("http://host.example/docs", ""),
+        ("--upload-pack=touch /tmp/x", ""),
+        ("https://me:secret@host.example/docs", ""),
+        ("https://host.example/docs", "--upload-pack=x"),
+    ],
+)
+def test_other_schemes_options_and_passwords_are_refused(url: str, branch: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError):
+        GitRepositorySource("docs", Repository(tmp_path / "copy.git", url, branch))
+
+
+@pytest.mark.parametrize("make", [local, fetched])
+async def test_a_repository_that_is_not_there_is_unavailable(make, tmp_path: Path) -> None:
+    with pytest.raises(SourceUnavailable, match="docs: git"):
+        await read(make(tmp_path / "missing"))
+
+
+def test_links_are_derived_from_the_address_that_is_fetched() -> None:
+    from pathlib import PurePosixPath
+
+    repository = Repository(Path("x"), "https://git.example/team/docs.git")
+    assert repository.link("c0ffee", PurePosixPath("a b.md")) == "https://git.example/team/docs/blob/c0ffee/a%20b.md"
+    assert Repository(Path("x")).link("c0ffee", PurePosixPath("a.md")) == ""
+
+
+async def test_the_token_is_in_no_argument_and_nothing_of_our_environment_is_passed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    spy = bin_folder / "git"
+    spy.write_text(
+        f'#!/bin/sh\necho "$@" >> {tmp_path}/arguments\n/usr/bin/env >> {tmp_path}/environment\nexit 1\n',
+        encoding="utf-8",
+    )
+    spy.chmod(0o755)
+    monkeypatch.setattr(os, "defpath", str(bin_folder))
+    monkeypatch.setenv("PLUMBLINE_SECRET", "of-ours")
+    url = "https://127.0.0.1:1/docs.git"
+    source = GitRepositorySource("docs", Repository(tmp_path / "copy.git", url, token="t0ken"))
+    with pytest.raises(SourceUnavailable):
+        await read(source)
+    environment = (tmp_path / "environment").read_text()
+    assert "t0ken" not in (tmp_path / "arguments").read_text()
+    assert "of-ours" not in environment
+    assert f"http.{url}.extraHeader" in environment

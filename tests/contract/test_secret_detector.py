@@ -1,0 +1,84 @@
+"""The contract of SecretDetector, and the formats that the real one knows."""
+
+from __future__ import annotations
+
+import random
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.secret_detector import DetectSecrets
+
+DETECTOR = DetectSecrets()
+LETTERS = string.ascii_letters + string.digits
+
+
+def some(length: int, characters: str = LETTERS) -> str:
+    return "".join(random.Random(length).choices(characters, k=length))
+
+
+def found(text: str) -> list[str]:
+    return [text[start:end] for start, end in DETECTOR.find(text)]
+
+
+@given(st.text(alphabet="pastoken: =\"'`/@-_x7A\n", max_size=120))
+def test_what_is_found_is_in_order_within_the_text_and_does_not_overlap(text: str) -> None:
+    spans = DETECTOR.find(text)
+    bounds = [bound for span in spans for bound in span]
+    assert bounds == sorted(bounds)
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        f"AKIA{some(16, string.ascii_uppercase)}",
+        f"ghp_{some(36)}",
+        f"glpat-{some(20)}",
+        f"xoxb-{some(11, string.digits)}-{some(24)}",
+        f"sk_live_{some(24)}",
+        f"eyJ{some(30)}.eyJ{some(40)}.{some(43)}",
+        f"-----BEGIN EC PRIVATE KEY-----\n{some(64)}\n{some(60)}\n-----END EC PRIVATE KEY-----",
+    ],
+    ids=["AWS", "GitHub", "GitLab", "Slack", "Stripe", "JWT", "private key"],
+)
+def test_a_known_format_is_found_whole_wherever_it_stands(secret: str) -> None:
+    for text in (secret, f"use {secret}", f"a\n\n  key: {secret}\nb", f"`{secret}`,", f"({secret})"):
+        assert found(text) == [secret], text
+
+
+def test_a_key_whose_end_is_missing_is_taken_out_to_the_end() -> None:
+    key = f"-----BEGIN PRIVATE KEY-----\n{some(64)}"
+    assert found(f"x {key}") == [key]
+
+
+def test_a_secret_far_down_a_long_text_is_found() -> None:
+    secret = f"ghp_{some(36)}"
+    text = f"{'word ' * 5_000}{secret}{' word' * 5_000}"
+    assert found(text) == [secret]
+
+
+def test_more_than_one_in_a_line_is_found() -> None:
+    assert found("password=Otter-12 token=u7Hh2kd93jf8dk2l") == ["Otter-12", "u7Hh2kd93jf8dk2l"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the password is wrong",
+        "password: ${DB_PASSWORD}",
+        "token: {{ vault.token }}",
+        "secret: /run/secrets/db",
+        "disk-pressure-eviction-threshold-exceeded-on-node",
+        "commit 4f1d2c9a8be07355d19c2e9f0f4f7d1b3f6b2a11",
+        "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "--initial-cluster-token etcd-cluster-1",
+        "boarding-pass issue: f5346856",
+        "PASS: TestRemoteWrite/prometheus/Gauge",
+        'topologyKey: "kubernetes.io/hostname"',
+    ],
+)
+def test_what_only_looks_like_one_is_left_alone(text: str) -> None:
+    assert found(text) == []

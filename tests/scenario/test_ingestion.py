@@ -1,0 +1,79 @@
+"""From the sources of plumbline.yaml to the index: what is private stays out, and how fresh each source is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from bot.settings import load_settings
+from bot.wiring import Core, ingest, open_core
+from bot.workspace import load_workspace
+from core.ports import Ingestion
+from tests.contract.source_worlds import git
+
+PAGE = "# Till\n\nAsk Asha Brandt or mail asha@marigold.example; the password is Otter-1234.\n"
+
+
+def company(folder: Path) -> Path:
+    (folder / "documents").mkdir()
+    (folder / "documents" / "till.md").write_text(PAGE, encoding="utf-8")
+    repository = folder / "runbooks"
+    repository.mkdir()
+    git(repository, "init", "--quiet", "--initial-branch=main")
+    (repository / "drain.md").write_text("# Drain\n\nRun `drain --all`.", encoding="utf-8")
+    git(repository, "add", "--all")
+    git(repository, "commit", "--quiet", "--message=first")
+    sources = [
+        {"kind": "folder", "name": "handbook", "path": "documents"},
+        {"kind": "git_repository", "name": "runbooks", "url": repository.as_uri()},
+    ]
+    path = folder / "plumbline.yaml"
+    path.write_text(yaml.safe_dump({"sources": sources, "privacy": {"names": ["Asha Brandt"]}}), encoding="utf-8")
+    return path
+
+
+async def texts(core: Core) -> dict[str, str]:
+    return {passage.document_id: passage.text async for passage in core.knowledge.index.scan()}
+
+
+async def freshness(core: Core) -> dict[str, Ingestion]:
+    async with core.store.transaction() as transaction:
+        return {each.source: each for each in await transaction.ingestions.all()}
+
+
+async def test_what_is_indexed_holds_no_names_no_addresses_and_no_secrets(tmp_path: Path) -> None:
+    settings = load_settings(data_dir=tmp_path / "data", config=company(tmp_path))
+    async with open_core(settings, load_workspace(settings.config)) as core:
+        assert (await ingest(core)).added == 2
+        assert await texts(core) == {
+            "handbook/till.md": "# Till\n\nAsk Person 1 or mail [e-mail]; the password is [secret].",
+            "runbooks/drain.md": "# Drain\n\nRun `drain --all`.",
+        }
+
+
+async def test_a_source_that_fails_keeps_its_documents_and_the_time_that_it_was_read(tmp_path: Path) -> None:
+    settings = load_settings(data_dir=tmp_path / "data", config=company(tmp_path))
+    async with open_core(settings, load_workspace(settings.config)) as core:
+        await ingest(core)
+        before = await freshness(core)
+        (tmp_path / "runbooks").rename(tmp_path / "elsewhere")
+        report = await ingest(core)
+        after = await freshness(core)
+        assert list(report.failed) == ["runbooks"]
+        assert "runbooks/drain.md" in await texts(core)
+    assert (before["runbooks"].failure, after["runbooks"].documents) == ("", 1)
+    assert after["runbooks"].failure.startswith("runbooks: git fetch failed")
+    assert after["runbooks"].finished_at == before["runbooks"].finished_at
+    assert after["handbook"].finished_at > before["handbook"].finished_at
+
+
+async def test_where_reading_goes_on_is_kept_from_one_process_to_the_next(tmp_path: Path) -> None:
+    settings = load_settings(data_dir=tmp_path / "data", config=company(tmp_path))
+    for expected in (2, 0):
+        async with open_core(settings, load_workspace(settings.config)) as core:
+            assert (await ingest(core)).added == expected
+            async with core.store.transaction() as transaction:
+                cursor = await transaction.cursors.load("runbooks")
+            assert cursor is not None
+            assert cursor.position == git(tmp_path / "runbooks", "rev-parse", "HEAD")

@@ -1,0 +1,157 @@
+"""Evidence → answer."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from core.answering.compose import MAX_STATEMENTS, compose
+from core.knowledge.document import Document, DocumentKind
+from core.knowledge.layout import thread_text
+from core.knowledge.passages import passages_of
+from core.knowledge.ranking import RankedPassage
+from core.knowledge.terms import terms
+
+RUNBOOK = """# Draining a runner
+
+The pools are described elsewhere.
+
+## Drain one
+
+Tell #ci-cd first. Then mark the runner:
+
+```
+drydock runner drain NAME
+```
+
+It takes 45 minutes at most. Nothing is lost. The jobs finish. New ones go elsewhere.
+
+## Replace it
+
+1. Retire the runner.
+2. Wait for the group.
+3. Check the cache.
+4. Unpin the image.
+5. Tell the team.
+6. Close the ticket.
+
+## Who decides
+
+Hana Petrov decides about drains on Thursdays. Nobody else may. The rota is in the wiki. Ask early in the week.
+"""
+
+
+def found(text: str, score: float = 1.0, name: str = "drain", kind: DocumentKind = DocumentKind.PAGE) -> RankedPassage:
+    document = Document(
+        f"docs/{name}.md", "docs", "runbooks", f"About {name}", text, kind, url=f"https://d.example/{name}"
+    )
+    [passage] = passages_of(document)
+    return RankedPassage(passage, 5.0, 0.6, score, score, 1.0, 0.5)
+
+
+def answer(question: str, *passages: RankedPassage):
+    return compose(question, dict.fromkeys(terms(question), 1.0), passages or [found(RUNBOOK)])
+
+
+def texts(question: str, *passages: RankedPassage) -> list[str]:
+    return [sentence.text for sentence in answer(question, *passages).sentences]
+
+
+def test_how_is_answered_with_the_command_below_its_lead_in() -> None:
+    said = texts("how do I drain a runner?")
+    code = said.index("```\ndrydock runner drain NAME\n```")
+    assert said[code - 1] == "Then mark the runner:"
+
+
+def test_how_long_is_answered_with_the_number() -> None:
+    assert "It takes 45 minutes at most." in texts("how long does it take to drain one?")
+
+
+def test_who_is_answered_with_the_name() -> None:
+    assert texts("who decides about drains?")[0] == "Hana Petrov decides about drains on Thursdays."
+
+
+def test_steps_stay_together_in_order() -> None:
+    assert texts("how do I replace a runner?") == [
+        "Retire the runner.",
+        "Wait for the group.",
+        "Check the cache.",
+        "Unpin the image.",
+        "Tell the team.",
+    ]
+
+
+def test_every_sentence_is_cited_with_title_heading_anchor_and_address() -> None:
+    composition = answer("how do I drain a runner?")
+    numbers = {citation.number for citation in composition.citations}
+    assert all(sentence.citations and set(sentence.citations) <= numbers for sentence in composition.sentences)
+    first = composition.citations[0]
+    assert (first.number, first.title, first.heading, first.anchor) == (1, "About drain", "Drain one", "drain-one")
+    assert first.url == "https://d.example/drain"
+    assert first.quote in RUNBOOK
+
+
+def test_an_answer_is_bounded() -> None:
+    text = "\n\n".join(f"Drain the runner number {n} now." for n in range(30))
+    assert 1 <= len(texts("drain the runner now", found(text))) <= MAX_STATEMENTS
+
+
+def test_the_better_passage_answers_when_both_say_the_same() -> None:
+    better, worse = found("Drain it with care.", 1.0, "better"), found("Drain it with haste.", 0.6, "worse")
+    assert texts("how do I drain it?", better, worse) == ["Drain it with care."]
+
+
+def test_a_second_section_of_the_document_adds_what_the_first_leaves_open() -> None:
+    text = "## Drain\n\nDrain the runner by name.\n\n## Quota\n\nThe quota of tug machines is six."
+    assert texts("drain a runner, and what is the quota of tug machines?", found(text)) == [
+        "The quota of tug machines is six.",
+        "Drain the runner by name.",
+    ]
+
+
+def test_a_past_incident_is_told_with_its_cause_and_fix() -> None:
+    text = "Reminders stopped at nine. Mail works. Nothing was deployed.\n\nRoot cause: No credit.\n\nFix: Topped up."
+    assert texts("reminders stopped", found(text, kind=DocumentKind.INCIDENT)) == [
+        "Reminders stopped at nine.",
+        "Root cause: No credit.",
+        "Fix: Topped up.",
+    ]
+
+
+def test_a_thread_is_answered_from_its_replies() -> None:
+    text = thread_text("redis-cli gives NOPERM?", ["use `seatctl raw get KEY --read-only`", "thanks"])
+    assert texts("redis-cli NOPERM", found(text, kind=DocumentKind.THREAD)) == ["use `seatctl raw get KEY --read-only`"]
+
+
+def test_coverage_counts_what_stands_in_the_context_for_less() -> None:
+    inside, around = answer("drain", found("Drain it.")), answer("drain", found("## Drain\n\nDo it."))
+    assert inside.coverage == 1.0
+    assert 0 < around.coverage < 1.0
+    assert answer("zebra", found("Drain it.")).coverage == 0.0
+
+
+@pytest.mark.parametrize("text", ["See:", "## Only a heading"])
+def test_a_passage_without_a_statement_gives_no_answer(text: str) -> None:
+    assert not answer("drain", found(text)).sentences
+
+
+def test_no_passage_no_answer() -> None:
+    assert compose("drain", {"drain": 1.0}, []).sentences == ()
+
+
+def test_untrusted_text_is_quoted_and_nothing_else() -> None:
+    text = "Drain <script>alert(1)</script> [click](javascript:alert(1)) @channel"
+    assert texts("drain", found(text)) == [text]
+
+
+def test_the_date_of_a_document_is_kept() -> None:
+    document = Document("d/a", "d", "f", "T", "Drain it.", updated_at=datetime(2026, 1, 2, tzinfo=UTC))
+    [passage] = passages_of(document)
+    composition = compose("drain", {"drain": 1.0}, [RankedPassage(passage, 1, 1, 1, 1, 1, 1)])
+    assert composition.citations[0].updated_at == datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def test_a_long_section_that_shares_nothing_with_the_question_is_quoted_without_failing() -> None:
+    text = "One stands here. Two stands here. Three stands here. And this:\n\n```\ncode\n```"
+    assert texts("zebra", found(text))

@@ -1,0 +1,113 @@
+"""The evidence engine from end to end, over a fake index."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from core.answering.find import ANSWER_THRESHOLD, ENGINE, NEAREST, find_answer
+from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
+from core.knowledge.document import Document
+from core.knowledge.encoder import Encoder
+from core.knowledge.passages import passages_of
+from core.knowledge.retriever import Retriever
+from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
+
+PRIVATE = "channel:payments-private"
+PAGES = {
+    "runbooks/rollback": "# Roll back a canary\n\nRun `slipway rollback SERVICE`. It takes 90 seconds in production.",
+    "runbooks/staging": "# Roll back in staging\n\nIn staging run `shallows reset SERVICE`. It takes ten minutes.",
+    "runbooks/drain": "# Drain a runner\n\nRun `drydock runner drain NAME` and wait for 45 minutes.",
+    "runbooks/kid": "# Unknown kid\n\nPublish the signing key with `identityctl jwks publish`.",
+    "architecture/topics": "# Kafka topics\n\nA new topic is a file in the repository. Platform reviews it.",
+    "architecture/pool": "# Connection pools\n\nThe gateway holds forty connections for each pod.",
+}
+SECRET = "# Settlement desk\n\nThe settlement desk is reached at extension 7714 with the pass phrase."
+
+
+@pytest.fixture
+async def retriever() -> Retriever:
+    documents = [
+        Document(f"docs/{key}", "docs", key.split("/")[0], text.split("\n")[0][2:], text) for key, text in PAGES.items()
+    ]
+    secret = Document(
+        "docs/runbooks/secret", "docs", "runbooks", "Settlement desk", SECRET, readers=frozenset({PRIVATE})
+    )
+    passages = [passage for document in [*documents, secret] for passage in passages_of(document)]
+    encoder = Encoder.fitted(passages)
+    index, encoders = FakePassageIndex(), FakeEncoderStore()
+    await index.upsert([encoder.encode_passage(passage) for passage in passages])
+    await encoders.save(encoder)
+    return Retriever(index, encoders)
+
+
+def question(text: str, *history: str, readers: frozenset[str] = frozenset({PUBLIC})) -> Question:
+    return Question(
+        "q-1",
+        text,
+        Person(Platform.TERMINAL, "someone"),
+        Place(Platform.TERMINAL, "terminal"),
+        Audience(readers),
+        datetime(2026, 3, 14, tzinfo=UTC),
+        tuple(Turn(Speaker.PERSON, turn) for turn in history),
+    )
+
+
+async def test_a_question_is_answered_from_the_page_that_says_it(retriever: Retriever) -> None:
+    answer, evaluation = await find_answer(question("how do I drain a runner?"), retriever)
+    assert not answer.abstained
+    assert answer.citations[0].document_id == "docs/runbooks/drain"
+    assert "drydock runner drain NAME" in answer.sentences[0].text
+    assert (answer.question_id, answer.question, answer.engine) == ("q-1", "how do I drain a runner?", ENGINE)
+    assert answer.badge is None
+    assert 0 < evaluation.coe <= 1
+    assert 0 < evaluation.rce <= 1
+
+
+async def test_every_citation_is_of_one_family(retriever: Retriever) -> None:
+    answer, _ = await find_answer(question("how do I roll back a canary?"), retriever)
+    assert {citation.document_id.split("/")[1] for citation in answer.citations} == {"runbooks"}
+
+
+async def test_a_follow_up_is_answered_in_its_context(retriever: Retriever) -> None:
+    answer, _ = await find_answer(question("and in staging?", "how do I roll back a canary?"), retriever)
+    assert answer.citations[0].document_id == "docs/runbooks/staging"
+
+
+async def test_without_evidence_it_abstains_and_names_the_nearest(retriever: Retriever) -> None:
+    answer, evaluation = await find_answer(question("who won the football match in the repository?"), retriever)
+    assert answer.abstained
+    assert 1 <= len(answer.citations) <= NEAREST
+    assert evaluation.coe < ANSWER_THRESHOLD
+
+
+@pytest.mark.parametrize("text", ["", "?", "the of and", "zebra"])
+async def test_a_question_that_shares_nothing_gets_an_honest_answer(text: str, retriever: Retriever) -> None:
+    answer, evaluation = await find_answer(question(text), retriever)
+    assert answer.abstained
+    assert answer.citations == ()
+    assert evaluation.coe == evaluation.rce == 0.0
+
+
+async def test_nobody_is_answered_from_what_they_may_not_read(retriever: Retriever) -> None:
+    asked = "how do I reach the settlement desk?"
+    answer, _ = await find_answer(question(asked), retriever)
+    assert "docs/runbooks/secret" not in {citation.document_id for citation in answer.citations}
+    answer, _ = await find_answer(question(asked, readers=frozenset({PUBLIC, PRIVATE})), retriever)
+    assert answer.citations[0].document_id == "docs/runbooks/secret"
+
+
+async def test_before_anything_was_ingested_it_abstains() -> None:
+    answer, _ = await find_answer(
+        question("how do I drain a runner?"), Retriever(FakePassageIndex(), FakeEncoderStore())
+    )
+    assert answer.abstained
+    assert answer.citations == ()
+
+
+async def test_a_huge_question_is_answered_all_the_same(retriever: Retriever) -> None:
+    huge = replace(question(""), text="how do I drain a runner? " + "noise " * 200_000)
+    answer, _ = await find_answer(huge, retriever)
+    assert answer.question_id == "q-1"

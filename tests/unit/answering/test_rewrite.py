@@ -1,0 +1,59 @@
+"""Follow-ups."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.answering.rewrite import is_follow_up, standalone
+from core.conversation import Speaker, Turn
+
+ASKED = "How do I roll back a canary in production?"
+HISTORY = (Turn(Speaker.PERSON, ASKED), Turn(Speaker.PLUMBLINE, "slipway rollback SERVICE"))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "and for staging?",
+        "no, in staging",
+        "And what about payments?",
+        "what about bookings?",
+        "in shallows?",
+        "who owns it?",
+        "does that need approval?",
+        "why?",
+        "ok, and the same for south?",
+        "actually I meant the flag",
+    ],
+)
+def test_a_follow_up_carries_the_topic_along(question: str) -> None:
+    assert is_follow_up(question)
+    assert standalone(question, HISTORY) == f"{ASKED} {question} {question}"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How do I drain a drydock runner?",
+        "Which Kafka topics does vessel-tracker write, and how long are they kept?",
+        "booking-api answers 503, who is on call?",
+        "Nobody can log in: unknown kid in all services",
+    ],
+)
+def test_a_question_that_stands_alone_is_left_as_it_is(question: str) -> None:
+    assert not is_follow_up(question)
+    assert standalone(question, HISTORY) == question
+
+
+def test_a_chain_of_follow_ups_keeps_its_first_question() -> None:
+    history = (*HISTORY, Turn(Speaker.PERSON, "and for payments?"), Turn(Speaker.PLUMBLINE, "…"))
+    assert standalone("no, in staging", history) == f"{ASKED} and for payments? no, in staging no, in staging"
+
+
+def test_a_new_question_ends_the_topic() -> None:
+    history = (*HISTORY, Turn(Speaker.PERSON, "How do I drain a drydock runner?"))
+    assert standalone("and how long does it take?", history).startswith("How do I drain a drydock runner? and how long")
+
+
+def test_without_a_history_nothing_is_added() -> None:
+    assert standalone(" and for staging? ", ()) == "and for staging?"

@@ -1,0 +1,85 @@
+"""Passages → statements."""
+
+from __future__ import annotations
+
+from core.answering.statements import MAX_STATEMENT, Statement, sentences, statements
+from core.knowledge.document import Document, DocumentKind
+from core.knowledge.layout import thread_text
+from core.knowledge.passages import passages_of
+
+
+def of(text: str, kind: DocumentKind = DocumentKind.PAGE) -> list[Statement]:
+    [passage] = passages_of(Document("docs/a.md", "docs", "runbooks", "Title", text, kind))
+    return statements(passage)
+
+
+def texts(text: str, kind: DocumentKind = DocumentKind.PAGE) -> list[str]:
+    return [statement.text for statement in of(text, kind)]
+
+
+def test_a_paragraph_is_cut_into_sentences() -> None:
+    assert sentences("Stop it. `slipway` waits 2.5 s, e.g. at night. Then\ngo on! Really? Yes") == [
+        "Stop it.",
+        "`slipway` waits 2.5 s, e.g. at night.",
+        "Then go on!",
+        "Really?",
+        "Yes",
+    ]
+
+
+def test_chinese_sentences_end_without_a_space() -> None:
+    assert sentences("先停止服务。再重启！") == ["先停止服务。", "再重启！"]
+
+
+def test_statements_know_their_heading_and_headings_are_none() -> None:
+    found = of("Intro.\n\n## Roll `back`\n\nDo it.")
+    assert [(item.text, item.heading) for item in found] == [("Intro.", ""), ("Do it.", "Roll back")]
+
+
+def test_list_items_lose_their_marker_and_keep_their_number() -> None:
+    found = of("Steps:\n\n1. Drain it:\n   ```\n   drain NAME\n   ```\n2. Wait\n\n- other")
+    assert [(item.text, item.step, item.lead_in) for item in found] == [
+        ("Steps:", 0, ""),
+        ("Drain it:\n```\ndrain NAME\n```", 1, "Steps:"),
+        ("Wait", 2, "Steps:"),
+        ("other", 0, "Steps:"),
+    ]
+
+
+def test_code_stands_between_fences_whatever_form_it_had() -> None:
+    assert texts("Run\n\n    a\n      b\n\n```sh\nc\n```") == ["Run", "```\na\n  b\n```", "```\nc\n```"]
+
+
+def test_a_table_row_names_its_cells() -> None:
+    assert texts("| Stage | Share |\n|---|---|\n| canary | **5 %** |\n| full | |") == [
+        "Stage: canary; Share: 5 %",
+        "Stage: full",
+    ]
+
+
+def test_lines_of_a_plain_text_table_are_statements_of_their_own() -> None:
+    assert texts("skiff   2 vCPU\nbarge   8 vCPU") == ["skiff   2 vCPU", "barge   8 vCPU"]
+
+
+def test_of_a_thread_only_replies_that_say_something_count() -> None:
+    replies = ["did you retry?", "thanks, works", "use `slipway holds` for that. it lists every hold with its age"]
+    assert texts(thread_text("stuck at staging, why?", replies), DocumentKind.THREAD) == [
+        "use `slipway holds` for that. it lists every hold with its age"
+    ]
+
+
+def test_a_thread_that_nobody_answered_is_its_message() -> None:
+    assert texts(thread_text("stuck at staging.", ["why?"]), DocumentKind.THREAD) == ["stuck at staging."]
+
+
+def test_a_past_incident_does_not_repeat_its_service() -> None:
+    text = "All red.\n\nService: search\n\nRoot cause: A rebuild.\n\nFix: Moved it."
+    assert texts(text, DocumentKind.INCIDENT) == ["All red.", "Root cause: A rebuild.", "Fix: Moved it."]
+
+
+def test_a_statement_is_bounded() -> None:
+    assert len(texts("word " * 600)[0]) <= MAX_STATEMENT
+    long = "\n".join(f"command {n}" for n in range(200))
+    [code] = texts(f"```\n{long}\n```")
+    assert len(code) <= MAX_STATEMENT + 8
+    assert code.endswith("…\n```")

@@ -1,0 +1,19 @@
+"""Links to headings, where documents are published."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.knowledge.anchors import AnchorStyle, anchor
+
+
+@pytest.mark.parametrize(
+    ("style", "expected"),
+    [
+        (AnchorStyle.SLUG, "roll-back-by-hand"),
+        (AnchorStyle.CONFLUENCE_CLOUD, "Roll-back-by-hand%21"),
+        (AnchorStyle.CONFLUENCE_SERVER, "Canaryreleases-Rollbackbyhand%21"),
+    ],
+)
+def test_a_heading_is_named_as_the_place_names_it(style: AnchorStyle, expected: str) -> None:
+    assert anchor(style, "Canary releases", "Roll back `by hand`!") == expected

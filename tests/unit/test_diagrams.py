@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from adapters.diagrams import reliability_png, reliability_svg, summary
+
+SAID = np.repeat([0.2, 0.6, 0.9], 20)
+RIGHT = np.tile([1.0, 0.0, 1.0, 1.0], 15)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.mark.parametrize("title", ["Owners · evidence engine", "costs $5 and $6", "\\frac{", "<b>"])
+def test_the_picture_for_a_chat_is_a_png_whatever_its_title(title: str) -> None:
+    assert reliability_png(title, SAID, RIGHT).startswith(b"\x89PNG\r\n\x1a\n")
+
+
+def test_the_picture_for_the_page_has_a_point_a_bin_and_says_what_each_holds() -> None:
+    svg = ET.fromstring(reliability_svg("Owners", SAID, RIGHT))
+    assert len(svg.findall(f".//{SVG}circle")) == 3
+    assert [each.text for each in svg.findall(f".//{SVG}title")] == [
+        "said 20 %, came true 75 % of 20",
+        "said 60 %, came true 75 % of 20",
+        "said 90 %, came true 75 % of 20",
+    ]
+
+
+def test_a_title_from_outside_stays_text() -> None:
+    svg = ET.fromstring(reliability_svg('"><script>alert(1)</script>', SAID, RIGHT))
+    assert svg.find(f".//{SVG}script") is None
+    assert '"><script>alert(1)</script>' in svg.itertext()
+
+
+def test_the_page_needs_to_allow_no_inline_style() -> None:
+    assert "style" not in reliability_svg("Owners", SAID, RIGHT)
+
+
+def test_the_summary_names_the_error_and_what_chance_alone_would_make() -> None:
+    assert summary(SAID, RIGHT).startswith("60 outcomes · off by 28.3 %, by chance alone ")
+    assert summary(np.array([0.5]), np.array([1.0])) == "1 outcome · off by 50.0 %, by chance alone 50.0 %"
