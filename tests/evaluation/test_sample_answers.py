@@ -57,7 +57,7 @@ def test_at_least_eighteen_of_twenty_name_the_document_that_answers_first(answer
 
 def test_most_of_them_are_answered_and_not_only_pointed_at(answers: dict[str, Answer]) -> None:
     abstained = [row["question"] for row in ANSWERABLE if answers[row["question"]].abstained]
-    assert len(abstained) <= 6, abstained
+    assert len(abstained) <= 2, abstained
 
 
 def test_all_five_without_a_document_are_not_answered(answers: dict[str, Answer]) -> None:
