@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 from adapters.slack import blocks
 from adapters.slack.blocks import Block, listing
-from adapters.slack.mrkdwn import link, prose
+from adapters.slack.mrkdwn import code_block, link, prose
 from adapters.slack.parts import Rendered, badge_footnote, context, fallback, feedback_buttons, section
 from core.answering.answer import Answer, Citation, Sentence
 from core.messages import Verdict
 
 DONT_KNOW = "I don’t know: nothing that I may show here answers this."
 NEAREST = "I don’t know, this is the nearest that I have:"
+
+_FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 
 BUTTONS = (Verdict.HELPFUL, Verdict.WRONG, Verdict.ASK_A_PERSON)
 
@@ -23,7 +27,7 @@ QUOTE = 300  # characters
 
 
 def cited_answer(answer: Answer) -> Rendered:
-    urls = {citation.number: citation.url for citation in answer.citations}
+    urls = {citation.number: citation.deep_link for citation in answer.citations}
     sentences = [_sentence(sentence, urls) for sentence in answer.sentences]
     return Rendered(
         fallback(sentence.text for sentence in answer.sentences),
@@ -52,7 +56,12 @@ def abstention(answer: Answer) -> Rendered:
 
 def _sentence(sentence: Sentence, urls: dict[int, str]) -> str:
     markers = [link(urls.get(number, ""), f"[{number}]", MARKER) for number in sentence.citations[:MAX_MARKERS]]
-    return " ".join([prose(sentence.text, SENTENCE), *markers])
+    pieces = _FENCE.split(sentence.text[: 2 * SENTENCE])
+    shown = [
+        code_block(piece, SENTENCE // 2) if index % 2 else prose(piece, SENTENCE // 2 if len(pieces) > 1 else SENTENCE)
+        for index, piece in enumerate(pieces[:3])
+    ]
+    return " ".join(["\n".join(filter(None, shown)), *markers])
 
 
 def _source(citation: Citation) -> str:
@@ -61,7 +70,7 @@ def _source(citation: Citation) -> str:
 
 
 def _source_link(citation: Citation) -> str:
-    return link(citation.url, " › ".join(filter(None, (citation.title, citation.heading))), SOURCE)
+    return link(citation.deep_link, " › ".join(filter(None, (citation.title, citation.heading))), SOURCE)
 
 
 def _quoted(quote: str) -> str:

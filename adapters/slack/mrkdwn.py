@@ -50,6 +50,13 @@ def code(text: str, limit: int) -> str:
     return f"`{_within(plain, limit - 2)}`" if plain else ""
 
 
+def code_block(text: str, limit: int) -> str:
+    """Lines of code as a block, in which Slack interprets nothing; what does not fit is cut at its end."""
+    lines = [one_line(line, limit).replace("`", _LOOK_ALIKES["`"]) for line in text[:limit].splitlines()]
+    plain = "\n".join(line for line in lines if line)
+    return f"```{_within(plain, limit - 6)}```" if plain else ""
+
+
 def bold(text: str, limit: int) -> str:
     """One line in bold; empty for an empty text."""
     plain = escape(text, limit - 2).replace("*", _LOOK_ALIKES["*"])

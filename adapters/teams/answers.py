@@ -38,7 +38,7 @@ def answer_card(answer: Answer, room: Room) -> Card:
 
 
 def _cited_answer(answer: Answer, room: Room) -> Card:
-    urls = {citation.number: _url(citation) for citation in answer.citations}
+    urls = {citation.number: citation.deep_link for citation in answer.citations}
     body = [
         *listing(answer.sentences, room, "sentences", lambda sentence: _sentence(sentence, urls, room)),
         *_footnote(answer.badge),
@@ -55,13 +55,6 @@ def _abstention(answer: Answer, room: Room) -> Card:
     said = NEAREST if answer.citations else DONT_KNOW
     nearest = listing(answer.citations, room, "documents", lambda source: _nearest(source, room))
     return card([heading(said), *nearest, *_footnote(answer.badge)], _buttons(answer), said)
-
-
-def _url(citation: Citation) -> str:
-    """The address of the cited heading, of the document if there is none or its address names one already."""
-    if not citation.url or not citation.anchor or "#" in citation.url:
-        return citation.url
-    return f"{citation.url}#{citation.anchor}"
 
 
 def _sentence(sentence: Sentence, urls: dict[int, str], room: Room) -> list[Element]:
@@ -84,7 +77,7 @@ def _nearest(citation: Citation, room: Room) -> list[Element]:
 
 def _title(citation: Citation, room: Room) -> Run:
     title = " › ".join(dict.fromkeys(filter(None, (citation.title, citation.heading))))
-    return run(title, min(room.characters, 200), url=_url(citation), size="Small")
+    return run(title, min(room.characters, 200), url=citation.deep_link, size="Small")
 
 
 def _footnote(badge: Badge | None) -> list[Element]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from urllib.parse import quote
 
 from core.confidence.badge import Badge
 
@@ -21,6 +22,13 @@ class Citation:
     url: str
     quote: str
     updated_at: datetime | None = None
+
+    @property
+    def deep_link(self) -> str:
+        """The address of the very heading; empty if the document has no address."""
+        if not self.url or not self.anchor or "#" in self.url:
+            return self.url
+        return f"{self.url}#{quote(self.anchor, safe='', errors='replace')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from core.answering.answer import Citation, Sentence
 from core.answering.intent import Intent, intent_of, satisfaction
@@ -12,6 +12,7 @@ from core.answering.statements import Statement, statements
 from core.knowledge.anchors import anchor
 from core.knowledge.document import DocumentKind, Passage
 from core.knowledge.layout import FIX, ROOT_CAUSE, split_thread
+from core.knowledge.markdown import BlockKind
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.terms import terms
 
@@ -20,6 +21,7 @@ MAX_STATEMENTS = 5  # in an answer
 SHORT_SECTION = 3  # statements up to which a section is quoted as a whole
 NEAR_BEST = 0.7  # share of the best statement's score that another one of its section needs
 NEW_COVERAGE = 0.25  # share of the question's term weight that a second section must add
+COMMAND_COVERAGE = 0.5  # share of the question's term weight that a command must name to be added
 MAX_QUOTE = 500  # characters of a citation's quote
 
 TITLE_WEIGHT = 0.7  # what a question term counts for in the title or in the message that began a thread
@@ -57,6 +59,14 @@ class _Wanted:
 
     weights: Mapping[str, float]
     intent: Intent
+    compounds: Mapping[str, tuple[str, str]]
+
+    def named_by(self, code: str) -> float:
+        """The share of the term weight that a command names, in one word or two: `rollback` is "roll back"."""
+        found = set(terms(code))
+        found |= {part for term in found for part in self.compounds.get(term, ())}
+        total = sum(self.weights.values())
+        return sum(weight for term, weight in self.weights.items() if term in found) / total if total else 0.0
 
     def coverage(self, chosen: Iterable[Statement]) -> float:
         """The share of the term weight that stands in the statements themselves or, for less, around them."""
@@ -79,7 +89,7 @@ def compose(question: str, weights: Mapping[str, float], passages: Sequence[Rank
     `weights` are the question's terms with their idf. The best section answers; one more is added if it covers what
     the first one leaves open. No passages: an empty composition.
     """
-    wanted = _Wanted(weights, intent_of(question))
+    wanted = _Wanted(weights, intent_of(question), _compounds(question))
     sections = sorted(_sections(wanted, passages[:READ_PASSAGES]), key=lambda section: -section.score)
     if not sections:
         return Composition()
@@ -87,6 +97,8 @@ def compose(question: str, weights: Mapping[str, float], passages: Sequence[Rank
     room = MAX_STATEMENTS - len(chosen)
     if room and (second := _complement(wanted, chosen, sections[1:])):
         chosen = [*chosen, *_chosen(wanted, second)[:room]]
+    if len(chosen) < MAX_STATEMENTS and (command := _missing_command(wanted, chosen, sections)):
+        chosen = sorted([*chosen, command], key=lambda item: (item.passage.number, item.order))
     return _cited(chosen, wanted.coverage(chosen))
 
 
@@ -157,6 +169,27 @@ def _complement(wanted: _Wanted, chosen: Sequence[Statement], others: Sequence[_
         if section.passage.document_id == document and added >= NEW_COVERAGE:
             return section
     return None
+
+
+def _compounds(question: str) -> dict[str, tuple[str, str]]:
+    words = terms(question)
+    return {f"{first}{second}": (first, second) for first, second in pairwise(words)}
+
+
+def _missing_command(wanted: _Wanted, chosen: Sequence[Statement], sections: Sequence[_Section]) -> Statement | None:
+    """The command of the same document for a question that asks how, if nothing chosen holds one."""
+    if wanted.intent is not Intent.PROCEDURE or any(item.step or item.kind is BlockKind.CODE for item in chosen):
+        return None
+    document = chosen[0].passage.document_id
+    code = [
+        item
+        for section in sections
+        if section.passage.document_id == document
+        for item in section.statements
+        if item.kind is BlockKind.CODE
+    ]
+    best = max(code, key=lambda item: wanted.named_by(item.text), default=None)
+    return best if best is not None and wanted.named_by(best.text) >= COMMAND_COVERAGE else None
 
 
 def _chosen(wanted: _Wanted, section: _Section) -> list[Statement]:

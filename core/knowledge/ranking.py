@@ -16,7 +16,7 @@ from core.knowledge.rerank import (
 from core.ports import ScoredPassage
 
 # A page says how things are done; a thread what was said once, an incident what happened once.
-KIND_PRIOR = {DocumentKind.PAGE: 1.0, DocumentKind.THREAD: 0.95, DocumentKind.INCIDENT: 0.85}
+KIND_PRIOR = {DocumentKind.PAGE: 1.0, DocumentKind.THREAD: 0.85, DocumentKind.INCIDENT: 0.8}
 
 STALE_PRIOR = 0.95  # of the oldest candidate; the newest has 1: of two pages that say the same the newer is right
 

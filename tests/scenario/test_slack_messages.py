@@ -67,7 +67,7 @@ def test_no_text_can_mention_anybody_or_make_a_link(name: str, attack: str) -> N
         for entity in re.findall(r"<([^>]*)>", text):
             # The one thing in angle brackets is a link to what was given as a citation's address.
             assert attack == "https://evil.example"
-            assert entity.startswith("https://evil.example|")
+            assert entity.startswith(("https://evil.example|", "https://evil.example#"))
         assert "\u202e" not in text
 
 
@@ -252,3 +252,15 @@ def test_a_notification_shows_a_line_of_text() -> None:
         "Critical: payment-gateway p99 latency above 2 s · Owner: Payments · Cause: A configuration change"
     )
     assert render(Notice("help\nme")).text == "help me"
+
+
+def test_a_quoted_command_stays_a_block_of_code_on_lines_of_its_own() -> None:
+    text = "Run this:\n```sh\nslipway rollback <SERVICE>\nslipway status\n```"
+    answer = messages.answer(sentences=(Sentence(text, (1,)),))
+    assert "Run this:\n```slipway rollback &lt;SERVICE&gt;\nslipway status``` " in shown(AnswerMessage(answer))
+
+
+def test_a_citation_leads_to_its_heading() -> None:
+    cited = replace(messages.citation(), url="https://handbook.example/page", anchor="the-command")
+    answer = messages.answer(citations=(cited,), sentences=(Sentence("Roll back.", (1,)),))
+    assert "https://handbook.example/page#the-command" in shown(AnswerMessage(answer))
