@@ -10,16 +10,15 @@ thread is read again.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 import structlog
 from pydantic import ValidationError
 
+from adapters.sources.positions import cursor_of, mark, positions_of
 from adapters.sources.rest import Rest
 from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
 from core.errors import SourceUnavailable
@@ -90,7 +89,7 @@ class SlackChannelsSource:
         return self._name
 
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
-        positions = _positions(cursor)
+        positions = positions_of(cursor, _Position)
         workspace = await self._workspace()
         refusals = list[str]()
         for channel_id in self._channels:
@@ -98,13 +97,13 @@ class SlackChannelsSource:
             try:
                 async for documents, removed, position in reading:
                     positions[channel_id] = position
-                    yield Changes(tuple(documents), removed, _cursor(positions))
+                    yield Changes(tuple(documents), removed, cursor_of(positions))
             except _SlackRefusal as error:
                 # Of one channel: the others are read all the same.
                 refusals.append(f"{channel_id}: {error}")
         wanted = tuple(f"{self._name}/{channel_id}/" for channel_id in self._channels)
         left = frozenset(known for known in known_ids if not known.startswith(wanted))
-        yield Changes((), left, _cursor({key: value for key, value in positions.items() if key in self._channels}))
+        yield Changes((), left, cursor_of({key: value for key, value in positions.items() if key in self._channels}))
         if refusals:
             raise SourceUnavailable(" ".join(refusals))
 
@@ -113,9 +112,9 @@ class SlackChannelsSource:
     ) -> AsyncIterator[tuple[list[Document], frozenset[str], _Position]]:
         """A channel page by page. A reading that a dead process began is ended, then what happened since is read."""
         channel = await self._channel(channel_id, workspace)
-        resumed = bool(position.before) and position.mark == _mark(channel)
+        resumed = bool(position.before) and position.mark == mark(channel.name, channel.readers)
         for _ in range(2 if resumed else 1):
-            position = self._next(position, _mark(channel))
+            position = self._next(position, mark(channel.name, channel.readers))
             while True:
                 found, gone, position = await self._read_page(channel, position, workspace, known_ids)
                 yield found, gone, position
@@ -248,19 +247,3 @@ def names_of(user: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _is_own(message: Message, workspace: _Workspace) -> bool:
     return message.user == workspace.bot_user or (bool(workspace.bot_id) and message.bot_id == workspace.bot_id)
-
-
-def _mark(channel: SlackChannel) -> str:
-    parts = (channel.name, *sorted(channel.readers))
-    return hashlib.blake2b("\x00".join(parts).encode(), digest_size=8).hexdigest()
-
-
-def _positions(cursor: str) -> dict[str, _Position]:
-    try:
-        return {str(channel): _Position(**value) for channel, value in json.loads(cursor).items()}
-    except (ValueError, TypeError, AttributeError):
-        return {}
-
-
-def _cursor(positions: Mapping[str, _Position]) -> str:
-    return json.dumps({channel: asdict(position) for channel, position in positions.items()}, sort_keys=True)

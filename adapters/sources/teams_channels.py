@@ -10,10 +10,8 @@ specific consent, ChannelMessage.Read.Group), Channel.ReadBasic.All, ChannelMemb
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
@@ -21,6 +19,7 @@ from urllib.parse import quote
 import structlog
 from pydantic import ValidationError
 
+from adapters.sources.positions import cursor_of, mark, positions_of
 from adapters.sources.rest import Refused, Rest
 from adapters.sources.teams_messages import ChatMessage, TeamsChannel, readers_of, thread_document
 from core.errors import SourceUnavailable
@@ -70,7 +69,7 @@ class TeamsChannelsSource:
         return self._name
 
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
-        positions = _positions(cursor)
+        positions = positions_of(cursor, _Position)
         wanted = set[str]()
         refusals = list[str]()
         for team_id, channel_ids in self._teams.items():
@@ -80,12 +79,12 @@ class TeamsChannelsSource:
                 try:
                     async for part in self._read(team_id, channel, positions.get(channel.id, _Position()), known):
                         positions[channel.id] = part.position
-                        yield Changes(tuple(part.documents), frozenset(part.removed), _cursor(positions))
+                        yield Changes(tuple(part.documents), frozenset(part.removed), cursor_of(positions))
                 except Refused as error:
                     # Of one channel: the others are read all the same.
                     refusals.append(f"#{channel.name}: {error}")
         left = frozenset(known for known in known_ids if known.split("/")[1] not in wanted)
-        yield Changes((), left, _cursor({key: value for key, value in positions.items() if key in wanted}))
+        yield Changes((), left, cursor_of({key: value for key, value in positions.items() if key in wanted}))
         if refusals:
             raise SourceUnavailable(" ".join(refusals))
 
@@ -93,7 +92,7 @@ class TeamsChannelsSource:
         self, team_id: str, channel: TeamsChannel, position: _Position, known: frozenset[str]
     ) -> AsyncIterator[_Part]:
         is_old = self._clock.now().timestamp() - position.full_at >= FULL_READ_EVERY.total_seconds()
-        if position.link and position.mark == _mark(channel) and not is_old:
+        if position.link and position.mark == mark(channel.name, channel.readers) and not is_old:
             try:
                 async for part in self._changed(team_id, channel, position):
                     yield part
@@ -115,7 +114,7 @@ class TeamsChannelsSource:
             documents = [document for document in found if document]
             seen |= {document.id for document in documents}
             yield _Part(documents, (), _Position())
-        position = _Position(_mark(channel), "", began.timestamp())
+        position = _Position(mark(channel.name, channel.readers), "", began.timestamp())
         since = began.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         opening = {"$top": PAGE, "$expand": "replies", "$filter": f"lastModifiedDateTime gt {since}"}
         try:
@@ -243,19 +242,3 @@ def _messages_of(team_id: str, channel_id: str) -> str:
 
 def _quoted(channel_id: str) -> str:
     return quote(channel_id, safe=":@")
-
-
-def _mark(channel: TeamsChannel) -> str:
-    parts = (channel.name, *sorted(channel.readers))
-    return hashlib.blake2b("\x00".join(parts).encode(), digest_size=8).hexdigest()
-
-
-def _positions(cursor: str) -> dict[str, _Position]:
-    try:
-        return {str(channel): _Position(**value) for channel, value in json.loads(cursor).items()}
-    except (ValueError, TypeError, AttributeError):
-        return {}
-
-
-def _cursor(positions: Mapping[str, _Position]) -> str:
-    return json.dumps({channel: asdict(position) for channel, position in positions.items()}, sort_keys=True)
