@@ -52,6 +52,18 @@ class IndexUnavailable(Unavailable):
     """The passage index cannot be opened or reached: another process holds it, or the server is down."""
 
 
+class ModelUnavailable(Unavailable):
+    """The language model did not answer in time, is overloaded or is down. The evidence engine answers instead."""
+
+
+class PromptTooLong(PlumblineError):
+    """A prompt does not fit into the model's context. It was not sent, and nothing of it was cut."""
+
+
+class InvalidReply(PlumblineError):
+    """The language model's reply is not of the form asked for, and asking again did not help."""
+
+
 class StoreUnavailable(Unavailable):
     """The database did not answer, or has no room left. Nothing was written; what was asked for is tried again."""
 

@@ -17,6 +17,7 @@ from core.conversation import MessageReference, Place, Question, Turn
 from core.feedback import Feedback
 from core.incident import Incident
 from core.knowledge.document import Document, Passage
+from core.language_model import ModelReply, ModelRequest
 from core.messages import Message
 
 if TYPE_CHECKING:  # it is built on the vector types below
@@ -203,6 +204,49 @@ class Embedder(Protocol):
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:
         """A vector of unit length; its inner product with a passage's row says how near they are."""
+        ...
+
+
+class LanguageModel(Protocol):
+    """A language model at the user's side. Whatever it says is untrusted text.
+
+    Every call raises ModelUnavailable when the model does not answer within the request's deadline, is overloaded or
+    is down, and PromptTooLong when the prompt and `max_tokens` do not fit into the context: nothing is ever cut.
+    """
+
+    @property
+    def name(self) -> str:
+        """The model's name as people see it."""
+        ...
+
+    async def context_tokens(self) -> int:
+        """How many tokens a prompt and its reply may have together."""
+        ...
+
+    async def count_tokens(self, text: str) -> int:
+        """The length of `text` by the model's own tokenizer; 0 for the empty text."""
+        ...
+
+    async def generate(self, request: ModelRequest) -> ModelReply:
+        """One reply. With a schema, it is valid JSON under the schema unless it was cut at `max_tokens`.
+
+        Raises InvalidReply if a server without grammars gave no valid reply within its rounds.
+        """
+        ...
+
+    async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
+        """`count` independent replies to one prompt, which is computed once where the server can."""
+        ...
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[str]:
+        """One reply, piece by piece as it is generated; abandoning the iteration cancels it at the server."""
+        ...
+
+    async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+        """The probability of each of 2 to 20 distinct `choices` as the whole reply; they add up to 1.
+
+        Read from the token probabilities of one constrained step, or estimated by sampling where the server has none.
+        """
         ...
 
 

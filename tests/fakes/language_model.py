@@ -1,0 +1,57 @@
+"""A language model that a test scripts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+
+from core.errors import PromptTooLong
+from core.language_model import ModelReply, ModelRequest
+
+Script = Callable[[ModelRequest], str]
+Odds = Callable[[ModelRequest, Sequence[str]], dict[str, float]]
+
+
+def _even(_: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+    return dict.fromkeys(choices, 1.0)
+
+
+@dataclass
+class ScriptedModel:
+    """Replies with what `script` returns or raises; a token is a word. Every request is kept in `requests`."""
+
+    script: Script = lambda _: ""
+    odds: Odds = _even
+    context: int = 8_192
+    name: str = "scripted"
+    requests: list[ModelRequest] = field(default_factory=list)
+
+    async def context_tokens(self) -> int:
+        return self.context
+
+    async def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+    async def generate(self, request: ModelRequest) -> ModelReply:
+        prompt_tokens = sum(len(message.text.split()) for message in request.messages)
+        if prompt_tokens + request.max_tokens > self.context:
+            raise PromptTooLong(f"{prompt_tokens} and {request.max_tokens} tokens do not fit into {self.context}.")
+        self.requests.append(request)
+        words = self.script(request).split(" ")
+        text = " ".join(words[: request.max_tokens])
+        generated = min(len(words), request.max_tokens)
+        return ModelReply(text, prompt_tokens, 0, generated, complete=len(words) <= request.max_tokens)
+
+    async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
+        return [await self.generate(request) for _ in range(count)]
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
+        for piece in (await self.generate(request)).text.splitlines(keepends=True):
+            yield piece
+
+    async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+        self.requests.append(request)
+        odds = self.odds(request, choices)
+        total = math.fsum(odds.values())
+        return {choice: odds.get(choice, 0.0) / total for choice in choices}
