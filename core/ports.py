@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.confidence.calibrator import Calibrator
-from core.confidence.prediction import Outcome, Prediction, PredictionKind
+from core.confidence.prediction import Estimator, Outcome, Prediction, PredictionKind
 from core.conversation import MessageReference, Place, Question, Turn
 from core.feedback import Feedback
 from core.incident import Incident
@@ -452,25 +452,31 @@ class PredictionStore(Protocol):
         """Store a label. A later label by the same person on the same prediction replaces the earlier one."""
         ...
 
-    async def labelled(self, kind: PredictionKind, engine: str) -> list[tuple[Prediction, Outcome]]:
-        """Every prediction of a kind and engine that has a label, with its latest one, oldest prediction first."""
+    async def labelled(self, estimator: Estimator) -> list[tuple[Prediction, Outcome]]:
+        """Every prediction of an estimator that has a label, with its latest one, oldest prediction first."""
         ...
 
-    async def engines(self, kind: PredictionKind) -> list[str]:
-        """The engines that ever made a prediction of this kind, by name."""
+    async def estimators(self) -> list[Estimator]:
+        """All that ever made a prediction, in order."""
         ...
 
-    async def count_labelled(self, kind: PredictionKind, engine: str) -> int: ...
+    async def count_labelled(self, estimator: Estimator) -> int: ...
 
     async def recent(self, kind: PredictionKind, limit: int) -> list[tuple[Prediction, Outcome | None]]:
         """The latest predictions of a kind, newest first, each with its latest label if it has one."""
         ...
 
-    async def calibrator(self, kind: PredictionKind, engine: str) -> Calibrator | None:
+    async def calibrator(self, estimator: Estimator) -> Calibrator | None:
         """The calibrator in use, None while there is none."""
         ...
 
-    async def adopt(self, kind: PredictionKind, engine: str, calibrator: Calibrator) -> None: ...
+    async def adopt(self, estimator: Estimator, calibrator: Calibrator) -> None:
+        """Use a calibrator from now on. The earlier ones are kept, for badges that were made with them."""
+        ...
+
+    async def calibrator_version(self, version: str) -> Calibrator | None:
+        """A calibrator that is or was in use, by its version."""
+        ...
 
 
 class ConversationStore(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.confidence.badge import Badge
 from core.confidence.calibrator import badge_for
-from core.confidence.prediction import Evaluation, Prediction, PredictionKind
+from core.confidence.prediction import Estimator, Evaluation, Prediction, PredictionKind
 from core.ports import Clock, Store
 
 
@@ -16,18 +16,21 @@ async def record_prediction(
     *,
     engine: str,
     estimator_version: str,
+    group: str = "",
+    references: tuple[str, ...] = (),
     store: Store,
     clock: Clock,
 ) -> tuple[str, Badge]:
-    """Store a claim about a question or an incident; returns its id and its badge.
+    """Store a claim about a question or an incident; returns its id and its badge. `group` and `references`: see Prediction.
 
     The id follows from kind, subject and engine, so that a step that runs twice after a crash makes one prediction.
     """
+    estimator = Estimator(kind, engine, estimator_version)
     prediction_id = f"{kind}:{engine}:{subject}"
     async with store.transaction() as transaction:
-        calibrator = await transaction.predictions.calibrator(kind, engine)
-        outcomes = 0 if calibrator else await transaction.predictions.count_labelled(kind, engine)
-        badge = badge_for(evaluation, calibrator, outcomes)
+        calibrator = await transaction.predictions.calibrator(estimator)
+        outcomes = 0 if calibrator else await transaction.predictions.count_labelled(estimator)
+        badge = badge_for(evaluation, calibrator, outcomes, group)
         await transaction.predictions.add(
             Prediction(
                 id=prediction_id,
@@ -40,6 +43,8 @@ async def record_prediction(
                 made_at=clock.now(),
                 calibrator_version=calibrator.version if calibrator else None,
                 probability=badge.probability,
+                group=group,
+                references=references,
             )
         )
     return prediction_id, badge

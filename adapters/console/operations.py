@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from dataclasses import dataclass, replace
 
 from aiohttp import web
@@ -12,21 +11,19 @@ from adapters.console.console import Console, PageNotFound
 from adapters.console.document import joined, render_document
 from adapters.console.payload import PersonMessage, decode
 from core.confidence.calibrator import Calibrator
-from core.confidence.prediction import Outcome, Prediction, PredictionKind
+from core.confidence.prediction import Estimator, Outcome, Prediction, PredictionKind
 from core.conversation import PUBLIC, Audience, Platform
 from core.incident import Incident, IncidentState, TimelineEntry
 from core.ports import Transaction
 
-EVIDENCE_ENGINE = "evidence"
 SHOWN_PREDICTIONS = 100  # of each kind
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """How often one engine's claims of one kind were judged, and the calibrator in use."""
+    """How often an estimator's claims were judged, and the calibrator in use."""
 
-    kind: PredictionKind
-    engine: str
+    estimator: Estimator
     right: int
     wrong: int
     calibrator: Calibrator | None
@@ -101,9 +98,7 @@ class Operations:
                 for each in PredictionKind
                 for prediction, label in await transaction.predictions.recent(each, SHOWN_PREDICTIONS)
             ]
-            records = [
-                await _record(transaction, each, engine) for each in PredictionKind for engine in _engines(claims, each)
-            ]
+            records = [await _record(transaction, each) for each in await transaction.predictions.estimators()]
         claims.sort(key=lambda claim: claim.prediction.made_at, reverse=True)
         shown = [
             claim for claim in claims if kind in ("", claim.prediction.kind) and outcome in ("", _became(claim.outcome))
@@ -124,16 +119,10 @@ class Operations:
         return web.Response(text=self._console.renderer.page(template, **values), content_type="text/html")
 
 
-def _engines(claims: list[Claim], kind: PredictionKind) -> list[str]:
-    """The evidence engine, and whatever else has made claims of this kind, the busiest first."""
-    counted = Counter(claim.prediction.engine for claim in claims if claim.prediction.kind is kind)
-    return [EVIDENCE_ENGINE, *(engine for engine, _ in counted.most_common() if engine != EVIDENCE_ENGINE)]
-
-
-async def _record(transaction: Transaction, kind: PredictionKind, engine: str) -> Record:
-    labelled = await transaction.predictions.labelled(kind, engine)
+async def _record(transaction: Transaction, estimator: Estimator) -> Record:
+    labelled = await transaction.predictions.labelled(estimator)
     right = sum(outcome.correct for _, outcome in labelled)
-    return Record(kind, engine, right, len(labelled) - right, await transaction.predictions.calibrator(kind, engine))
+    return Record(estimator, right, len(labelled) - right, await transaction.predictions.calibrator(estimator))
 
 
 def _became(outcome: Outcome | None) -> str:

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from adapters.store.database import insert_if_absent, upsert
 from adapters.store.tables import calibrators, outcomes, predictions
 from core.confidence.calibrator import Calibrator
-from core.confidence.prediction import Outcome, Prediction, PredictionKind
+from core.confidence.prediction import Estimator, Outcome, Prediction, PredictionKind
 
 _PREDICTION = TypeAdapter(Prediction)
 _CALIBRATOR = TypeAdapter(Calibrator)
@@ -29,6 +29,7 @@ class SqlPredictions:
                 "id": prediction.id,
                 "kind": prediction.kind,
                 "engine": prediction.engine,
+                "estimator_version": prediction.estimator_version,
                 "made_at": prediction.made_at,
                 "body": _PREDICTION.dump_python(prediction, mode="json"),
             },
@@ -52,27 +53,26 @@ class SqlPredictions:
             },
         )
 
-    async def labelled(self, kind: PredictionKind, engine: str) -> list[tuple[Prediction, Outcome]]:
+    async def labelled(self, estimator: Estimator) -> list[tuple[Prediction, Outcome]]:
         rows = await self._connection.execute(
             sa.select(predictions.c.body, outcomes)
             .join(outcomes, outcomes.c.prediction_id == predictions.c.id)
-            .where(predictions.c.kind == kind, predictions.c.engine == engine)
+            .where(*_made_by(predictions, estimator))
             .order_by(predictions.c.made_at, predictions.c.id, outcomes.c.labelled_at)
         )
         latest = {row.prediction_id: (_PREDICTION.validate_python(row.body), _outcome(row)) for row in rows}
         return list(latest.values())
 
-    async def engines(self, kind: PredictionKind) -> list[str]:
-        rows = await self._connection.execute(
-            sa.select(predictions.c.engine).where(predictions.c.kind == kind).distinct().order_by(predictions.c.engine)
-        )
-        return list(rows.scalars())
+    async def estimators(self) -> list[Estimator]:
+        columns = (predictions.c.kind, predictions.c.engine, predictions.c.estimator_version)
+        rows = await self._connection.execute(sa.select(*columns).distinct())
+        return sorted(Estimator(PredictionKind(kind), engine, version) for kind, engine, version in rows)
 
-    async def count_labelled(self, kind: PredictionKind, engine: str) -> int:
+    async def count_labelled(self, estimator: Estimator) -> int:
         count = await self._connection.execute(
             sa.select(sa.func.count(sa.distinct(outcomes.c.prediction_id)))
             .join(predictions, outcomes.c.prediction_id == predictions.c.id)
-            .where(predictions.c.kind == kind, predictions.c.engine == engine)
+            .where(*_made_by(predictions, estimator))
         )
         return count.scalar_one()
 
@@ -95,19 +95,37 @@ class SqlPredictions:
         }
         return list(latest.values())
 
-    async def calibrator(self, kind: PredictionKind, engine: str) -> Calibrator | None:
+    async def calibrator(self, estimator: Estimator) -> Calibrator | None:
+        return await self._last_calibrator(*_made_by(calibrators, estimator))
+
+    async def calibrator_version(self, version: str) -> Calibrator | None:
+        return await self._last_calibrator(calibrators.c.version == version)
+
+    async def adopt(self, estimator: Estimator, calibrator: Calibrator) -> None:
+        await self._connection.execute(
+            calibrators.insert().values(
+                kind=estimator.kind,
+                engine=estimator.engine,
+                estimator_version=estimator.version,
+                version=calibrator.version,
+                body=_CALIBRATOR.dump_python(calibrator, mode="json"),
+            )
+        )
+
+    async def _last_calibrator(self, *conditions: sa.ColumnElement[bool]) -> Calibrator | None:
         row = await self._connection.execute(
-            sa.select(calibrators.c.body)
-            .where(calibrators.c.kind == kind, calibrators.c.engine == engine)
-            .order_by(calibrators.c.number.desc())
-            .limit(1)
+            sa.select(calibrators.c.body).where(*conditions).order_by(calibrators.c.number.desc()).limit(1)
         )
         body = row.scalar_one_or_none()
         return _CALIBRATOR.validate_python(body) if body is not None else None
 
-    async def adopt(self, kind: PredictionKind, engine: str, calibrator: Calibrator) -> None:
-        body = _CALIBRATOR.dump_python(calibrator, mode="json")
-        await self._connection.execute(calibrators.insert().values(kind=kind, engine=engine, body=body))
+
+def _made_by(table: sa.Table, estimator: Estimator) -> tuple[sa.ColumnElement[bool], ...]:
+    return (
+        table.c.kind == estimator.kind,
+        table.c.engine == estimator.engine,
+        table.c.estimator_version == estimator.version,
+    )
 
 
 def _outcome(row: sa.Row[Any]) -> Outcome:

@@ -83,9 +83,10 @@ predictions = sa.Table(
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("engine", sa.Text, nullable=False),
+    sa.Column("estimator_version", sa.Text, nullable=False),
     sa.Column("made_at", UtcDateTime, nullable=False),
     sa.Column("body", sa.JSON, nullable=False),
-    sa.Index("ix_predictions_kind", "kind", "engine", "made_at"),
+    sa.Index("ix_predictions_estimator", "kind", "engine", "estimator_version", "made_at"),
 )
 
 outcomes = sa.Table(
@@ -104,6 +105,8 @@ calibrators = sa.Table(
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("engine", sa.Text, nullable=False),
+    sa.Column("estimator_version", sa.Text, nullable=False),
+    sa.Column("version", sa.Text, nullable=False, index=True),
     sa.Column("body", sa.JSON, nullable=False),
 )
 

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bot.evaluation.intervals import SEED, bootstrap_interval
-from core.confidence.calibrator import fit
+from core.confidence.calibrator import Label, fit
 from core.confidence.curves import FLAT, Features, Prior, beta_features, fit_curve, log_odds
 from core.confidence.isotonic import ascending
 from core.confidence.measures import auroc, brier, ece, ece_floor
@@ -72,7 +72,7 @@ def _curve(features: Features, slopes: int) -> Callable[[FloatArray, FloatArray]
 
 def _plumbline(scores: FloatArray, correct: FloatArray) -> Map:
     """The product's own fit and its own step function, also below the number of labels at which it shows a percentage."""
-    labelled = [(Evaluation(1.0, score), label == 1.0) for score, label in zip(scores, correct, strict=True)]
+    labelled = [Label(Evaluation(1.0, score), label == 1.0) for score, label in zip(scores, correct, strict=True)]
     calibrator = fit(labelled, "eval", FITTED_AT, min_outcomes=BUDGETS[0])
     assert calibrator is not None
     return lambda asked: np.array([calibrator.probability(Evaluation(1.0, score)) for score in asked.tolist()])

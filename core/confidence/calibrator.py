@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
 
 from core.confidence.badge import Badge, Strength
 from core.confidence.ensemble import fit_ensemble, softmax
+from core.confidence.groups import fit_offsets, shifted
 from core.confidence.prediction import Evaluation
 from core.confidence.tally import FloatArray, Tally, boundaries, count, distinct
 from core.confidence.transformation import CANDIDATES, RCE_ALONE, Transformation
@@ -47,30 +48,44 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Calibrator:
-    """The weighted mean of step functions, whose weights add up to 1. A higher RCE never gives a lower probability."""
+    """The weighted mean of step functions, whose weights add up to 1. A higher RCE never gives a lower probability.
+
+    `offsets` holds the log-odds by which a group differs from what holds for all; a group without one does not differ.
+    """
 
     version: str
     steps: tuple[Steps, ...]
     outcomes: int
     fitted_at: datetime
+    offsets: Mapping[str, float] = field(default_factory=dict[str, float])
 
-    def probability(self, evaluation: Evaluation) -> float:
+    def probability(self, evaluation: Evaluation, group: str = "") -> float:
         """In [0, 1]."""
-        return sum(steps.weight * steps.probability(evaluation) for steps in self.steps)
+        pooled = sum(steps.weight * steps.probability(evaluation) for steps in self.steps)
+        return shifted(pooled, self.offsets.get(group, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a prediction was made of, whether it was right, and the team or source that it was about."""
+
+    evaluation: Evaluation
+    correct: bool
+    group: str = ""
 
 
 def fit(
-    labelled: Sequence[tuple[Evaluation, bool]], version: str, fitted_at: datetime, min_outcomes: int = MIN_OUTCOMES
+    labelled: Sequence[Label], version: str, fitted_at: datetime, min_outcomes: int = MIN_OUTCOMES
 ) -> Calibrator | None:
     """Fit a map for every transformation of the two measures, and weigh them by how well they predict held-out labels.
 
-    None while there are fewer than `min_outcomes` labels: then no honest percentage can be shown.
+    Groups that are right more or less often than that map says get an offset of their own. None while there are fewer than `min_outcomes` labels: then no honest percentage can be shown.
     """
     if len(labelled) < min_outcomes:
         return None
-    coe = np.array([evaluation.coe for evaluation, _ in labelled])
-    rce = np.array([evaluation.rce for evaluation, _ in labelled])
-    correct = np.array([float(right) for _, right in labelled])
+    coe = np.array([label.evaluation.coe for label in labelled])
+    rce = np.array([label.evaluation.rce for label in labelled])
+    correct = np.array([float(label.correct) for label in labelled])
     transformations = CANDIDATES if np.ptp(coe) else (RCE_ALONE,)
     tallies = [_tally(transformation.score(coe, rce), correct) for transformation in transformations]
     fits = [fit_ensemble(tally) for tally in tallies]
@@ -82,7 +97,11 @@ def fit(
         for transformation, tally, fitted, weight in zip(transformations, tallies, fits, weights.tolist(), strict=True)
         if weight
     )
-    return Calibrator(version, steps, len(labelled), fitted_at)
+    pooled = Calibrator(version, steps, len(labelled), fitted_at)
+    if not any(label.group for label in labelled):
+        return pooled
+    said = np.array([pooled.probability(label.evaluation) for label in labelled])
+    return replace(pooled, offsets=fit_offsets(said, correct, [label.group for label in labelled]))
 
 
 def _tally(scores: FloatArray, correct: FloatArray) -> Tally:
@@ -91,12 +110,12 @@ def _tally(scores: FloatArray, correct: FloatArray) -> Tally:
     return count(scores, correct, distinct(levels))
 
 
-def badge_for(evaluation: Evaluation, calibrator: Calibrator | None, outcomes: int = 0) -> Badge:
-    """The badge of a prediction; without a calibrator it says so and names the strength of the evidence."""
+def badge_for(evaluation: Evaluation, calibrator: Calibrator | None, outcomes: int = 0, group: str = "") -> Badge:
+    """The badge of a prediction about a group; without a calibrator it says so and names the strength of the evidence."""
     score = raw_score(evaluation)
     strength = (
         Strength.STRONG if score >= STRONG_SCORE else Strength.MODERATE if score >= MODERATE_SCORE else Strength.WEAK
     )
     if calibrator is None:
         return Badge(strength, outcomes=outcomes)
-    return Badge(strength, calibrator.probability(evaluation), calibrator.outcomes, calibrator.fitted_at)
+    return Badge(strength, calibrator.probability(evaluation, group), calibrator.outcomes, calibrator.fitted_at)

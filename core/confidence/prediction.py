@@ -13,6 +13,18 @@ class PredictionKind(StrEnum):
     CAUSE = "cause"
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Estimator:
+    """What made a prediction's measures. Only predictions of the same one can share a calibrator.
+
+    `engine` is `evidence` or the language model's name; `version` that of its formulas or prompts.
+    """
+
+    kind: PredictionKind
+    engine: str
+    version: str
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """The two raw measures of LM-PACE, both in [0, 1].
@@ -30,7 +42,8 @@ class Prediction:
     """One claim, stored so that its badge can be recomputed and audited.
 
     `subject` is the id of the question or incident, `value` the claim in words (an owner's team id, a cause, an
-    answer's text). `probability` is what was shown, None if the badge was not calibrated.
+    answer's text). `probability` is what was shown, None if the badge was not calibrated. `group` is the team or source
+    that it is about, empty if none. `references` are the ids of the documents or incidents that it was judged by.
     """
 
     id: str
@@ -43,6 +56,12 @@ class Prediction:
     made_at: datetime
     calibrator_version: str | None = None
     probability: float | None = None
+    group: str = ""
+    references: tuple[str, ...] = ()
+
+    @property
+    def estimator(self) -> Estimator:
+        return Estimator(self.kind, self.engine, self.estimator_version)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from adapters.store.store import SqlStore
-from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from core.confidence.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from core.conversation import MessageReference, Place, Platform, Speaker, Turn
 from core.errors import Conflict
 from core.incident import Incident, IncidentState
@@ -45,6 +45,9 @@ class Undone(Exception):
 
 def incident(incident_id: str = "i1", **fields: object) -> Incident:
     return replace(messages.explained_incident(), id=incident_id, **({"group_key": "group", "revision": 1} | fields))
+
+
+ESTIMATOR = Estimator(PredictionKind.OWNER, "evidence", "1")
 
 
 def prediction(prediction_id: str = "p1", minute: int = 0, **fields: object) -> Prediction:
@@ -329,9 +332,7 @@ async def test_the_later_label_of_one_person_replaces_the_earlier(store: Store) 
         await transaction.predictions.add(prediction())
         await transaction.predictions.label(label(correct=True))
         await transaction.predictions.label(label(correct=False, minute=1))
-        assert await transaction.predictions.labelled(PredictionKind.OWNER, "evidence") == [
-            (prediction(), label(correct=False, minute=1))
-        ]
+        assert await transaction.predictions.labelled(ESTIMATOR) == [(prediction(), label(correct=False, minute=1))]
 
 
 async def test_of_two_persons_labels_the_latest_counts_and_one_prediction_counts_once(store: Store) -> None:
@@ -340,9 +341,9 @@ async def test_of_two_persons_labels_the_latest_counts_and_one_prediction_counts
         await transaction.predictions.label(label(correct=False, by="slack:U2", minute=5))
         await transaction.predictions.label(label(correct=True, by="slack:U1", minute=3))
         latest = label(correct=False, by="slack:U2", minute=5)
-        assert await transaction.predictions.labelled(PredictionKind.OWNER, "evidence") == [(prediction(), latest)]
+        assert await transaction.predictions.labelled(ESTIMATOR) == [(prediction(), latest)]
         assert await transaction.predictions.recent(PredictionKind.OWNER, MANY) == [(prediction(), latest)]
-        assert await transaction.predictions.count_labelled(PredictionKind.OWNER, "evidence") == 1
+        assert await transaction.predictions.count_labelled(ESTIMATOR) == 1
 
 
 async def test_labels_are_those_of_one_kind_and_engine_oldest_prediction_first(store: Store) -> None:
@@ -353,11 +354,10 @@ async def test_labels_are_those_of_one_kind_and_engine_oldest_prediction_first(s
             await transaction.predictions.add(each)
             await transaction.predictions.label(label(each.id))
         await transaction.predictions.add(prediction("unlabelled"))
-        labelled = await transaction.predictions.labelled(PredictionKind.OWNER, "evidence")
+        labelled = await transaction.predictions.labelled(ESTIMATOR)
         assert [each for each, _ in labelled] == mine
-        assert await transaction.predictions.count_labelled(PredictionKind.OWNER, "evidence") == 2
-        assert await transaction.predictions.engines(PredictionKind.OWNER) == ["evidence", "model"]
-        assert await transaction.predictions.engines(PredictionKind.ANSWER) == []
+        assert await transaction.predictions.count_labelled(ESTIMATOR) == 2
+        assert await transaction.predictions.estimators() == sorted({each.estimator for each in (*mine, *others)})
 
 
 async def test_recent_predictions_come_newest_first_with_their_label_or_none(store: Store) -> None:
@@ -373,13 +373,19 @@ async def test_recent_predictions_come_newest_first_with_their_label_or_none(sto
 async def test_the_calibrator_in_use_is_the_one_adopted_last(store: Store) -> None:
     first, second = calibrator(0.25, 0.75), calibrator(0.1, 0.9, outcomes=80, version="v2")
     async with store.transaction() as transaction:
-        assert await transaction.predictions.calibrator(PredictionKind.OWNER, "evidence") is None
+        assert await transaction.predictions.calibrator(ESTIMATOR) is None
         for each in (first, second):
-            await transaction.predictions.adopt(PredictionKind.OWNER, "evidence", each)
+            await transaction.predictions.adopt(ESTIMATOR, each)
     async with store.transaction() as transaction:
-        assert await transaction.predictions.calibrator(PredictionKind.OWNER, "evidence") == second
-        assert await transaction.predictions.calibrator(PredictionKind.OWNER, "model") is None
-        assert await transaction.predictions.calibrator(PredictionKind.CAUSE, "evidence") is None
+        assert await transaction.predictions.calibrator(ESTIMATOR) == second
+        for other in (
+            replace(ESTIMATOR, engine="model"),
+            replace(ESTIMATOR, kind=PredictionKind.CAUSE),
+            replace(ESTIMATOR, version="other"),
+        ):
+            assert await transaction.predictions.calibrator(other) is None
+        assert await transaction.predictions.calibrator_version(first.version) == first
+        assert await transaction.predictions.calibrator_version("unknown") is None
 
 
 # --- conversations and ingestions ------------------------------------------------------------------------------------

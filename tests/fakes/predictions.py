@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import cast
 
 from core.confidence.calibrator import Calibrator
-from core.confidence.prediction import Prediction, PredictionKind
+from core.confidence.prediction import Estimator, Prediction
 from core.ports import Transaction
 
 
@@ -17,7 +17,7 @@ class FakePredictionStore:
 
     def __init__(self) -> None:
         self.predictions: dict[str, Prediction] = {}
-        self.calibrators: dict[tuple[PredictionKind, str], Calibrator] = {}
+        self.calibrators: dict[Estimator, Calibrator] = {}
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
@@ -26,8 +26,8 @@ class FakePredictionStore:
     async def add(self, prediction: Prediction) -> None:
         self.predictions.setdefault(prediction.id, prediction)
 
-    async def calibrator(self, kind: PredictionKind, engine: str) -> Calibrator | None:
-        return self.calibrators.get((kind, engine))
+    async def calibrator(self, estimator: Estimator) -> Calibrator | None:
+        return self.calibrators.get(estimator)
 
-    async def count_labelled(self, kind: PredictionKind, engine: str) -> int:
+    async def count_labelled(self, estimator: Estimator) -> int:
         return 7

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from core.confidence.calibrator import Calibrator
-from core.confidence.prediction import Outcome, Prediction, PredictionKind
+from core.confidence.prediction import Estimator, Outcome, Prediction, PredictionKind
 from core.conversation import MessageReference, Place, Turn
 from core.errors import Conflict, StoreUnavailable
 from core.incident import Incident, IncidentState
@@ -109,7 +109,7 @@ class InMemoryPosts:
 class InMemoryPredictions:
     by_id: dict[str, Prediction] = field(default_factory=dict)
     outcomes: dict[tuple[str, str], Outcome] = field(default_factory=dict)
-    adopted: list[tuple[PredictionKind, str, Calibrator]] = field(default_factory=list)
+    adopted: list[tuple[Estimator, Calibrator]] = field(default_factory=list)
 
     async def add(self, prediction: Prediction) -> None:
         self.by_id.setdefault(prediction.id, prediction)
@@ -120,30 +120,34 @@ class InMemoryPredictions:
     async def label(self, outcome: Outcome) -> None:
         self.outcomes[outcome.prediction_id, outcome.labelled_by] = outcome
 
-    async def labelled(self, kind: PredictionKind, engine: str) -> list[tuple[Prediction, Outcome]]:
-        pairs = [(prediction, self._latest(prediction.id)) for prediction in self._made(kind, engine)]
+    async def labelled(self, estimator: Estimator) -> list[tuple[Prediction, Outcome]]:
+        pairs = [(prediction, self._latest(prediction.id)) for prediction in self._made(estimator)]
         return [(prediction, outcome) for prediction, outcome in pairs if outcome is not None]
 
-    async def engines(self, kind: PredictionKind) -> list[str]:
-        return sorted({prediction.engine for prediction in self.by_id.values() if prediction.kind is kind})
+    async def estimators(self) -> list[Estimator]:
+        return sorted({prediction.estimator for prediction in self.by_id.values()})
 
-    async def count_labelled(self, kind: PredictionKind, engine: str) -> int:
-        return len(await self.labelled(kind, engine))
+    async def count_labelled(self, estimator: Estimator) -> int:
+        return len(await self.labelled(estimator))
 
     async def recent(self, kind: PredictionKind, limit: int) -> list[tuple[Prediction, Outcome | None]]:
         made = [prediction for prediction in self.by_id.values() if prediction.kind is kind]
         newest = sorted(made, key=lambda prediction: prediction.made_at, reverse=True)[:limit]
         return [(prediction, self._latest(prediction.id)) for prediction in newest]
 
-    async def calibrator(self, kind: PredictionKind, engine: str) -> Calibrator | None:
-        fitted = [calibrator for of_kind, by, calibrator in self.adopted if (of_kind, by) == (kind, engine)]
+    async def calibrator(self, estimator: Estimator) -> Calibrator | None:
+        fitted = [calibrator for by, calibrator in self.adopted if by == estimator]
         return fitted[-1] if fitted else None
 
-    async def adopt(self, kind: PredictionKind, engine: str, calibrator: Calibrator) -> None:
-        self.adopted.append((kind, engine, calibrator))
+    async def adopt(self, estimator: Estimator, calibrator: Calibrator) -> None:
+        self.adopted.append((estimator, calibrator))
 
-    def _made(self, kind: PredictionKind, engine: str) -> list[Prediction]:
-        made = [each for each in self.by_id.values() if (each.kind, each.engine) == (kind, engine)]
+    async def calibrator_version(self, version: str) -> Calibrator | None:
+        fitted = [calibrator for _, calibrator in self.adopted if calibrator.version == version]
+        return fitted[-1] if fitted else None
+
+    def _made(self, estimator: Estimator) -> list[Prediction]:
+        made = [each for each in self.by_id.values() if each.estimator == estimator]
         return sorted(made, key=lambda prediction: (prediction.made_at, prediction.id))
 
     def _latest(self, prediction_id: str) -> Outcome | None:

@@ -7,57 +7,56 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.confidence.badge import Strength
-from core.confidence.calibrator import MIN_OUTCOMES, Calibrator, badge_for, fit, raw_score
+from core.confidence.calibrator import MIN_OUTCOMES, Calibrator, Label, badge_for, fit, raw_score
 from core.confidence.prediction import Evaluation
 from tests.fakes.calibrators import FITTED_AT, calibrator
 
 share = st.floats(0, 1)
 evaluations = st.builds(Evaluation, share, share)
-labels = st.lists(st.tuples(evaluations, st.booleans()), min_size=MIN_OUTCOMES, max_size=80)
+labels = st.builds(Label, evaluations, st.booleans())
+label_lists = st.lists(labels, min_size=MIN_OUTCOMES, max_size=80)
 
 few = settings(max_examples=15, deadline=None)  # a fit takes a while
 
 
-def fitted(labelled: list[tuple[Evaluation, bool]]) -> Calibrator:
+def fitted(labelled: list[Label]) -> Calibrator:
     found = fit(labelled, "test", FITTED_AT)
     assert found is not None
     return found
 
 
-def alike(score: float, right: int, wrong: int) -> list[tuple[Evaluation, bool]]:
-    return [(Evaluation(score, score), True)] * right + [(Evaluation(score, score), False)] * wrong
+def alike(score: float, right: int, wrong: int) -> list[Label]:
+    return [Label(Evaluation(score, score), True)] * right + [Label(Evaluation(score, score), False)] * wrong
 
 
 @few
-@given(st.lists(st.tuples(evaluations, st.booleans()), max_size=MIN_OUTCOMES - 1))
-def test_too_few_outcomes_make_no_calibrator(labelled: list[tuple[Evaluation, bool]]) -> None:
+@given(st.lists(labels, max_size=MIN_OUTCOMES - 1))
+def test_too_few_outcomes_make_no_calibrator(labelled: list[Label]) -> None:
     assert fit(labelled, "test", FITTED_AT) is None
 
 
 @few
-@given(labels, share, st.lists(share, min_size=2))
-def test_more_support_never_makes_a_lower_probability(
-    labelled: list[tuple[Evaluation, bool]], coe: float, supports: list[float]
-) -> None:
+@given(label_lists, share, st.lists(share, min_size=2))
+def test_more_support_never_makes_a_lower_probability(labelled: list[Label], coe: float, supports: list[float]) -> None:
     found = fitted(labelled)
     ordered = [found.probability(Evaluation(coe, rce)) for rce in sorted(supports)]
     assert ordered == pytest.approx(sorted(ordered))
 
 
 @few
-@given(labels, evaluations)
-def test_every_evaluation_has_a_probability(labelled: list[tuple[Evaluation, bool]], asked: Evaluation) -> None:
+@given(label_lists, evaluations)
+def test_every_evaluation_has_a_probability(labelled: list[Label], asked: Evaluation) -> None:
     assert -1e-9 <= fitted(labelled).probability(asked) <= 1 + 1e-9
 
 
 @few
-@given(labels, st.integers())
-def test_the_order_of_the_labels_does_not_matter(labelled: list[tuple[Evaluation, bool]], seed: int) -> None:
+@given(label_lists, st.integers())
+def test_the_order_of_the_labels_does_not_matter(labelled: list[Label], seed: int) -> None:
     shuffled = list(labelled)
     Random(seed).shuffle(shuffled)
     first, second = fitted(labelled), fitted(shuffled)
-    for evaluation, _ in labelled:
-        assert first.probability(evaluation) == pytest.approx(second.probability(evaluation))
+    for label in labelled:
+        assert first.probability(label.evaluation) == pytest.approx(second.probability(label.evaluation))
 
 
 @pytest.mark.parametrize("right", [10, 50, 90])
@@ -79,11 +78,11 @@ def test_evidence_that_tells_right_from_wrong_is_believed_and_few_outcomes_are_n
 def test_what_the_two_measures_are_worth_is_learned_from_the_labels(labels: int) -> None:
     """Here support tells only as far as the references can decide; else one case in three is right."""
     random = Random(labels)
-    labelled: list[tuple[Evaluation, bool]] = []
+    labelled: list[Label] = []
     for _ in range(labels):
         evaluation = Evaluation(random.random(), random.random())
         truth = 0.33 + evaluation.coe * (evaluation.rce - 0.33)
-        labelled.append((evaluation, random.random() < truth))
+        labelled.append(Label(evaluation, random.random() < truth))
     found = fitted(labelled)
     undecided = [found.probability(Evaluation(0.05, rce)) for rce in (0.1, 0.9)]
     decided = [found.probability(Evaluation(0.95, rce)) for rce in (0.1, 0.9)]
@@ -129,3 +128,19 @@ def test_with_too_few_labels_there_is_no_percentage_anywhere(evaluation: Evaluat
 def test_with_a_calibrator_the_badge_shows_its_probability_and_what_it_rests_on() -> None:
     badge = badge_for(Evaluation(0.8, 0.8), calibrator(0.2, 0.9), outcomes=3)
     assert (badge.probability, badge.outcomes, badge.fitted_at) == (0.9, 40, FITTED_AT)
+
+
+def test_a_group_that_is_right_more_often_than_the_others_has_higher_badges() -> None:
+    good = [Label(Evaluation(0.5, 0.5), number % 10 != 0, "search") for number in range(100)]
+    poor = [Label(Evaluation(0.5, 0.5), number % 10 == 0, "billing") for number in range(100)]
+    found = fitted([*good, *poor])
+    asked = Evaluation(0.5, 0.5)
+    assert found.probability(asked, "search") == pytest.approx(0.9, abs=0.05)
+    assert found.probability(asked, "billing") == pytest.approx(0.1, abs=0.05)
+    assert found.probability(asked, "unknown") == found.probability(asked) == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_group_of_few_labels_stays_near_what_holds_for_all() -> None:
+    many = [Label(Evaluation(0.5, 0.5), number % 2 == 0, f"team {number % 4 // 2}") for number in range(200)]
+    few_labels = [Label(Evaluation(0.5, 0.5), True, "new team")] * 2
+    assert 0.5 <= fitted([*many, *few_labels]).probability(Evaluation(0.5, 0.5), "new team") < 0.75

@@ -1,17 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from core.confidence.calibrator import MIN_OUTCOMES
-from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
-from handlers.recalibrate import recalibrate, refit
+from core.confidence.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
+from handlers.recalibrate import NEW_LABELS, recalibrate, refit
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore
 
 KIND = PredictionKind.OWNER
+ESTIMATOR = Estimator(KIND, "e", "1")
 CLOCK = FakeClock()
 MISLEADING = calibrator(0.9, 0.9, outcomes=MIN_OUTCOMES)
 
@@ -40,41 +42,47 @@ def informative(count: int) -> list[tuple[float, bool]]:
 
 async def test_the_first_calibrator_is_fitted_when_there_are_enough_labels(store: InMemoryStore) -> None:
     label(store, informative(MIN_OUTCOMES - 1))
-    assert await refit(KIND, "e", store=store, clock=CLOCK) is None
+    assert await refit(ESTIMATOR, store=store, clock=CLOCK) is None
     label(store, informative(1))
-    adopted = await refit(KIND, "e", store=store, clock=CLOCK)
+    adopted = await refit(ESTIMATOR, store=store, clock=CLOCK)
     assert adopted is not None
     assert (adopted.outcomes, adopted.fitted_at) == (MIN_OUTCOMES, CLOCK.now())
-    assert adopted.version == "owner:e:20260314T093000"
-    assert await store.predictions.calibrator(KIND, "e") == adopted
+    assert adopted.version == "owner:e:1:20260314T093000"
+    assert await store.predictions.calibrator(ESTIMATOR) == adopted
 
 
 async def test_a_better_fit_on_more_labels_replaces_the_one_in_use(store: InMemoryStore) -> None:
-    await store.predictions.adopt(KIND, "e", MISLEADING)
+    await store.predictions.adopt(ESTIMATOR, MISLEADING)
     label(store, informative(60))
-    adopted = await refit(KIND, "e", store=store, clock=CLOCK)
+    adopted = await refit(ESTIMATOR, store=store, clock=CLOCK)
     assert adopted is not None
     assert adopted.probability(Evaluation(0.1, 0.1)) < 0.3
 
 
 async def test_a_fit_that_is_no_better_on_labels_it_has_not_seen_is_not_adopted(store: InMemoryStore) -> None:
     good = calibrator(0.0, 1.0, outcomes=MIN_OUTCOMES)
-    await store.predictions.adopt(KIND, "e", good)
+    await store.predictions.adopt(ESTIMATOR, good)
     label(store, informative(60))
-    assert await refit(KIND, "e", store=store, clock=CLOCK) is None
-    assert await store.predictions.calibrator(KIND, "e") == good
+    assert await refit(ESTIMATOR, store=store, clock=CLOCK) is None
+    assert await store.predictions.calibrator(ESTIMATOR) == good
 
 
 async def test_without_new_labels_nothing_is_refitted(store: InMemoryStore) -> None:
-    await store.predictions.adopt(KIND, "e", calibrator(0.9, 0.9, outcomes=60))
     label(store, informative(60))
-    assert await refit(KIND, "e", store=store, clock=CLOCK) is None
+    await store.predictions.adopt(ESTIMATOR, replace(MISLEADING, fitted_at=CLOCK.now() + timedelta(days=1)))
+    assert await refit(ESTIMATOR, store=store, clock=CLOCK) is None
 
 
-async def test_too_few_labels_to_hold_some_out_change_nothing(store: InMemoryStore) -> None:
-    await store.predictions.adopt(KIND, "e", MISLEADING)
-    label(store, informative(MIN_OUTCOMES + 1))
-    assert await refit(KIND, "e", store=store, clock=CLOCK) is None
+async def test_too_few_new_labels_change_nothing(store: InMemoryStore) -> None:
+    label(store, informative(60))
+    sixty_labels_ago = CLOCK.now() + timedelta(seconds=60 - NEW_LABELS)
+    await store.predictions.adopt(ESTIMATOR, replace(MISLEADING, fitted_at=sixty_labels_ago))
+    assert await refit(ESTIMATOR, store=store, clock=CLOCK) is None
+
+
+async def test_labels_of_another_version_of_the_estimator_are_not_pooled(store: InMemoryStore) -> None:
+    label(store, informative(MIN_OUTCOMES))
+    assert await refit(replace(ESTIMATOR, version="2"), store=store, clock=CLOCK) is None
 
 
 async def test_every_kind_and_engine_learns_from_its_own_labels(store: InMemoryStore) -> None:
@@ -82,7 +90,7 @@ async def test_every_kind_and_engine_learns_from_its_own_labels(store: InMemoryS
     label(store, [(0.5, True)] * 40, PredictionKind.ANSWER, "model")
     label(store, informative(5), PredictionKind.CAUSE, "evidence")
     await recalibrate(store=store, clock=CLOCK)
-    fitted = {(kind, engine): adopted for kind, engine, adopted in store.predictions.adopted}
+    fitted = {(estimator.kind, estimator.engine): adopted for estimator, adopted in store.predictions.adopted}
     assert fitted.keys() == {(PredictionKind.ANSWER, "evidence"), (PredictionKind.ANSWER, "model")}
     weak = Evaluation(0.1, 0.1)
     assert fitted[PredictionKind.ANSWER, "evidence"].probability(weak) < 0.3

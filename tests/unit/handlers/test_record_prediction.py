@@ -3,13 +3,14 @@ from __future__ import annotations
 import pytest
 
 from core.confidence.badge import Badge, Strength
-from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from core.confidence.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from handlers.record_prediction import record_prediction
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore
 
 CALIBRATOR = calibrator(0.2, 0.9, version="v7")
+ESTIMATOR = Estimator(PredictionKind.OWNER, "evidence", "owner-1")
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ async def recorded(store: InMemoryStore, engine: str = "evidence", value: str = 
 
 
 async def test_a_claim_is_stored_with_all_that_its_badge_is_made_from(store: InMemoryStore) -> None:
-    await store.predictions.adopt(PredictionKind.OWNER, "evidence", CALIBRATOR)
+    await store.predictions.adopt(ESTIMATOR, CALIBRATOR)
     prediction_id, badge = await recorded(store)
     assert (badge.probability, badge.outcomes) == (0.9, 40)
     assert store.predictions.by_id[prediction_id] == Prediction(
@@ -56,7 +57,7 @@ async def test_without_a_calibrator_the_badge_says_how_many_outcomes_there_are(s
 
 
 async def test_each_engine_is_calibrated_on_its_own(store: InMemoryStore) -> None:
-    await store.predictions.adopt(PredictionKind.OWNER, "evidence", CALIBRATOR)
+    await store.predictions.adopt(ESTIMATOR, CALIBRATOR)
     _, badge = await recorded(store, engine="model")
     assert badge.probability is None
 

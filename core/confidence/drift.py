@@ -1,0 +1,54 @@
+"""Whether the badges shown of late still tell the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.confidence.measures import ece
+
+RECENT = 200  # latest labelled predictions that are looked at
+ENOUGH = 40  # labels below which nothing can be said
+DRAWS = 2_000  # of outcomes, as the badges promise them
+ALARM_LEVEL = 0.99  # share of those draws whose error lies within the interval: one false alarm in 100 nights
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """`error` is the expected calibration error of the recent badges, `limit` the largest that chance would explain.
+
+    `promised` is the mean probability shown, `kept` the share that turned out right.
+    """
+
+    error: float
+    limit: float
+    promised: float
+    kept: float
+    outcomes: int
+
+    @property
+    def alarming(self) -> bool:
+        return self.error > self.limit
+
+
+def measure_drift(shown: Sequence[float], correct: Sequence[bool], seed: int = 0) -> Drift | None:
+    """Compare the badges with their outcomes, oldest first; None while there are fewer than ENOUGH.
+
+    The limit is a quantile of the error that outcomes have when drawn with the very probabilities that were shown:
+    honest badges leave it once in a hundred times, however few or many they are.
+    """
+    if len(shown) < ENOUGH:
+        return None
+    probabilities = np.array(shown[-RECENT:], dtype=np.float64)
+    outcomes = np.array(correct[-RECENT:], dtype=np.float64)
+    draws = np.random.default_rng(seed).random((DRAWS, len(probabilities))) < probabilities
+    errors = [ece(probabilities, draw.astype(np.float64)) for draw in draws]
+    return Drift(
+        ece(probabilities, outcomes),
+        float(np.quantile(errors, ALARM_LEVEL)),
+        float(probabilities.mean()),
+        float(outcomes.mean()),
+        len(outcomes),
+    )

@@ -1,0 +1,88 @@
+"""Teams and sources whose predictions turn out right more or less often than the others' with the same scores.
+
+Partial pooling: every group has an offset in log-odds with a normal prior around 0. A group of few labels stays near
+what holds for all; one of many goes its own way. How far groups differ is averaged over what predicts held-out labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.confidence.ensemble import softmax
+from core.confidence.tally import FloatArray
+
+FOLDS = 5
+USUAL_SPREAD = 0.5  # standard deviation of the half-normal prior of the spread, in log-odds
+SPREADS = (0.0, 0.25, 0.5, 1.0, 2.0)  # standard deviations of the offsets that are tried, in log-odds
+NEWTON_STEPS = 20
+NO_SURER = 1e-4  # probabilities are kept this far from 0 and 1
+
+
+def fit_offsets(probabilities: FloatArray, correct: FloatArray, groups: Sequence[str]) -> dict[str, float]:
+    """Each group's offset in log-odds.
+
+    `probabilities` are the pooled calibrator's, `correct` is 0 or 1, `groups` names each prediction's group, empty for
+    none; all three of one length.
+    """
+    logits = log_odds(probabilities)
+    names = np.array(groups, dtype=np.str_)
+    folds = np.empty(len(names), dtype=np.intp)
+    folds[np.lexsort((logits, correct, names))] = (
+        np.arange(len(names)) % FOLDS
+    )  # alike, whatever the order of the labels
+    believed = [
+        _held_out(logits, correct, names, folds, spread) - 0.5 * (spread / USUAL_SPREAD) ** 2 for spread in SPREADS
+    ]
+    fitted = [_offsets(logits, correct, names, spread) for spread in SPREADS]
+    weights = softmax(np.array(believed)).tolist()
+    return {
+        name: sum(weight * offsets.get(name, 0.0) for weight, offsets in zip(weights, fitted, strict=True))
+        for name in sorted(set(groups) - {""})
+    }
+
+
+def log_odds(probabilities: FloatArray) -> FloatArray:
+    bounded = np.clip(probabilities, NO_SURER, 1 - NO_SURER)
+    return np.log(bounded / (1 - bounded))
+
+
+def shifted(probability: float, offset: float) -> float:
+    """The probability whose log-odds are `offset` higher; unchanged at an offset of 0."""
+    if not offset:
+        return probability
+    return float(1 / (1 + np.exp(-(log_odds(np.array([probability]))[0] + offset))))
+
+
+def _held_out(
+    logits: FloatArray, correct: FloatArray, names: NDArray[np.str_], folds: NDArray[np.intp], spread: float
+) -> float:
+    """The log-likelihood of each fold's labels under the offsets of the others."""
+    total = 0.0
+    for fold in range(FOLDS):
+        known, asked = folds != fold, folds == fold
+        offsets = _offsets(logits[known], correct[known], names[known], spread)
+        moved = logits[asked] + np.array([offsets.get(name, 0.0) for name in names[asked].tolist()])
+        total -= float(np.logaddexp(0.0, np.where(correct[asked] > 0.5, -moved, moved)).sum())
+    return total
+
+
+def _offsets(logits: FloatArray, correct: FloatArray, names: NDArray[np.str_], spread: float) -> dict[str, float]:
+    if not spread:
+        return {}
+    return {
+        str(name): _offset(logits[names == name], correct[names == name], 1 / spread**2) for name in np.unique(names)
+    }
+
+
+def _offset(logits: FloatArray, correct: FloatArray, precision: float) -> float:
+    """The most probable offset, by Newton's method on a concave function of one number."""
+    offset = 0.0
+    for _ in range(NEWTON_STEPS):
+        expected = 1 / (1 + np.exp(-(logits + offset)))
+        slope = float((correct - expected).sum()) - precision * offset
+        curvature = float((expected * (1 - expected)).sum()) + precision
+        offset += slope / curvature
+    return offset

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from core.confidence.drift import ENOUGH, RECENT, measure_drift
+
+
+def outcomes(shown: list[float], shift: float, seed: int) -> list[bool]:
+    """Drawn with the probabilities shown, made smaller or larger by `shift`."""
+    random = Random(seed)
+    return [random.random() < probability + shift for probability in shown]
+
+
+def badges(count: int, seed: int = 1) -> list[float]:
+    random = Random(seed)
+    return [random.choice((0.35, 0.6, 0.8, 0.9)) for _ in range(count)]
+
+
+def test_few_outcomes_say_nothing() -> None:
+    assert measure_drift([0.9] * (ENOUGH - 1), [False] * (ENOUGH - 1)) is None
+
+
+@pytest.mark.parametrize("count", [ENOUGH, 100, RECENT])
+def test_honest_badges_raise_no_alarm(count: int) -> None:
+    alarms = 0
+    for seed in range(20):
+        shown = badges(count, seed)
+        drift = measure_drift(shown, outcomes(shown, 0.0, seed))
+        assert drift is not None
+        alarms += drift.alarming
+    assert alarms <= 2
+
+
+def test_badges_that_promise_too_much_raise_the_alarm() -> None:
+    shown = badges(RECENT)
+    drift = measure_drift(shown, outcomes(shown, -0.3, seed=3))
+    assert drift is not None
+    assert drift.alarming
+    assert drift.promised - drift.kept == pytest.approx(0.3, abs=0.1)
+
+
+def test_only_the_latest_badges_count() -> None:
+    old, new = [0.9] * RECENT, badges(RECENT)
+    drift = measure_drift([*old, *new], [*([False] * RECENT), *outcomes(new, 0.0, seed=5)])
+    assert drift is not None
+    assert (drift.alarming, drift.outcomes) == (False, RECENT)
