@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from core.confidence.calibrator import Calibrator
 from core.confidence.prediction import Estimator, Outcome, Prediction, PredictionKind
 from core.conversation import MessageReference, Place, Question, Turn
+from core.curated import CuratedAnswer
 from core.feedback import Feedback
 from core.incident import Incident
 from core.knowledge.document import Document, Passage
@@ -352,6 +353,43 @@ class ChangeReader(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ToolParameter:
+    """What a tool wants to know: an id, a service, a snapshot key; never a query. `choices` are all allowed values.
+
+    With `snapshot` the value is the key of an earlier observation, and the tool gets the observation itself.
+    """
+
+    name: str
+    description: str
+    choices: tuple[str, ...] = ()
+    snapshot: bool = False
+
+
+class Tool(Protocol):
+    """Something read-only that the investigating model may ask (RCAgent, section 3.2). Raises ToolUnavailable.
+
+    What it answers depends on its arguments alone for the length of one investigation, and is untrusted text.
+    """
+
+    @property
+    def name(self) -> str:
+        """Unique among the tools; letters, digits and underscores."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What it tells, in one sentence."""
+        ...
+
+    @property
+    def parameters(self) -> tuple[ToolParameter, ...]: ...
+
+    async def call(self, arguments: Mapping[str, str]) -> str:
+        """The observation; `arguments` has a value for every parameter, one of its choices if it has any."""
+        ...
+
+
 # --- state -----------------------------------------------------------------------------------------------------------
 
 
@@ -486,6 +524,8 @@ class ConversationStore(Protocol):
         """Remember a turn; one with a known key is left as it is."""
         ...
 
+    async def get(self, key: str) -> Turn | None: ...
+
     async def history(self, place: Place, limit: int) -> tuple[Turn, ...]:
         """The last turns in the thread at `place`, oldest first; empty outside a thread."""
         ...
@@ -526,6 +566,20 @@ class CursorStore(Protocol):
         ...
 
 
+class CuratedStore(Protocol):
+    """Answers that people gave: proposals, and those that were confirmed."""
+
+    async def get(self, answer_id: str) -> CuratedAnswer | None: ...
+
+    async def save(self, answer: CuratedAnswer) -> None:
+        """Insert or replace."""
+        ...
+
+    async def current(self, at: datetime) -> list[CuratedAnswer]:
+        """Those that are confirmed and expire after `at`, by id."""
+        ...
+
+
 class Transaction(Protocol):
     """The stores, written together or not at all."""
 
@@ -543,6 +597,8 @@ class Transaction(Protocol):
     def ingestions(self) -> IngestionStore: ...
     @property
     def cursors(self) -> CursorStore: ...
+    @property
+    def curated(self) -> CuratedStore: ...
 
 
 class Store(Protocol):

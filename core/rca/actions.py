@@ -1,0 +1,219 @@
+"""The actions that a model may choose next, as a JSON schema, and its reply as one of them.
+
+What can be excluded beforehand is not in the schema: unknown tools and arguments, repeated calls, finalising early. The
+same rules are checked again on the reply, for servers that cannot be held to a schema (RCAgent, section 3.3.2).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from core.ports import Tool, ToolParameter
+from core.rca.snapshots import Snapshots
+from core.rca.trajectory import Action, Finding, Responsibility
+
+FINALISE = "finalize"
+EARLIEST_FINALISE = 2  # different observations before which finalising is early
+TRIVIAL = 40  # characters of an observation below which an expert has nothing to read
+MAX_THOUGHT = 400
+MAX_TEXT = 600
+MAX_EVIDENCE = 5
+MAX_QUOTE = 300
+MAX_FINDING_TOKENS = 1_500  # room for the longest finding
+MAX_COMBINATIONS = 200  # of a tool's choices that are enumerated
+
+Call = tuple[str, frozenset[tuple[str, str]]]  # a tool and its arguments
+
+
+def call_of(action: Action) -> Call:
+    """A call by which repetitions are recognised."""
+    return action.tool, frozenset(action.arguments.items())
+
+
+class Refused(Exception):
+    """The reply is no action that may be taken now. The message is the advice that the model gets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What may be chosen at one step."""
+
+    tools: Sequence[Tool]
+    services: tuple[str, ...]
+    snapshots: Snapshots
+    called: Collection[Call]
+    must_finalise: bool
+
+    @property
+    def may_finalise(self) -> bool:
+        return self.must_finalise or len(self.called) >= EARLIEST_FINALISE or not self.open_calls
+
+    @property
+    def open_calls(self) -> list[tuple[Tool, dict[str, tuple[str, ...]]]]:
+        """Every tool with arguments that it was not called with yet; the empty tuple allows any text."""
+        if self.must_finalise:
+            return []
+        return [(tool, left) for tool in self.tools for left in self._left(tool)]
+
+    def _left(self, tool: Tool) -> list[dict[str, tuple[str, ...]]]:
+        """The argument values that are left: as one set, or, where some combinations are used up, one by one."""
+        values = {parameter.name: self.values(parameter) for parameter in tool.parameters}
+        if any(_closed(parameter) and not values[parameter.name] for parameter in tool.parameters):
+            return []
+        if not all(values.values()):
+            return [values]
+        used = {arguments for name, arguments in self.called if name == tool.name}
+        if not used:
+            return [values]
+        combinations = [dict(zip(values, each, strict=True)) for each in product(*values.values())]
+        left = [each for each in combinations if frozenset(each.items()) not in used]
+        return [{name: (value,) for name, value in each.items()} for each in left[:MAX_COMBINATIONS]]
+
+    def values(self, parameter: ToolParameter) -> tuple[str, ...]:
+        """All allowed values of a parameter now; empty if any text is."""
+        if not parameter.snapshot:
+            return parameter.choices
+        return tuple(key for key, text in self.snapshots.by_key.items() if len(text) >= TRIVIAL)
+
+
+def _closed(parameter: ToolParameter) -> bool:
+    return parameter.snapshot or bool(parameter.choices)
+
+
+def schema(choices: Choices) -> dict[str, Any]:
+    """The JSON schema of the next reply."""
+    options = [_call_schema(tool, left) for tool, left in choices.open_calls]
+    if choices.may_finalise:
+        options.append(finding_schema(choices.services))
+    return {
+        "type": "object",
+        "properties": {"thought": _text(MAX_THOUGHT), "action": {"anyOf": options}},
+        "required": ["thought", "action"],
+        "additionalProperties": False,
+    }
+
+
+def parse(reply: str, choices: Choices) -> Action | Finding:
+    """The reply as an action that may be taken now. Raises Refused with advice."""
+    try:
+        said = cast("object", json.loads(reply))
+    except ValueError:
+        raise Refused("That was no valid JSON. Reply with one JSON object: thought and action.") from None
+    action = cast("Mapping[str, object]", said).get("action") if isinstance(said, dict) else None
+    if not isinstance(said, dict) or not isinstance(action, dict):
+        raise Refused("The reply has no action. Reply with one JSON object: thought and action.")
+    thought = str(cast("Mapping[str, object]", said).get("thought", ""))[:MAX_THOUGHT]
+    named = {str(key): value for key, value in cast("Mapping[object, object]", action).items()}
+    name = named.pop("tool", None)
+    if name != FINALISE:
+        return _call(thought, str(name), named, choices)
+    if not choices.may_finalise:
+        raise Refused(f"It is too early to {FINALISE}: look at logs, metrics and changes first.")
+    return _finding(thought, named, choices.services)
+
+
+def parse_finding(reply: str, services: Sequence[str]) -> Finding:
+    """A reply under `finding_schema`. Raises Refused."""
+    try:
+        said = cast("object", json.loads(reply))
+    except ValueError:
+        raise Refused("That was no valid JSON.") from None
+    if not isinstance(said, dict):
+        raise Refused("That was no finding.")
+    return _finding("", {str(key): value for key, value in cast("dict[object, object]", said).items()}, services)
+
+
+def _call(thought: str, name: str, arguments: Mapping[str, object], choices: Choices) -> Action:
+    if choices.must_finalise:
+        raise Refused(f"No step is left. Call {FINALISE} with what you know.")
+    tool = next((tool for tool in choices.tools if tool.name == name), None)
+    if tool is None:
+        known = ", ".join([*(tool.name for tool in choices.tools), FINALISE])
+        raise Refused(f"There is no tool {name[:40]!r}. The tools are {known}.")
+    given: dict[str, str] = {}
+    for parameter in tool.parameters:
+        value = arguments.get(parameter.name)
+        if not isinstance(value, str):
+            raise Refused(f"{name} needs the argument {parameter.name}: {parameter.description}.")
+        allowed = choices.values(parameter)
+        if _closed(parameter) and value not in allowed:
+            raise Refused(_not_allowed(tool, parameter, value, allowed, choices))
+        given[parameter.name] = value[:MAX_TEXT]
+    action = Action(thought, name, given)
+    if call_of(action) in choices.called:
+        raise Refused(f"{name} was called with these arguments before, and would say the same. Ask something else.")
+    return action
+
+
+def _not_allowed(tool: Tool, parameter: ToolParameter, value: str, allowed: Sequence[str], choices: Choices) -> str:
+    if parameter.snapshot and value in choices.snapshots.by_key:
+        return f"{value} holds too little for {tool.name} to read. Look for more first."
+    return f"{parameter.name} of {tool.name} is one of: {', '.join(allowed) or 'nothing yet'}."
+
+
+class _Finding(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    root_cause: str = Field(min_length=1)
+    solution: str
+    service: str
+    responsibility: Responsibility
+    evidence: list[str] = Field(default_factory=list)
+
+
+def _finding(thought: str, fields: Mapping[str, object], services: Sequence[str]) -> Finding:
+    try:
+        said = _Finding.model_validate(fields)
+    except ValidationError as error:
+        faults = ", ".join(sorted({".".join(str(part) for part in each["loc"]) for each in error.errors()}))
+        raise Refused(f"{FINALISE} has faults in: {faults}.") from None
+    if services and said.service not in services:
+        raise Refused(f"service is one of: {', '.join(services)}.")
+    return Finding(
+        thought,
+        said.root_cause[:MAX_TEXT],
+        said.solution[:MAX_TEXT],
+        said.service,
+        said.responsibility,
+        tuple(quote[:MAX_QUOTE] for quote in said.evidence[:MAX_EVIDENCE]),
+    )
+
+
+def _call_schema(tool: Tool, left: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    properties = {
+        name: {"type": "string", "enum": list(allowed)} if allowed else _text(MAX_TEXT)
+        for name, allowed in left.items()
+    }
+    return _object({"tool": {"const": tool.name}, **properties})
+
+
+def finding_schema(services: Sequence[str]) -> dict[str, Any]:
+    """The JSON schema of a finding; `services` are those that the cause may lie in, none: any text."""
+    return _object(
+        {
+            "tool": {"const": FINALISE},
+            "root_cause": {**_text(MAX_TEXT), "minLength": 1},
+            "solution": _text(MAX_TEXT),
+            "service": {"type": "string", "enum": list(services)} if services else _text(MAX_TEXT),
+            "responsibility": {"type": "string", "enum": [str(each) for each in Responsibility]},
+            "evidence": {"type": "array", "items": _text(MAX_QUOTE), "maxItems": MAX_EVIDENCE},
+        }
+    )
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _text(longest: int) -> dict[str, Any]:
+    return {"type": "string", "maxLength": longest}

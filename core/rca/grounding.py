@@ -1,0 +1,65 @@
+"""What a model quotes must stand in what it was shown; the rest of its evidence is dropped (RCAgent, algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from rapidfuzz.fuzz import partial_ratio_alignment
+
+from core.incident import Evidence, EvidenceKind
+from core.rca.log_templates import quote_of
+from core.rca.observations import Observations
+
+MIN_QUOTE = 12  # characters; a shorter quote is found anywhere
+ALIKE = 90.0  # per cent of a quote's characters that must stand there in order (algorithm 1, line 17: 0.9)
+
+
+def grounded(quotes: Iterable[str], shown: Collection[str], observations: Observations) -> tuple[Evidence, ...]:
+    """The quotes that stand in one of the `shown` texts, verbatim as they stand there, with where they come from.
+
+    A quote that stands nowhere, or is too short to tell, is dropped.
+    """
+    found = [evidence for quote in quotes if (evidence := _evidence(quote, shown, observations)) is not None]
+    return tuple({evidence.quote: evidence for evidence in found}.values())
+
+
+def _evidence(quote: str, shown: Collection[str], observations: Observations) -> Evidence | None:
+    quote = " ".join(quote.split())
+    if len(quote) < MIN_QUOTE:
+        return None
+    verbatim = next((match for text in shown if (match := _matched(quote, text))), None)
+    return _located(verbatim, observations) if verbatim else None
+
+
+def _matched(quote: str, text: str) -> str:
+    """The part of a text that a quote is a copy of, in whole words; empty if it is none."""
+    text = " ".join(text.split())
+    if len(text) < len(quote):
+        return ""
+    found = partial_ratio_alignment(quote, text, score_cutoff=ALIKE)
+    return text[found.dest_start : found.dest_end].strip() if found else ""
+
+
+def _located(verbatim: str, observations: Observations) -> Evidence:
+    """The log record or change that a quote comes from; else an observation without a time."""
+    for line in observations.logs:
+        if _same(quote_of(line.text), verbatim):
+            return Evidence(EvidenceKind.LOG, f"log of {line.service}", quote_of(line.text), line.at)
+    for change in observations.changes:
+        if change.id in verbatim or _same(change.title, verbatim):
+            source = f"{change.kind} {change.id} by {change.author or 'unknown'}"
+            return Evidence(EvidenceKind.CHANGE, source, change.title, change.at, change.url)
+    return Evidence(_kind(verbatim, observations.services), "what the tools returned", verbatim)
+
+
+def _same(original: str, verbatim: str) -> bool:
+    original = " ".join(original.split())
+    return bool(original) and (original in verbatim or verbatim in original)
+
+
+def _kind(verbatim: str, services: Sequence[str]) -> EvidenceKind:
+    return (
+        EvidenceKind.TOPOLOGY
+        if " calls " in verbatim and any(name in verbatim for name in services)
+        else EvidenceKind.METRIC
+    )

@@ -1,0 +1,139 @@
+"""What was read around an incident, as tools that take a service and nothing else (RCAgent, section 3.2.1).
+
+Everything is from before the end of the observed window, deduplicated, and without log messages below warnings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from core.ports import Change, Tool, ToolParameter
+from core.rca.dependencies import callers
+from core.rca.log_expert import TROUBLE
+from core.rca.log_templates import Template, grouped, quote_of
+from core.rca.observations import Observations
+from core.rca.scene import Scene
+
+MAX_TEMPLATES = 40  # log messages of a service that are listed
+MAX_CHANGES = 40
+EVERY_SERVICE = "every service"
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationTool:
+    """A tool whose answers are already known."""
+
+    name: str
+    description: str
+    parameters: tuple[ToolParameter, ...]
+    answer: Callable[[Mapping[str, str]], str]
+
+    async def call(self, arguments: Mapping[str, str]) -> str:
+        return self.answer(arguments)
+
+
+def observation_tools(observations: Observations, scene: Scene) -> tuple[Tool, ...]:
+    """Logs, metrics, changes, the service graph and similar incidents; none for what there is nothing of."""
+    service = ToolParameter("service", "the name of a service", observations.services)
+    changed = tuple(dict.fromkeys(change.service for change in observations.changes))
+    tools = (
+        ObservationTool(
+            "read_logs",
+            "Warnings and errors that a service logged around the incident, each message once with its count.",
+            (service,),
+            lambda arguments: _logs(observations, arguments["service"]),
+        ),
+        ObservationTool(
+            "read_metrics",
+            "The metrics of a service that moved, since when and how far.",
+            (service,),
+            lambda arguments: _metrics(observations, scene, arguments["service"]),
+        ),
+        ObservationTool(
+            "list_changes",
+            "Deployments, configuration, flags and migrations before the incident, the latest first.",
+            (ToolParameter("service", "the name of a service, or all of them", (EVERY_SERVICE, *changed)),),
+            lambda arguments: _changes(observations.changes, arguments["service"]),
+        ),
+        ObservationTool(
+            "list_dependencies",
+            "Which services a service calls, and which call it.",
+            (service,),
+            lambda arguments: _dependencies(observations.dependencies, arguments["service"]),
+        ),
+        ObservationTool(
+            "past_incidents",
+            "Similar incidents of the past, their root causes and how they were mended.",
+            (),
+            lambda _: _past(observations),
+        ),
+    )
+    return tools if observations.services else tools[2:3] + tools[4:]
+
+
+def _logs(observations: Observations, service: str) -> str:
+    lines = [line for line in observations.logs if line.service == service and line.level.upper() in TROUBLE]
+    templates = grouped(sorted(lines, key=lambda line: line.at))
+    shown = sorted(templates, key=_newest_and_rarest)[:MAX_TEMPLATES]
+    return _listed(
+        (
+            f"{_clock(template.lines[0].at)} to {_clock(template.lines[-1].at)}, {len(template.lines)} times, "
+            f"{template.level}: {quote_of(template.lines[0].text)}"
+            for template in shown
+        ),
+        f"No warning or error in the log of {service}.",
+    )
+
+
+def _newest_and_rarest(template: Template) -> tuple[float, int]:
+    return -template.lines[0].at.timestamp(), len(template.lines)
+
+
+def _metrics(observations: Observations, scene: Scene, service: str) -> str:
+    known = {series.metric for series in observations.series if series.service == service}
+    moved = [signal for signal in scene.signals.get(service, ()) if signal.evidence.kind == "metric"]
+    return _listed(
+        (f"{_clock(signal.since)}: {signal.what}" for signal in sorted(moved, key=lambda signal: signal.since)),
+        f"None of the metrics of {service} moved: {', '.join(sorted(known))}."
+        if known
+        else f"No metrics of {service}.",
+    )
+
+
+def _changes(changes: Iterable[Change], service: str) -> str:
+    wanted = [change for change in changes if service in (EVERY_SERVICE, change.service)]
+    latest = sorted(wanted, key=lambda change: change.at, reverse=True)[:MAX_CHANGES]
+    return _listed(
+        (
+            f"{_clock(change.at)}: {change.kind} {change.id} of {change.service} by {change.author or 'unknown'}: "
+            f"{change.title}{'. ' + ' '.join(change.detail.split()) if change.detail else ''}"
+            for change in latest
+        ),
+        "No change was found.",
+    )
+
+
+def _dependencies(dependencies: Mapping[str, tuple[str, ...]], service: str) -> str:
+    called = ", ".join(dependencies.get(service, ())) or "nothing that is known"
+    calling = ", ".join(callers(service, dependencies)) or "nothing that is known"
+    return f"{service} calls {called}. It is called by {calling}."
+
+
+def _past(observations: Observations) -> str:
+    return _listed(
+        (
+            f"{past.id} ({past.similarity:.0%} alike): {past.title}. Cause: {past.root_cause}. Mended by: {past.fix}."
+            for past in observations.similar
+        ),
+        "No past incident is like this one.",
+    )
+
+
+def _listed(lines: Iterable[str], nothing: str) -> str:
+    return "\n".join(lines) or nothing
+
+
+def _clock(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
