@@ -8,7 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from core.confidence.badge import Badge
-from core.conversation import MessageReference, Place
+from core.conversation import PUBLIC, MessageReference, Place
+from core.rca.trajectory import Responsibility, Trajectory
 
 MAX_KEPT_ALERTS = 50  # alerts of one incident kept in full; the rest are counted
 
@@ -115,6 +116,7 @@ class Hypothesis:
     evidence: tuple[Evidence, ...]
     disproof: str
     next_check: str
+    responsibility: Responsibility | None = None  # None where nothing tells
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,8 @@ class TimelineEntry:
 class Explanation:
     """Why it probably broke: hypotheses best first, or none and what was ruled out.
 
-    `badge` and `prediction_id` belong to the first hypothesis; both are None when no culprit was found.
+    `badge` and `prediction_id` belong to the first hypothesis; both are None when no culprit was found. `trajectory` is
+    what a language model did to find it out, None without one; `engine` is `evidence`, or the model whose finding counts.
     """
 
     hypotheses: tuple[Hypothesis, ...]
@@ -150,6 +153,8 @@ class Explanation:
     unavailable: tuple[str, ...] = ()  # tools that could not be read
     badge: Badge | None = None
     prediction_id: str | None = None
+    engine: str = "evidence"
+    trajectory: Trajectory | None = None
 
     @property
     def cause(self) -> Hypothesis | None:
@@ -271,7 +276,10 @@ def _by_status(alerts: Iterable[Alert]) -> tuple[list[Alert], list[Alert]]:
 
 @dataclass(frozen=True, slots=True)
 class PastIncident:
-    """An incident that was closed, with what is known of it: the history that triage and root cause learn from."""
+    """An incident that was closed, with what is known of it: the history that triage and root cause learn from.
+
+    `readers` are the reader names that may see it (see `Audience`).
+    """
 
     id: str
     title: str
@@ -287,3 +295,4 @@ class PastIncident:
     fix: str = ""
     labels: dict[str, str] = field(default_factory=dict[str, str])
     url: str = ""
+    readers: frozenset[str] = frozenset({PUBLIC})

@@ -8,18 +8,18 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from core.confidence.cause_evidence import VERSION
+from core.confidence.cause_evidence import VERSION, evaluate_cause
 from core.confidence.prediction import PredictionKind
 from core.errors import ToolUnavailable
 from core.incident import Incident, SimilarIncident
-from core.ports import ChangeReader, Clock, LogReader, MetricReader, Store
+from core.ports import ChangeReader, Clock, LanguageModel, LogReader, MetricReader, Store
 from core.rca.dependencies import neighbourhood, service_of
 from core.rca.explain import explain
 from core.rca.observations import Observations, change_window, signal_window
+from core.rca.scene import survey
 from core.triage.history import IncidentHistory
+from handlers.investigate_with_model import Progress, investigate_with_model
 from handlers.record_prediction import record_prediction
-
-ENGINE = "evidence"
 
 DEADLINE = 8.0  # seconds that one question to one tool may take
 MAX_SERVICES = 16  # services whose logs and metrics are read
@@ -40,8 +40,12 @@ async def explain_incident(
     history: IncidentHistory,
     store: Store,
     clock: Clock,
+    model: LanguageModel | None = None,
+    progress: Progress | None = None,
 ) -> Incident:
     """The incident with its explanation: hypotheses best first, or none and what was ruled out.
+
+    With a `model`, it looks for itself after the fixed plan; `progress` is told what it does.
 
     A tool that fails or does not answer in time is named in the explanation, and the rest goes on.
     """
@@ -74,6 +78,12 @@ async def explain_incident(
         cut=frozenset(name for name, count in Counter(line.service for line in logs).items() if count >= MAX_LOG_LINES),
     )
     explanation, evaluation = await asyncio.to_thread(explain, observations)
+    if model is not None:
+        scene = await asyncio.to_thread(survey, observations)
+        explanation = await investigate_with_model(explanation, observations, scene, model=model, progress=progress)
+        if explanation.cause is not None:
+            scores = [hypothesis.score for hypothesis in explanation.hypotheses]
+            evaluation = evaluate_cause(scores, scene, observations)
     if explanation.cause is None or evaluation is None:
         return replace(incident, explanation=explanation)
     prediction_id, badge = await record_prediction(
@@ -81,7 +91,7 @@ async def explain_incident(
         incident.id,
         explanation.cause.cause,
         evaluation,
-        engine=ENGINE,
+        engine=explanation.engine,
         estimator_version=VERSION,
         store=store,
         clock=clock,

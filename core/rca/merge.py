@@ -11,6 +11,7 @@ from core.rca.trajectory import Finding
 
 AGREEMENT = 0.5  # of what is missing to 1, that a model's agreement adds to a hypothesis of the evidence engine
 UNCHECKED = 0.6  # score of a model's cause for which all speaks: no plan has looked for it
+MIN_SCORE = 0.2  # of a cause that is named at all
 MAX_HYPOTHESES = 3
 
 
@@ -29,6 +30,7 @@ def merged(
     if supported is not None:
         raised = replace(
             supported,
+            responsibility=supported.responsibility or finding.responsibility,
             score=supported.score + AGREEMENT * votes * (1 - supported.score),
             evidence=(*supported.evidence, *(each for each in evidence if each not in supported.evidence)),
         )
@@ -47,8 +49,10 @@ def _hypothesis(finding: Finding, evidence: tuple[Evidence, ...], votes: float, 
         evidence=evidence,
         disproof=f"{finding.service} is put right and {scene.incident.service or 'the incident'} does not recover.",
         next_check=finding.solution,
+        responsibility=finding.responsibility,
     )
 
 
 def _ranked(hypotheses: Sequence[Hypothesis]) -> tuple[Hypothesis, ...]:
-    return tuple(sorted(hypotheses, key=lambda each: -each.score)[:MAX_HYPOTHESES])
+    likely = [each for each in hypotheses if each.score >= MIN_SCORE]
+    return tuple(sorted(likely, key=lambda each: -each.score)[:MAX_HYPOTHESES])

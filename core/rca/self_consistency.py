@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.knowledge.terms import terms
 from core.language_model import ModelRequest
 from core.ports import LanguageModel
 from core.prompts import rca as prompts
@@ -21,8 +23,16 @@ SAMPLES = 10  # RCAgent, section 4.1
 Embed = Callable[[Sequence[str]], NDArray[np.float64]]  # texts → one row of unit length each
 
 
+def by_terms(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Texts as the counts of their terms: enough to tell findings about one incident apart."""
+    counted = [Counter(terms(text)) for text in texts]
+    vocabulary = sorted({term for counts in counted for term in counts})
+    rows = np.array([[counts[term] for term in vocabulary] for counts in counted], dtype=np.float64)
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+
+
 async def investigate(
-    investigation: Investigation, incident: str, *, samples: int = SAMPLES, embed: Embed, onward: bool = True
+    investigation: Investigation, incident: str, *, samples: int = SAMPLES, embed: Embed = by_terms, onward: bool = True
 ) -> Trajectory:
     """Run the controller greedily; from the step at which it finalises, draw `samples` more endings and let them agree.
 

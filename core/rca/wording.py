@@ -10,11 +10,14 @@ from core.knowledge.terms import terms
 from core.ports import Change
 from core.rca.scene import Scene
 from core.rca.suspects import Suspect
+from core.rca.trajectory import Responsibility
 
 MAX_EVIDENCE = 6  # lines shown for one hypothesis
 MAX_DETAIL = 160  # characters of a change's detail in the cause
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 LIKE_CAUSE = 0.3  # share of a past root cause's words in a hypothesis, from which it supports it
+
+PLATFORM_CHANGES = frozenset({"infrastructure", "rotation"})  # kinds that are made for services and not within them
 
 NEXT_CHECKS = {
     "config": "Compare the value before and after {id} with what {service} needs; if it is wrong, revert it.",
@@ -38,6 +41,7 @@ def hypothesis(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, .
         evidence=_evidence(suspect, scene, similar, cause),
         disproof=_disproof(suspect, scene),
         next_check=_next_check(suspect),
+        responsibility=_responsibility(suspect, scene),
     )
 
 
@@ -92,6 +96,15 @@ def _disproof(suspect: Suspect, scene: Scene) -> str:
     if suspect.service == scene.incident.service:
         return f"The same signs in {suspect.service} on a day without an incident."
     return f"{suspect.service} recovers and {scene.incident.service} does not."
+
+
+def _responsibility(suspect: Suspect, scene: Scene) -> Responsibility | None:
+    """Who can put it right; nobody is named for a service in trouble that nobody changed, unless others depend on it."""
+    if suspect.change is not None and suspect.change.kind in PLATFORM_CHANGES:
+        return Responsibility.PLATFORM
+    if suspect.service != scene.incident.service:
+        return Responsibility.DEPENDENCY
+    return Responsibility.OWN_CODE if suspect.change is not None else None
 
 
 def _next_check(suspect: Suspect) -> str:

@@ -1,0 +1,68 @@
+"""The second engine of root-cause analysis: a language model looks for itself, and both engines' causes are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from core.incident import Explanation
+from core.language_model import ModelRequest, Urgency
+from core.ports import LanguageModel
+from core.rca.controller import Investigation
+from core.rca.grounding import grounded
+from core.rca.merge import merged
+from core.rca.observation_tools import observation_tools
+from core.rca.observations import Observations
+from core.rca.scene import Scene
+from core.rca.self_consistency import SAMPLES, investigate
+from core.rca.trajectory import Finding, Step
+
+DEADLINE = 180.0  # seconds that one reply may take
+
+Progress = Callable[[str], Awaitable[None]]  # told in a line what is being done
+
+
+async def investigate_with_model(
+    explanation: Explanation,
+    observations: Observations,
+    scene: Scene,
+    *,
+    model: LanguageModel,
+    progress: Progress | None = None,
+    samples: int = SAMPLES,
+) -> Explanation:
+    """The explanation with the model's finding merged in, and all that the model did.
+
+    A finding whose evidence stands nowhere changes nothing, nor does a model that fails: then the explanation is the
+    evidence engine's, with what the model did so far.
+    """
+
+    async def tell(step: Step) -> None:
+        if progress and step.action and not step.fault:
+            asked = ", ".join(step.action.arguments.values())
+            await progress(f"{step.action.tool}({asked})")
+
+    incident = observations.incident
+    investigation = Investigation(
+        model,
+        observation_tools(observations, scene),
+        observations.services,
+        ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE),
+        listener=tell,
+    )
+    trajectory = await investigate(
+        investigation, f"{incident.description}\nService: {incident.service}", samples=samples
+    )
+    explanation = replace(explanation, trajectory=trajectory)
+    finding = trajectory.finding
+    if finding is None:
+        return explanation
+    evidence = grounded(finding.evidence, tuple(investigation.snapshots.by_key.values()), observations)
+    hypotheses = merged(explanation.hypotheses, finding, evidence, _votes(finding, trajectory.samples), scene)
+    engine = model.name if evidence else explanation.engine
+    return replace(explanation, hypotheses=hypotheses, engine=engine)
+
+
+def _votes(finding: Finding, samples: tuple[Finding, ...]) -> float:
+    """The share of the samples that name the same service; 1 without samples."""
+    return sum(each.service == finding.service for each in samples) / len(samples) if samples else 1.0

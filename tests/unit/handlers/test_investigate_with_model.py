@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from core.errors import ModelUnavailable
+from core.incident import Explanation
+from core.language_model import ModelRequest
+from core.rca.explain import explain
+from core.rca.scene import survey
+from core.rca.trajectory import Ending, Responsibility
+from handlers.investigate_with_model import investigate_with_model
+from tests.fakes.investigation import call, finalise
+from tests.fakes.language_model import ScriptedModel
+from tests.fakes.outage import change, errors, observations, traffic
+
+FULL = "FATAL no space left on device"
+SEEN = observations(
+    [traffic("shop"), errors("shop", "stock does not answer", since=-5), errors("stock", FULL, since=-6, per_minute=4)],
+    changes=[change("C-1", "edge", -14)],
+)
+BEFORE, _ = explain(SEEN)
+LOOK = (call(service="shop"), call(service="stock"))
+
+
+def scripted(*replies: str | Exception) -> ScriptedModel:
+    left = list(replies)
+
+    def reply(_: ModelRequest) -> str:
+        said = left.pop(0)
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    return ScriptedModel(reply, context=100_000, name="local-8b")
+
+
+async def looked_into(replies: Sequence[str | Exception], told: list[str] | None = None) -> Explanation:
+    async def progress(line: str) -> None:
+        if told is not None:
+            told.append(line)
+
+    return await investigate_with_model(
+        BEFORE, SEEN, survey(SEEN), model=scripted(*replies), progress=progress, samples=0
+    )
+
+
+async def test_a_finding_with_evidence_that_stands_there_supports_the_cause() -> None:
+    found = await looked_into([*LOOK, finalise("The disk is full.", "stock", evidence=[FULL])])
+    assert (found.cause and found.cause.service, found.engine) == ("stock", "local-8b")
+    assert found.cause is not None
+    assert BEFORE.cause is not None
+    assert found.cause.score > BEFORE.cause.score
+    assert found.cause.responsibility is Responsibility.DEPENDENCY
+    assert found.trajectory is not None
+    assert [step.action.tool for step in found.trajectory.steps if step.action] == ["read_logs", "read_logs"]
+
+
+async def test_a_finding_with_invented_evidence_changes_nothing_but_is_kept() -> None:
+    invented = finalise("Aliens.", "vault", evidence=["The vault was opened by aliens at midnight"])
+    found = await looked_into([*LOOK, invented])
+    assert (found.hypotheses, found.engine) == (BEFORE.hypotheses, "evidence")
+    assert found.trajectory is not None
+    assert found.trajectory.finding is not None
+
+
+@pytest.mark.parametrize(
+    ("replies", "ending"), [((ModelUnavailable("down"),), Ending.MODEL_UNAVAILABLE), (("?",) * 20, Ending.FAILED)]
+)
+async def test_a_model_that_fails_leaves_the_evidence_engine_s_explanation(
+    replies: tuple[str | Exception, ...], ending: Ending
+) -> None:
+    found = await looked_into(replies)
+    assert (found.hypotheses, found.engine) == (BEFORE.hypotheses, "evidence")
+    assert found.trajectory is not None
+    assert found.trajectory.ending is ending
+
+
+async def test_every_step_is_told() -> None:
+    told: list[str] = []
+    await looked_into([*LOOK, finalise(service="stock", evidence=[FULL])], told)
+    assert told == ["read_logs(shop)", "read_logs(stock)"]
