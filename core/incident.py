@@ -176,7 +176,8 @@ class Incident:
     `alerts` are the kept ones, the firing ones first. `also_firing` holds the fingerprints, in order, of alerts that
     fire as well and are too many to be kept. `alert_count` counts distinct alerts that ever belonged to it, and of these
     `unseen_count` those that a delivery only counted. `delivery_count` is the number of requests folded into it,
-    `severity` the worst that any of its alerts ever had.
+    `severity` the worst that any of its alerts ever had. `progress` says what is being done at this stage, empty if that
+    says it all.
     """
 
     id: str
@@ -195,6 +196,7 @@ class Incident:
     place: Place
     state: IncidentState = IncidentState.OPEN
     stage: Stage = Stage.TRIAGING
+    progress: str = ""
     resolved_at: datetime | None = None
     message: MessageReference | None = None
     taken_by: str = ""

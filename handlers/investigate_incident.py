@@ -22,9 +22,16 @@ async def investigate_incident(
     found = await investigate(incident)
     await update_incident(
         incident_id,
-        lambda latest: replace(latest, owner=found.owner, explanation=found.explanation, stage=found.stage),
+        lambda latest: replace(
+            latest, owner=found.owner, explanation=found.explanation, stage=found.stage, progress=""
+        ),
         store,
     )
+
+
+async def report_progress(incident_id: str, doing: str, *, store: Store) -> None:
+    """Say on the incident what is being done right now."""
+    await update_incident(incident_id, lambda latest: replace(latest, progress=doing), store)
 
 
 async def conclude_investigation(incident_id: str, *, store: Store) -> None:

@@ -74,6 +74,7 @@ def incident_details(incident: Incident) -> Rendered:
             *titled("Ruled out", [f"• {prose(each, LINE)}" for each in explanation.ruled_out], "", RULED_OUT),
             *titled("Similar incidents", [_similar(each) for each in explanation.similar], "", SIMILAR),
             *titled("Timeline (UTC)", timeline, "entries", TIMELINE),
+            *titled("What the model did", _steps(explanation), "steps", TIMELINE),
             *context(_unavailable(explanation)),
         ],
     )
@@ -131,7 +132,7 @@ def _names(label: str, names: Sequence[str]) -> Iterable[str]:
 def _cause(incident: Incident) -> Iterable[str]:
     explanation = incident.explanation
     if explanation is None:
-        yield f"*Cause*  {CAUSE_BEFORE_EXPLANATION[incident.stage]}"
+        yield f"*Cause*  {dotted(CAUSE_BEFORE_EXPLANATION[incident.stage], code(incident.progress, NAME))}"
     elif explanation.cause is None:
         yield "*Cause*  no culprit found"
     else:
@@ -192,6 +193,13 @@ def _hypothesis(number: int, hypothesis: Hypothesis, shown_badge: Badge | None) 
         yield f"Would disprove it: {prose(hypothesis.disproof, LINE)}"
     if hypothesis.next_check:
         yield f"Next check: {prose(hypothesis.next_check, LINE)}"
+    if hypothesis.responsibility:
+        yield f"Responsible: {hypothesis.responsibility}"
+
+
+def _steps(explanation: Explanation) -> list[str]:
+    steps = explanation.trajectory.steps if explanation.trajectory is not None else ()
+    return [f"{number}. {escape(step.told, SHORT_LINE)}" for number, step in enumerate(steps, 1)]
 
 
 def _evidence(evidence: Evidence) -> str:

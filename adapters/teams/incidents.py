@@ -82,6 +82,7 @@ def details_card(incident: Incident, room: Room) -> Card:
         *titled("Ruled out", listing(explanation.ruled_out, room, "of them", lambda each: _bullet(each, room))),
         *titled("Similar incidents", listing(explanation.similar, room, "of them", lambda each: _similar(each, room))),
         *titled("Timeline (UTC)", listing(explanation.timeline, room, "entries", lambda each: _entry(each, room))),
+        *titled("What the model did", listing(_steps(explanation), room, "steps", lambda each: _bullet(each, room))),
         *_unavailable(explanation, room),
     ]
     return card(body, (), f"Details: {incident.title}")
@@ -147,7 +148,8 @@ def _names(label: str, names: Sequence[str]) -> list[Element]:
 def _cause(incident: Incident, room: Room) -> list[Element]:
     explanation = incident.explanation
     if explanation is None:
-        return line([run(CAUSE_BEFORE_EXPLANATION[incident.stage], MAX_NAME, italic=True)])
+        doing = [run(CAUSE_BEFORE_EXPLANATION[incident.stage], MAX_NAME, italic=True)]
+        return line(dotted(doing, [_code(incident.progress, MAX_NAME)] if incident.progress else []))
     if explanation.cause is None:
         return line([run("no culprit found", MAX_NAME)])
     return line(dotted(prose(explanation.cause.cause, min(room.characters, 400)), _badge(explanation.badge)))
@@ -213,8 +215,14 @@ def _hypothesis(number: int, hypothesis: Hypothesis, badge: Badge | None, room: 
         *listing(hypothesis.evidence, quoted, "lines of evidence", lambda each: _evidence(each, quoted)),
         *labelled("Disproof", line(prose(hypothesis.disproof, quoted.characters))),
         *labelled("Next check", line(prose(hypothesis.next_check, quoted.characters))),
+        *labelled("Responsible", line([run(hypothesis.responsibility, MAX_NAME)] if hypothesis.responsibility else [])),
     ]
     return container(elements, separator=number > 1, spacing="Medium")
+
+
+def _steps(explanation: Explanation) -> list[str]:
+    steps = explanation.trajectory.steps if explanation.trajectory is not None else ()
+    return [step.told for step in steps]
 
 
 def _evidence(evidence: Evidence, room: Room) -> list[Element]:

@@ -51,6 +51,13 @@ class Step:
     snapshot: str = ""
     fault: str = ""
 
+    @property
+    def told(self) -> str:
+        """The step in a line: what was called, or why nothing was."""
+        if self.action is None or self.fault:
+            return f"refused: {self.fault}"
+        return f"{self.action.tool}({', '.join(self.action.arguments.values())}): {self.action.thought}"
+
 
 class Ending(StrEnum):
     FINALISED = "finalised"

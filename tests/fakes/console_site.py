@@ -19,7 +19,7 @@ from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
 from adapters.console.sources import SourceStatus
 from core.confidence.calibrator import Calibrator
-from core.confidence.prediction import Outcome, Prediction, PredictionKind
+from core.confidence.prediction import Estimator, Outcome, Prediction, PredictionKind
 from core.conversation import Channel, MessageReference, Place, Platform
 from core.incident import Incident
 from core.knowledge.document import Document
@@ -46,13 +46,16 @@ class FakeStore:
     def __init__(self) -> None:
         self.incidents: dict[str, Incident] = {}
         self.claims: dict[str, tuple[Prediction, Outcome | None]] = {}
-        self.calibrators: dict[tuple[PredictionKind, str], Calibrator] = {}
+        self.calibrators: dict[Estimator, Calibrator] = {}
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         incidents = SimpleNamespace(get=self._incident, recent=self._recent_incidents)
         predictions = SimpleNamespace(
-            recent=self._recent_claims, labelled=self._labelled, calibrator=self._calibrator_of
+            recent=self._recent_claims,
+            estimators=self._estimators,
+            labelled=self._labelled,
+            calibrator=self._calibrator_of,
         )
         yield cast("Transaction", SimpleNamespace(incidents=incidents, predictions=predictions))
 
@@ -65,12 +68,15 @@ class FakeStore:
     async def _recent_claims(self, kind: PredictionKind, limit: int) -> list[tuple[Prediction, Outcome | None]]:
         return [claim for claim in self.claims.values() if claim[0].kind is kind][:limit]
 
-    async def _labelled(self, kind: PredictionKind, engine: str) -> list[tuple[Prediction, Outcome]]:
-        claims = await self._recent_claims(kind, len(self.claims))
-        return [(claim, outcome) for claim, outcome in claims if outcome and claim.engine == engine]
+    async def _estimators(self) -> list[Estimator]:
+        return sorted({claim.estimator for claim, _ in self.claims.values()})
 
-    async def _calibrator_of(self, kind: PredictionKind, engine: str) -> Calibrator | None:
-        return self.calibrators.get((kind, engine))
+    async def _labelled(self, estimator: Estimator) -> list[tuple[Prediction, Outcome]]:
+        claims = self.claims.values()
+        return [(claim, outcome) for claim, outcome in claims if outcome and claim.estimator == estimator]
+
+    async def _calibrator_of(self, estimator: Estimator) -> Calibrator | None:
+        return self.calibrators.get(estimator)
 
 
 @dataclass

@@ -11,7 +11,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from adapters.console.sources import SourceStatus
-from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from core.confidence.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from core.conversation import MessageReference, Place, Platform
 from core.knowledge.document import Document
 from tests.fakes import messages
@@ -197,9 +197,10 @@ async def test_predictions_can_be_filtered(
 
 async def test_the_state_of_each_calibrator_is_shown(site: Site, http: aiohttp.ClientSession) -> None:
     site.store.claims = {f"p{n}": claim(n, PredictionKind.OWNER, correct=n > 2) for n in range(8)}
-    site.store.calibrators[PredictionKind.CAUSE, "evidence"] = calibrator(0.8, 0.8, outcomes=41, version="7")
+    site.store.claims["c"] = claim(9, PredictionKind.CAUSE)
+    site.store.calibrators[Estimator(PredictionKind.CAUSE, "evidence", "1")] = calibrator(0.8, 0.8, outcomes=41, version="7")
     panels = [" ".join(p.get_text(" ").split()) for p in (await page(http, "/predictions")).select(".records .panel")]
-    assert panels[1:] == [
-        "Owners evidence engine Not calibrated yet 8 of the 30 labelled outcomes that a percentage needs. 5 right 3 wrong",
+    assert panels == [
         "Causes evidence engine Calibrated on 41 outcomes Version 7, fitted 1 Mar . 0 right 0 wrong",
+        "Owners evidence engine Not calibrated yet 8 of the 30 labelled outcomes that a percentage needs. 5 right 3 wrong",
     ]

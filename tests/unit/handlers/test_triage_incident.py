@@ -6,7 +6,8 @@ from functools import partial
 
 import pytest
 
-from core.confidence.prediction import PredictionKind
+from core.confidence.owner_evidence import VERSION
+from core.confidence.prediction import Estimator, PredictionKind
 from core.incident import Explanation, Hypothesis, Incident, PastIncident, Severity, Stage
 from core.team import Team
 from core.triage.history import IncidentHistory
@@ -65,7 +66,7 @@ async def test_the_claim_is_stored_with_the_measures_behind_its_badge(
 
 
 async def test_a_calibrated_engine_shows_its_probability(triage: Triage, store: FakePredictionStore) -> None:
-    store.calibrators[PredictionKind.OWNER, ENGINE] = calibrator(0.86, 0.86)
+    store.calibrators[Estimator(PredictionKind.OWNER, ENGINE, VERSION)] = calibrator(0.86, 0.86)
     found = await triage(incident())
     assert found.owner is not None
     assert found.owner.badge.probability == 0.86
