@@ -21,11 +21,12 @@ from core.rca.trajectory import Action, Finding, Responsibility
 FINALISE = "finalize"
 EARLIEST_FINALISE = 2  # different observations before which finalising is early
 TRIVIAL = 40  # characters of an observation below which an expert has nothing to read
-MAX_THOUGHT = 400
-MAX_TEXT = 600
-MAX_EVIDENCE = 5
-MAX_QUOTE = 300
-MAX_FINDING_TOKENS = 1_500  # room for the longest finding
+MAX_THOUGHT = 200  # characters, as the other lengths
+MAX_TEXT = 300
+MAX_EVIDENCE = 3
+MAX_QUOTE = 200
+MAX_CALL_TOKENS = 1_000  # room for the longest call, also where a token is a byte
+MAX_FINDING_TOKENS = 3_000  # and for the longest finding
 MAX_COMBINATIONS = 200  # of a tool's choices that are enumerated
 
 Call = tuple[str, frozenset[tuple[str, str]]]  # a tool and its arguments

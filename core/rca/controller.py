@@ -10,7 +10,7 @@ from core.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnava
 from core.language_model import ModelRequest
 from core.ports import LanguageModel, Tool
 from core.prompts import rca as prompts
-from core.rca.actions import MAX_FINDING_TOKENS, Choices, Refused, call_of, parse, schema
+from core.rca.actions import MAX_CALL_TOKENS, MAX_FINDING_TOKENS, Choices, Refused, call_of, parse, schema
 from core.rca.snapshots import Snapshots
 from core.rca.trajectory import Action, Ending, Finding, Step, Trajectory
 
@@ -26,7 +26,8 @@ Listener = Callable[[Step], Awaitable[None]]  # told of every step as it was tak
 class Investigation:
     """One run of the controller over one incident. `request` says for whom and how urgent; its messages are replaced.
 
-    `services` are those that a cause may lie in; none: any text. Steps are decoded greedily, as section 4.1 does.
+    `services` are those that a cause may lie in; none: any text. Steps are decoded greedily, as section 4.1 does, unless
+    `temperature` says otherwise.
     """
 
     model: LanguageModel
@@ -34,6 +35,7 @@ class Investigation:
     services: tuple[str, ...]
     request: ModelRequest
     listener: Listener | None = None
+    temperature: float = 0.0
     snapshots: Snapshots = field(default_factory=Snapshots)
     steps: list[Step] = field(default_factory=list[Step])
 
@@ -93,8 +95,8 @@ class Investigation:
                         self.request,
                         messages=self.messages(opening, folded),
                         schema=schema(choices),
-                        max_tokens=MAX_FINDING_TOKENS,
-                        temperature=0.0,
+                        max_tokens=MAX_FINDING_TOKENS if choices.may_finalise else MAX_CALL_TOKENS,
+                        temperature=self.temperature,
                     )
                 )
             except PromptTooLong:

@@ -22,6 +22,7 @@ from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.negotiate import propose_owner
 from handlers.explain_incident import explain_incident
+from handlers.observe_incident import Readers
 from handlers.triage_incident import triage_incident
 from tests.fakes.clock import FakeClock
 from tests.fakes.predictions import FakePredictionStore
@@ -67,10 +68,12 @@ async def investigated(name: str, seconds_after: float) -> Incident:
     incident = await triage_incident(incident, teams=company().teams, history=history, store=store, clock=clock)
     incident = await explain_incident(
         incident,
-        log_readers=[LogFiles("logs", live)],
-        metric_readers=[MetricFiles("metrics", live)],
-        change_readers=[ChangeFiles("changes", live)],
-        dependencies=company().dependencies,
+        Readers(
+            [LogFiles("logs", live)],
+            [MetricFiles("metrics", live)],
+            [ChangeFiles("changes", live)],
+            company().dependencies,
+        ),
         history=history,
         store=store,
         clock=clock,

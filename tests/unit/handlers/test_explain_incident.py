@@ -9,8 +9,9 @@ from core.confidence.prediction import PredictionKind
 from core.incident import Incident, PastIncident, Severity
 from core.ports import ChangeReader, LogReader, MetricReader
 from core.triage.history import IncidentHistory
-from handlers import explain_incident as handler
+from handlers import observe_incident as handler
 from handlers.explain_incident import explain_incident
+from handlers.observe_incident import Readers
 from tests.fakes.clock import FakeClock
 from tests.fakes.outage import CALLS, START, change, errors, gauge, incident, traffic
 from tests.fakes.predictions import FakePredictionStore
@@ -49,10 +50,7 @@ async def explained(
 ) -> Incident:
     return await explain_incident(
         subject,
-        log_readers=logs,
-        metric_readers=metrics,
-        change_readers=changes,
-        dependencies=CALLS,
+        Readers(logs, metrics, changes, CALLS),
         history=HISTORY,
         store=store,
         clock=FakeClock(START),

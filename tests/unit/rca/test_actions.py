@@ -80,7 +80,7 @@ def test_a_finding_is_read_and_bounded() -> None:
     found = parse(finalise(root_cause="x" * 10_000, evidence=["y" * 10_000] * 50), choices(ENOUGH))
     assert isinstance(found, Finding)
     assert found.responsibility is Responsibility.DEPENDENCY
-    assert (len(found.root_cause), len(found.evidence), len(found.evidence[0])) == (600, 5, 300)
+    assert (len(found.root_cause), len(found.evidence), len(found.evidence[0])) == (300, 3, 200)
 
 
 @pytest.mark.parametrize(

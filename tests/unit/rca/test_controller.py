@@ -3,6 +3,7 @@ from __future__ import annotations
 from core.errors import InvalidReply, ModelUnavailable
 from core.language_model import ModelRequest, Role, Urgency
 from core.ports import ToolParameter
+from core.rca.actions import MAX_FINDING_TOKENS
 from core.rca.controller import LAST_TRIES, MAX_STEPS, Investigation
 from core.rca.snapshots import HEAD
 from core.rca.trajectory import Ending, Step
@@ -114,7 +115,7 @@ async def test_when_the_prompt_grows_too_long_the_oldest_observations_are_folded
     model = scripted(call(service="api"), call(service="db"), finalise())
     run = investigation(model, FakeTool(says=words))
     opening = sum(len(message.text.split()) for message in run.opening(INCIDENT))
-    model.context = opening + 1_500 + 250  # one observation fits, two do not
+    model.context = opening + MAX_FINDING_TOKENS + 250  # one observation fits, two do not
     trajectory = await run.run(INCIDENT)
     assert trajectory.ending is Ending.FINALISED
     last = [message.text for message in model.requests[-1].messages]

@@ -1,0 +1,123 @@
+"""`plumbline eval agent-stability`: does the investigating model end every investigation well, whatever it says?
+
+The sample company's live incidents are investigated over and over, each time with another seed and at temperature 1,
+which RCAgent found hardest (section 5.3, “w/ Sampling”). A model of random weights will do: what counts is the frame.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import aiohttp
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from adapters.alerts.alertmanager import parse
+from adapters.llama.server import LlamaServer
+from adapters.sources.past_incidents import load_past_incidents
+from adapters.tools.change_files import ChangeFiles
+from adapters.tools.log_files import LogFiles
+from adapters.tools.metric_files import MetricFiles
+from bot.demo import SAMPLE_COMPANY, scenarios
+from bot.evaluation.intervals import bootstrap_interval
+from bot.workspace import load_workspace
+from core.conversation import Place, Platform
+from core.incident import Incident, open_from
+from core.language_model import ModelRequest, Urgency
+from core.rca.controller import Investigation
+from core.rca.observation_tools import observation_tools
+from core.rca.observations import Observations
+from core.rca.scene import survey
+from core.rca.trajectory import Ending, Trajectory
+from core.triage.history import IncidentHistory
+from handlers.observe_incident import Readers, observe_incident
+
+DEADLINE = 120.0  # seconds that one reply may take
+DETECTED = timedelta(minutes=3)  # after the start: nothing later is looked at
+
+
+async def run(url: str, trajectories: int, out: Console, model: str = "", api_key: str = "") -> dict[str, Any]:
+    """Investigate `trajectories` times; the figures of DESIGN section 7."""
+    scenes = [await _observed(name) for name in scenarios()]
+    ended: list[Trajectory] = []
+    crashes: list[str] = []
+    async with aiohttp.ClientSession() as session:
+        server = LlamaServer(url, session, model=model, api_key=api_key)
+        with Progress(console=out) as progress:
+            for seed in progress.track(range(trajectories), description="Investigating"):
+                observations = scenes[seed % len(scenes)]
+                try:
+                    ended.append(await _investigated(server, observations, seed))
+                except Exception as error:  # noqa: BLE001  a crash is one of the things that are counted
+                    crashes.append(repr(error))
+    return _figures(ended, crashes, server.name)
+
+
+async def _investigated(server: LlamaServer, observations: Observations, seed: int) -> Trajectory:
+    incident = observations.incident
+    request = ModelRequest((), seed=seed, urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE)
+    tools = observation_tools(observations, survey(observations))
+    investigation = Investigation(server, tools, observations.services, request, temperature=1.0)
+    return await investigation.run(f"{incident.description}\nService: {incident.service}")
+
+
+async def _observed(scenario: str) -> Observations:
+    """What the sample company's tools say about one of its live incidents, a few minutes after it began."""
+    live = SAMPLE_COMPANY / "live"
+    body = (live / scenario / "alert.json").read_bytes()
+    began = datetime.fromisoformat(json.loads(body)["alerts"][0]["startsAt"]).astimezone(UTC)
+    incident: Incident = open_from(parse(body, began), scenario, Place(Platform.TERMINAL, "evaluation"))
+    readers = Readers(
+        [LogFiles("logs", live)],
+        [MetricFiles("metrics", live)],
+        [ChangeFiles("changes", live)],
+        load_workspace(SAMPLE_COMPANY / "plumbline.yaml").dependencies,
+    )
+    history = IncidentHistory(load_past_incidents(Path(SAMPLE_COMPANY) / "incidents.jsonl"))
+    return await observe_incident(incident, readers, history=history, clock=_Stopped(began + DETECTED))
+
+
+class _Stopped:
+    """A clock that stands still."""
+
+    def __init__(self, at: datetime) -> None:
+        self._at = at
+
+    def now(self) -> datetime:
+        return self._at
+
+
+def _figures(ended: list[Trajectory], crashes: list[str], model: str) -> dict[str, Any]:
+    passed = [*(float(each.ending is Ending.FINALISED) for each in ended), *(0.0 for _ in crashes)]
+    faults = Counter(step.fault for each in ended for step in each.steps if step.fault)
+    steps = sum(len(each.steps) for each in ended)
+    return {
+        "engine": model,
+        "cases": len(passed),
+        "pass_rate": fmean(passed),
+        "pass_rate_ci": bootstrap_interval(passed),
+        "invalid_rate": sum(faults.values()) / steps if steps else 0.0,
+        "length_mean": fmean(len(each.steps) + 1 for each in ended) if ended else 0.0,
+        "crashes": len(crashes),
+        "crashed_with": crashes[:5],
+        "endings": dict(Counter(str(each.ending) for each in ended)),
+        "faults": dict(faults.most_common(5)),
+    }
+
+
+def print_table(figures: Mapping[str, Any], out: Console) -> None:
+    table = Table(title=f"{figures['cases']} investigations by {figures['engine']}")
+    for name in ("", "Plumbline", "RCAgent, 13 B, trained (table 4)"):
+        table.add_column(name, justify="left" if not name else "right")
+    table.add_row("pass rate", f"{figures['pass_rate']:.4f}", "0.9938")
+    table.add_row("invalid rate", f"{figures['invalid_rate']:.4f}", "0.0793")
+    table.add_row("steps, mean", f"{figures['length_mean']:.2f}", "6.78")
+    table.add_row("crashes", str(figures["crashes"]), "")
+    out.print(table)
