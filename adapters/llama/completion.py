@@ -1,0 +1,170 @@
+"""Completions on the wire: a request's body, and the replies that the pieces of a stream add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from adapters.llama.grammar import grammar_schema
+from core.label_odds import TokenStep
+from core.language_model import ModelReply, ModelRequest
+
+CHAT = "v1/chat/completions"
+COMPLETION = "v1/completions"
+SEEDS = 2**32 - 1  # a server takes the seeds below; this one means any
+# A model that thinks aloud first would use up `max_tokens` before it says anything.
+TEMPLATE_OPTIONS = {"enable_thinking": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request as a server takes it: where to, what, and how many tokens its prompt has."""
+
+    path: str
+    body: Mapping[str, Any]
+    prompt_tokens: int
+
+
+def messages_of(request: ModelRequest) -> list[dict[str, str]]:
+    """A prompt as both servers take it."""
+    return [{"role": str(message.role), "content": message.text} for message in request.messages]
+
+
+def chat_body(request: ModelRequest, model: str) -> dict[str, Any]:
+    """The body of a chat completion. Both servers ignore the fields that are the other's."""
+    body = _body(request, model)
+    body |= {"messages": messages_of(request), "chat_template_kwargs": TEMPLATE_OPTIONS}
+    if request.schema is not None:
+        body["response_format"] = {"type": "json_object", "schema": grammar_schema(request.schema)}
+    return body
+
+
+def completion_body(request: ModelRequest, model: str, prompt: list[int]) -> dict[str, Any]:
+    """The body of a completion of a prompt that is tokens already."""
+    body = _body(request, model) | {"prompt": prompt}
+    if request.schema is not None:
+        body["json_schema"] = grammar_schema(request.schema)
+    return body
+
+
+def _body(request: ModelRequest, model: str) -> dict[str, Any]:
+    return {
+        "model": model,
+        "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        "seed": request.seed % SEEDS,
+        "repeat_penalty": 1.0,  # one server's default is more, which bends the odds of every token
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "cache_prompt": True,
+    }
+
+
+class _Alternative(BaseModel):
+    token: str
+    logprob: float
+
+
+class _Step(_Alternative):
+    top_logprobs: list[_Alternative] = []
+
+
+class _Steps(BaseModel):
+    content: list[_Step] | None = None
+
+
+class _Delta(BaseModel):
+    content: str | None = None
+
+
+class _Choice(BaseModel):
+    index: int = Field(default=0, ge=0)
+    text: str | None = None  # of a completion
+    delta: _Delta = _Delta()  # of a chat
+    finish_reason: str | None = None
+    logprobs: _Steps | None = None
+
+
+class _PromptDetails(BaseModel):
+    cached_tokens: int = Field(default=0, ge=0)
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int = Field(ge=0)
+    completion_tokens: int = Field(ge=0)
+    prompt_tokens_details: _PromptDetails = _PromptDetails()
+
+
+class Piece(BaseModel):
+    """One event of a stream."""
+
+    choices: list[_Choice] = []
+    usage: _Usage | None = None
+
+
+@dataclass(slots=True)
+class GrowingReply:
+    """What has come of one reply. `prompt_tokens` is our own count, for a server that does not tell.
+
+    `copied`: its slot took over the prompt that another reply's slot had computed.
+    """
+
+    prompt_tokens: int
+    copied: bool
+    texts: list[str] = field(default_factory=list)
+    steps: list[TokenStep] = field(default_factory=list)
+    finish_reason: str | None = None
+    usage: _Usage | None = None
+
+    def add(self, choice: _Choice) -> str:
+        """Take in a piece; the text that it adds."""
+        self.finish_reason = choice.finish_reason or self.finish_reason
+        text = choice.delta.content or choice.text or ""
+        if text:
+            self.texts.append(text)
+            self.steps += [_token_step(step) for step in (choice.logprobs and choice.logprobs.content) or []]
+        return text
+
+    def reply(self) -> ModelReply:
+        complete, text = self.finish_reason != "length", "".join(self.texts)
+        if self.usage is None:  # one piece is one token, or a few that make one character
+            return ModelReply(text, self.prompt_tokens, 0, len(self.texts), complete)
+        cached = self.usage.prompt_tokens if self.copied else self.usage.prompt_tokens_details.cached_tokens
+        return ModelReply(text, self.usage.prompt_tokens, cached, self.usage.completion_tokens, complete)
+
+
+class GrowingReplies:
+    """The replies to one request, from the pieces of a stream in which they mix."""
+
+    def __init__(self, prompt_tokens: int) -> None:
+        self._prompt_tokens = prompt_tokens
+        self._replies: dict[int, GrowingReply] = {}
+        self._finished = 0  # index of the reply that finished last: a usage without one is its
+
+    def add(self, event: Mapping[str, Any]) -> str:
+        """Take in an event; the text that it adds. Raises pydantic's ValidationError if it is none."""
+        piece, added = Piece.model_validate(event), ""
+        for choice in piece.choices:
+            reply = self._replies.setdefault(choice.index, GrowingReply(self._prompt_tokens, copied=choice.index > 0))
+            added += reply.add(choice)
+            if choice.finish_reason:
+                self._finished = choice.index
+        if piece.usage is not None and self._finished in self._replies:
+            self._replies[self._finished].usage = piece.usage
+        return added
+
+    @property
+    def finished(self) -> list[GrowingReply]:
+        """Those that came to their end, in the order of their index."""
+        return [reply for _, reply in sorted(self._replies.items()) if reply.finish_reason]
+
+
+def _token_step(step: _Step) -> TokenStep:
+    """A text that several tokens have (incomplete characters, say) counts as the likeliest of them."""
+    alternatives = {step.token: step.logprob}
+    for alternative in step.top_logprobs:
+        alternatives[alternative.token] = max(alternative.logprob, alternatives.get(alternative.token, float("-inf")))
+    return TokenStep(step.token, alternatives)

@@ -1,0 +1,171 @@
+"""What the two kinds of llama.cpp server say differently, and what one server cannot do: found out once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from adapters.llama.completion import (
+    CHAT,
+    COMPLETION,
+    TEMPLATE_OPTIONS,
+    Prepared,
+    chat_body,
+    completion_body,
+    messages_of,
+)
+from adapters.llama.connection import LlamaConnection, Refused, TooLong
+from core.errors import ModelUnavailable
+from core.language_model import ModelRequest
+
+T = TypeVar("T")
+
+MESSAGE_FRAME = 16  # tokens that a chat template may put around one message, for a server that does not apply it for us
+OVERLONG = " a" * 300_000  # more tokens than any context that is served this way has
+
+
+class Dialect(Protocol):
+    """One server's ways."""
+
+    @property
+    def model(self) -> str:
+        """The name under which the server knows its model."""
+        ...
+
+    @property
+    def context(self) -> int:
+        """Tokens that a prompt and its reply may have together."""
+        ...
+
+    @property
+    def slots(self) -> int:
+        """Replies to one prompt that can be asked for at once."""
+        ...
+
+    @property
+    def has_logprobs(self) -> bool: ...
+
+    async def count(self, connection: LlamaConnection, text: str) -> int:
+        """The tokens of `text`."""
+        ...
+
+    async def prepare(self, connection: LlamaConnection, request: ModelRequest) -> Prepared:
+        """What to send. The prompt is counted a little too long where the server does not tell its chat template."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NativeDialect:
+    """`llama-server`: parallel slots, several replies from one prompt, cached tokens told.
+
+    It gives a request the idle slot whose prompt has the longest beginning in common. Naming a slot ourselves would
+    only make a request wait for that one while others are idle.
+    """
+
+    model: str
+    context: int
+    slots: int
+    has_logprobs: bool = True
+
+    async def count(self, connection: LlamaConnection, text: str) -> int:
+        answer = await connection.post("tokenize", {"content": text, "add_special": False, "parse_special": False})
+        return len(_value(answer, "tokens", list))
+
+    async def prepare(self, connection: LlamaConnection, request: ModelRequest) -> Prepared:
+        """A chat, or under a schema a completion of the chat's prompt.
+
+        Under a schema a chat also allows a fence around the JSON, which costs tokens and hides log probabilities, and
+        reads the reply with a parser that refuses some of the JSON that its own grammar allows.
+        """
+        templated = await connection.post(
+            "apply-template", {"messages": messages_of(request), "chat_template_kwargs": TEMPLATE_OPTIONS}
+        )
+        answer = await connection.post("tokenize", {"content": _value(templated, "prompt", str), "add_special": True})
+        tokens = _value(answer, "tokens", list)
+        if request.schema is None:
+            return Prepared(CHAT, chat_body(request, self.model), len(tokens))
+        return Prepared(COMPLETION, completion_body(request, self.model, tokens), len(tokens))
+
+
+@dataclass(frozen=True, slots=True)
+class PythonDialect:
+    """`llama_cpp.server`: one request at a time, one reply to a prompt, the last prompt cached.
+
+    Start it with `--interrupt_requests false`: by default it breaks a stream off when the next request comes.
+    """
+
+    model: str
+    context: int
+    has_logprobs: bool
+    marks: int  # tokens that it counts with every text: the one that begins a prompt
+    slots: int = 1
+
+    async def count(self, connection: LlamaConnection, text: str) -> int:
+        return await _counted(connection, self.model, text) - self.marks
+
+    async def prepare(self, connection: LlamaConnection, request: ModelRequest) -> Prepared:
+        text = "\n".join(message.text for message in request.messages)
+        prompt_tokens = await self.count(connection, text) + MESSAGE_FRAME * (len(request.messages) + 1)
+        return Prepared(CHAT, chat_body(request, self.model), prompt_tokens)
+
+
+async def dialect_of(connection: LlamaConnection, model: str = "") -> Dialect:
+    """Ask the server what it is; `model` is the one meant, where it has several.
+
+    Raises ModelUnavailable if it is neither, or does not answer.
+    """
+    try:
+        properties = await connection.get("props")
+    except Refused:
+        return await _python(connection, model)
+    settings = _value(properties, "default_generation_settings", dict)
+    named = model or str(properties.get("model_alias") or properties.get("model_path"))
+    return NativeDialect(named, _value(settings, "n_ctx", int), max(1, _value(properties, "total_slots", int)))
+
+
+async def _python(connection: LlamaConnection, model: str) -> PythonDialect:
+    try:
+        named = model or str(_value(await connection.get("v1/models"), "data", list)[0]["id"])
+        marks = await _counted(connection, named, "")
+    except (Refused, LookupError, TypeError) as error:
+        raise ModelUnavailable(
+            f"The server at {connection.host} is neither llama-server nor llama_cpp.server."
+        ) from error
+    return PythonDialect(
+        named, await _context(connection, named), await _tells_logprobs(connection, named), marks=marks
+    )
+
+
+async def _counted(connection: LlamaConnection, model: str, text: str) -> int:
+    return _value(await connection.post("extras/tokenize/count", {"input": text, "model": model}), "count", int)
+
+
+async def _context(connection: LlamaConnection, model: str) -> int:
+    """It tells the size of its context only when it refuses a prompt as too long, before it computes anything."""
+    try:
+        await connection.post(CHAT, _probe(model, OVERLONG))
+    except TooLong as error:
+        if found := re.search(r"context length is (\d+)", error.reason):
+            return int(found[1])
+    raise ModelUnavailable(f"The model server at {connection.host} does not tell the size of its context.")
+
+
+async def _tells_logprobs(connection: LlamaConnection, model: str) -> bool:
+    """A server that was started with `--logits_all false` refuses, and within a stream it would not even say so."""
+    try:
+        await connection.post(CHAT, _probe(model, "a") | {"logprobs": True, "top_logprobs": 1})
+    except Refused:
+        return False
+    return True
+
+
+def _probe(model: str, text: str) -> dict[str, Any]:
+    return {"model": model, "messages": [{"role": "user", "content": text}], "max_tokens": 1}
+
+
+def _value(answer: dict[str, Any], key: str, kind: type[T]) -> T:
+    value = answer.get(key)
+    if not isinstance(value, kind):
+        raise ModelUnavailable(f"The model server answers without {key}: it is none that Plumbline knows.")
+    return value

@@ -1,0 +1,207 @@
+"""One llama.cpp server as a LanguageModel."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from weakref import WeakValueDictionary
+
+import aiohttp
+from pydantic import ValidationError
+
+from adapters.llama.completion import GrowingReplies, GrowingReply
+from adapters.llama.connection import LlamaConnection, Refused
+from adapters.llama.dialect import Dialect, dialect_of
+from core.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.json_regen import with_valid_json
+from core.label_odds import LabelReading, label_schema, read_labels
+from core.language_model import ChatMessage, ModelReply, ModelRequest
+
+TOLD_TOKENS = (
+    400  # likeliest tokens whose probability is asked for in one place; a label below them counts as impossible
+)
+TOLD = {"logprobs": True, "top_logprobs": TOLD_TOKENS, "n_probs": TOLD_TOKENS}  # as chats and as completions are asked
+LABEL_FRAME = 8  # tokens that a reply may have around a label: its quotes, and space after it
+SAMPLES = 16  # replies from which odds are estimated where there are no log probabilities
+BEGINNING = 2  # messages in which the prompts of one job are the same: what is asked of it, and the evidence
+COUNTING = 30.0  # seconds for a question about the server, or for counting tokens
+UNBENT = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}  # every token keeps its own probability
+
+OnReply = Callable[[ModelReply], None]
+
+
+def _nothing(_: ModelReply) -> None:
+    """Keep no count."""
+
+
+class LlamaServer:
+    """`llama-server`, or `llama_cpp.server` of llama-cpp-python; which one, and what it can do, is found out once.
+
+    Every reply is read as a stream, since both servers stop a stream as soon as its connection is closed: that is how
+    a deadline and a cancelled task reach them. `on_reply` is told of each reply that the server finished, also of those
+    that are asked for on the way: prompt, cached and generated tokens for a metric.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        session: aiohttp.ClientSession,
+        *,
+        model: str = "",
+        api_key: str = "",
+        on_reply: OnReply = _nothing,
+    ) -> None:
+        """`url` is the server's address, with or without `/v1`. `model` is needed where the server has several."""
+        self._connection = LlamaConnection(url, session, api_key)
+        self._model = model
+        self._on_reply = on_reply
+        self._dialect: Dialect | None = None
+        self._asking = asyncio.Lock()
+        self._alike: WeakValueDictionary[tuple[ChatMessage, ...], asyncio.Lock] = WeakValueDictionary()
+
+    @property
+    def name(self) -> str:
+        """The configured name, else the server's own once it has answered, else its address."""
+        return self._model or (self._dialect.model if self._dialect else self._connection.host)
+
+    async def context_tokens(self) -> int:
+        async with self._within(COUNTING):
+            return (await self._ways()).context
+
+    async def slots(self) -> int:
+        """How many replies the server generates at the same time."""
+        async with self._within(COUNTING):
+            return (await self._ways()).slots
+
+    async def count_tokens(self, text: str) -> int:
+        async with self._within(COUNTING):
+            return await (await self._ways()).count(self._connection, text) if text else 0
+
+    async def generate(self, request: ModelRequest) -> ModelReply:
+        async with self._within(request.deadline):
+            return await with_valid_json(request, await self._one(request), self._one)
+
+    async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
+        """As the port says. The seeds are the request's and those that follow it."""
+        async with self._within(request.deadline):
+            replies: list[ModelReply] = []
+            slots = (await self._ways()).slots
+            while len(replies) < count:
+                batch = replace(request, seed=request.seed + len(replies))
+                grown = await self._several(batch, {"n": min(slots, count - len(replies))})
+                replies += [reply.reply() for reply in grown]
+            return [await with_valid_json(request, reply, self._one) for reply in replies]
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
+        """As the port says. With a schema and a server without grammars, what comes may not be valid."""
+        deadline = asyncio.get_running_loop().time() + request.deadline
+        async with aclosing(self._pieces(request, {}, [])) as pieces:
+            while True:
+                async with self._until(deadline):
+                    piece = await anext(pieces, None)
+                if piece is None:
+                    return
+                if piece:
+                    yield piece
+
+    async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+        """As the port says; the method is that of `core/label_odds.py`, at temperature 1 whatever the request's.
+
+        It takes one reply of a few tokens, and one more for labels that begin alike where the first reply did not go.
+        Prompts that begin alike are asked one after the other: side by side, all but one would go to slots that have
+        to compute the beginning anew, which takes longer than to wait for so few tokens.
+        """
+        alike = self._alike.setdefault(request.messages[:BEGINNING], asyncio.Lock())
+        async with self._within(request.deadline), alike:
+            odds = dict.fromkeys(choices, 0.0)
+            undecided = [(tuple(choices), 1.0)]
+            while undecided:
+                labels, weight = undecided.pop()
+                reading = await self._read(request, labels)
+                for label, probability in reading.settled.items():
+                    odds[label] += weight * probability
+                undecided += [(group, weight * probability) for group, probability in reading.undecided.items()]
+            return odds
+
+    async def _read(self, request: ModelRequest, labels: tuple[str, ...]) -> LabelReading:
+        length = max(len(label.encode()) for label in labels) + LABEL_FRAME
+        asked = replace(request, schema=label_schema(labels), max_tokens=length, temperature=0.0)
+        if (await self._ways()).has_logprobs:
+            grown = await self._several(asked, TOLD)
+            if reading := read_labels(grown[0].steps, labels):
+                return reading
+        return await self._estimated(replace(asked, temperature=1.0), labels)
+
+    async def _estimated(self, request: ModelRequest, labels: tuple[str, ...]) -> LabelReading:
+        counts = dict.fromkeys(labels, 0)
+        for number in range(SAMPLES):
+            grown = await self._several(replace(request, seed=request.seed + number), UNBENT)
+            reply = await with_valid_json(request, grown[0].reply(), self._one)
+            if not reply.complete:
+                raise InvalidReply(f"{self.name} gave none of the labels that it was to choose from.")
+            counts[json.loads(reply.text)] += 1
+        return LabelReading({label: count / SAMPLES for label, count in counts.items()}, {})
+
+    async def _one(self, request: ModelRequest) -> ModelReply:
+        return (await self._several(request, {}))[0].reply()
+
+    async def _several(self, request: ModelRequest, options: Mapping[str, object]) -> list[GrowingReply]:
+        """Every reply that the server gives to one request, to their end."""
+        replies: list[GrowingReply] = []
+        async with aclosing(self._pieces(request, options, replies)) as pieces:
+            async for _ in pieces:
+                pass
+        return replies
+
+    async def _pieces(
+        self, request: ModelRequest, options: Mapping[str, object], finished: list[GrowingReply]
+    ) -> AsyncGenerator[str]:
+        """The text of the replies as it comes; at the end, the replies are put into `finished`."""
+        ways = await self._ways()
+        prepared = await ways.prepare(self._connection, request)
+        if prepared.prompt_tokens + request.max_tokens > ways.context:
+            raise PromptTooLong(
+                f"{prepared.prompt_tokens} tokens and {request.max_tokens} of a reply do not fit into the "
+                f"{ways.context} of {self.name}."
+            )
+        replies = GrowingReplies(prepared.prompt_tokens)
+        async with aclosing(self._connection.events(prepared.path, {**prepared.body, **options})) as events:
+            async for event in events:
+                try:
+                    piece = replies.add(event)
+                except ValidationError as error:
+                    raise ModelUnavailable(f"{self.name} answered with something but pieces of a reply.") from error
+                yield piece
+        finished += replies.finished
+        if not finished:
+            raise ModelUnavailable(f"{self.name} ended its answer before its reply.")
+        for reply in finished:
+            self._on_reply(reply.reply())
+
+    async def _ways(self) -> Dialect:
+        async with self._asking:
+            if self._dialect is None:
+                self._dialect = await dialect_of(self._connection, self._model)
+            return self._dialect
+
+    @asynccontextmanager
+    async def _within(self, seconds: float) -> AsyncIterator[None]:
+        async with self._until(asyncio.get_running_loop().time() + seconds):
+            yield
+
+    @asynccontextmanager
+    async def _until(self, deadline: float) -> AsyncIterator[None]:
+        """A call to be over at `deadline`, by the event loop's clock. After a failure the server may be another one."""
+        try:
+            async with asyncio.timeout_at(deadline):
+                yield
+        except TimeoutError as error:
+            raise ModelUnavailable(f"{self.name} did not answer in time.") from error
+        except Refused:
+            raise
+        except ModelUnavailable:
+            self._dialect = None
+            raise

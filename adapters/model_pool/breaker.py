@@ -1,0 +1,60 @@
+"""Leaving a server alone that fails."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from core.ports import Clock
+
+FAILURES = 3  # in a row, before a server is left alone
+PAUSE = timedelta(seconds=30)  # that a server is left alone before one request tries it
+
+
+class BreakerState(StrEnum):
+    CLOSED = "closed"  # requests pass
+    OPEN = "open"  # none does
+    HALF_OPEN = "half-open"  # one does, to try
+
+
+class CircuitBreaker:
+    """Opens after `FAILURES` in a row, half-opens for one trial after `PAUSE` or a good health check."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failures = 0
+        self._open_until: datetime | None = None
+        self._trying = False
+
+    @property
+    def state(self) -> BreakerState:
+        if self._open_until is None:
+            return BreakerState.CLOSED
+        return BreakerState.OPEN if self._clock.now() < self._open_until else BreakerState.HALF_OPEN
+
+    @property
+    def allows(self) -> bool:
+        """Whether a request may start now."""
+        state = self.state
+        return state is BreakerState.CLOSED or (state is BreakerState.HALF_OPEN and not self._trying)
+
+    def started(self) -> None:
+        self._trying = self.state is BreakerState.HALF_OPEN
+
+    def succeeded(self) -> None:
+        self._failures, self._open_until, self._trying = 0, None, False
+
+    def failed(self) -> None:
+        self._failures += 1
+        self._trying = False
+        if self._failures >= FAILURES:
+            self._open_until = self._clock.now() + PAUSE
+
+    def abandoned(self) -> None:
+        """The request ended and said nothing about the server: it was cancelled, or its time was up."""
+        self._trying = False
+
+    def recovered(self) -> None:
+        """The server says that it is well: one request may try it at once."""
+        if self._open_until is not None:
+            self._open_until = self._clock.now()

@@ -1,0 +1,296 @@
+"""One language model out of one or several servers: queued, fair, and alive while one of them is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from adapters.llama.connection import Refused
+from adapters.model_pool.breaker import BreakerState
+from adapters.model_pool.queue import RequestQueue, Ticket
+from adapters.model_pool.server import ModelServer, ServerLoad, ServerStatus
+from core.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.language_model import ModelReply, ModelRequest, Urgency
+from core.ports import Clock, LanguageModel
+
+CAPACITY = 64  # requests that may wait
+HEALTH_PERIOD = 10.0  # seconds between two health checks of a server
+HEALTH_TIMEOUT = 5.0  # seconds that a health check may take
+COUNT_TIMEOUT = 30.0  # seconds; a server with one slot counts only when it is free
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStatus:
+    """How a pool is: the requests that wait, by their urgency, and its servers."""
+
+    waiting: dict[Urgency, int]
+    servers: tuple[ServerStatus, ...]
+
+
+class ModelPool:
+    """The LanguageModel port over servers of one and the same model.
+
+    A request waits in a bounded queue for a free slot: a person before an incident before background work, one of each
+    requester in turn, none starved (see RequestQueue). Background work never has all slots of the pool, if it has
+    several. A request for several replies counts as that many, and begins when one slot is free. Among the free servers
+    the one is taken that has computed most of the prompt before, else the idlest. A request whose server fails goes to
+    another one from its old place in the queue. A deadline covers all of that. Cancelling the task that awaits a reply
+    takes the request out of the queue or frees its slot.
+    """
+
+    def __init__(self, servers: Sequence[ModelServer], clock: Clock, capacity: int = CAPACITY) -> None:
+        self._servers = [ServerLoad(server, clock) for server in servers]
+        self._queue = RequestQueue(capacity)
+
+    # --- the port ----------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self._servers[0].server.model.name
+
+    async def context_tokens(self) -> int:
+        """The smallest context of the servers that answer, so that a prompt fits whichever gets it."""
+        return min([tokens async for tokens in self._answers(lambda model: model.context_tokens())])
+
+    async def count_tokens(self, text: str) -> int:
+        async with aclosing(self._answers(lambda model: model.count_tokens(text))) as answers:
+            return await anext(answers)
+
+    async def _answers(self, ask: Callable[[LanguageModel], Awaitable[int]]) -> AsyncGenerator[int]:
+        """What the servers answer that do, one after the other. Raises ModelUnavailable if none does."""
+        failure, answered = self._down(), False
+        for load in self._reachable():
+            try:
+                async with asyncio.timeout(COUNT_TIMEOUT):
+                    answer = await ask(load.server.model)
+            except ModelUnavailable as error:
+                failure = error
+            except TimeoutError:
+                continue
+            else:
+                answered = True
+                yield answer
+        if not answered:
+            raise failure
+
+    async def generate(self, request: ModelRequest) -> ModelReply:
+        return await self._run(request, lambda model, inner: model.generate(inner))
+
+    async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
+        return await self._run(request, lambda model, inner: model.sample(inner, count), width=count)
+
+    async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+        return await self._run(request, lambda model, inner: model.expect(inner, choices))
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
+        ticket = _ticket(request)
+        while True:
+            load = await self._start(ticket)
+            told = False
+            try:
+                with self._held(ticket, load):
+                    async with aclosing(_closable(load.server.model.stream(_remaining(request, ticket)))) as pieces:
+                        while (piece := await self._within(ticket, anext(pieces, None))) is not None:
+                            told = True
+                            yield piece
+            except ModelUnavailable:
+                # What was shown cannot be unsaid by another server.
+                if told or not self._may_still_start(ticket):
+                    raise
+            else:
+                return
+
+    # --- for people and operators ------------------------------------------------------------------------------------
+
+    def position(self, requester: str) -> int:
+        """The place in the queue of this requester's next request, from 1; 0 if none waits."""
+        order = [ticket.requester for ticket in self._queue.order()]
+        return order.index(requester) + 1 if requester in order else 0
+
+    @property
+    def status(self) -> PoolStatus:
+        return PoolStatus(
+            waiting={urgency: self._queue.waiting(urgency) for urgency in Urgency},
+            servers=tuple(load.status for load in self._servers),
+        )
+
+    @asynccontextmanager
+    async def watched(self) -> AsyncGenerator[None]:
+        """Check the health of every server again and again until the block ends."""
+        watch = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            watch.cancel()
+            await asyncio.wait([watch])
+
+    async def _watch(self) -> None:
+        while True:
+            await self.check_health()
+            await asyncio.sleep(HEALTH_PERIOD)
+
+    async def check_health(self) -> None:
+        """Ask every server how it is, and learn how many slots it has."""
+        await asyncio.gather(*(self._check(load) for load in self._servers))
+        self._dispatch()
+
+    async def _check(self, load: ServerLoad) -> None:
+        try:
+            async with asyncio.timeout(HEALTH_TIMEOUT):
+                slots = await load.server.check()
+        except (ModelUnavailable, TimeoutError):
+            load.breaker.failed()
+        else:
+            load.resize(slots)
+            load.breaker.recovered()
+
+    # --- scheduling --------------------------------------------------------------------------------------------------
+
+    async def _run(
+        self, request: ModelRequest, call: Callable[[LanguageModel, ModelRequest], Awaitable[T]], width: int = 1
+    ) -> T:
+        """The result of a call on whatever server is free, on another one if that fails."""
+        ticket = _ticket(request, width)
+        while True:
+            load = await self._start(ticket)
+            try:
+                with self._held(ticket, load):
+                    return await self._within(ticket, call(load.server.model, _remaining(request, ticket)))
+            except ModelUnavailable:
+                if not self._may_still_start(ticket):
+                    raise
+
+    async def _within(self, ticket: Ticket, work: Awaitable[T]) -> T:
+        try:
+            async with asyncio.timeout_at(ticket.ends_at):
+                return await work
+        except TimeoutError:
+            raise ModelUnavailable(f"{self.name} did not answer before the request's deadline.") from None
+
+    @contextmanager
+    def _held(self, ticket: Ticket, load: ServerLoad) -> Generator[None]:
+        """Free the slot afterwards, and tell the server's breaker how it went."""
+        judge = load.breaker.abandoned
+        try:
+            yield
+            judge = load.breaker.succeeded
+        except (PromptTooLong, InvalidReply):
+            judge = load.breaker.succeeded
+            raise
+        except Refused:
+            # The server is well and says no to this very request; others must not suffer for it.
+            judge = load.breaker.succeeded
+            ticket.tried.add(self._servers.index(load))
+            raise
+        except ModelUnavailable:
+            # Being out of time may be the fault of a long queue or prompt; a dead server is found by its health check.
+            if not _is_over(ticket):
+                judge = load.breaker.failed
+                ticket.tried.add(self._servers.index(load))
+            raise
+        finally:
+            load.stop(ticket)
+            judge()
+            self._dispatch()
+
+    async def _start(self, ticket: Ticket) -> ServerLoad:
+        """Wait for a slot. Raises ModelUnavailable when the queue is full, no server is left, or the time is up."""
+        self._queue.add(ticket)
+        self._dispatch()
+        try:
+            return self._servers[await self._within(ticket, ticket.granted)]
+        except (asyncio.CancelledError, ModelUnavailable):
+            self._queue.discard(ticket)
+            if not ticket.granted.cancelled() and ticket.granted.exception() is None:
+                # Granted in the very moment in which the waiting ended.
+                self._servers[ticket.granted.result()].abandon(ticket)
+                self._dispatch()
+            raise
+
+    def _dispatch(self) -> None:
+        """Start whatever can start now, and refuse what no server is left for."""
+        for ticket in self._queue.order():
+            if not self._has_server(ticket):
+                self._queue.refuse(ticket, self._down())
+        while (start := self._next_start()) is not None:
+            ticket, server = start
+            self._servers[server].start(ticket)
+            self._queue.start(ticket, server)
+
+    def _next_start(self) -> tuple[Ticket, int] | None:
+        for ticket in self._queue.order():
+            server = self._server_for(ticket)
+            if server is not None:
+                return ticket, server
+        return None
+
+    def _server_for(self, ticket: Ticket) -> int | None:
+        if ticket.urgency is Urgency.BACKGROUND and not self._room_for_background():
+            return None
+        able = [
+            index
+            for index, load in enumerate(self._servers)
+            if index not in ticket.tried and load.free > 0 and load.breaker.allows
+        ]
+        if len(able) < 2:
+            return able[0] if able else None
+        return max(able, key=lambda index: self._fitness(index, ticket.prompt))
+
+    def _fitness(self, index: int, prompt: str) -> tuple[float, float]:
+        load = self._servers[index]
+        return load.cached_share(prompt), load.free / load.slots
+
+    def _room_for_background(self) -> bool:
+        loads = self._reachable()
+        slots = sum(load.slots for load in loads)
+        return sum(load.busy_with_background for load in loads) < max(1, slots - 1)
+
+    def _reachable(self) -> list[ServerLoad]:
+        return [load for load in self._servers if load.breaker.state is not BreakerState.OPEN]
+
+    def _may_still_start(self, ticket: Ticket) -> bool:
+        return not _is_over(ticket) and self._has_server(ticket)
+
+    def _has_server(self, ticket: Ticket) -> bool:
+        """Whether a server is left for it, free or not."""
+        return any(
+            index not in ticket.tried and load.breaker.state is not BreakerState.OPEN
+            for index, load in enumerate(self._servers)
+        )
+
+    def _down(self) -> ModelUnavailable:
+        addresses = ", ".join(load.server.address for load in self._servers)
+        return ModelUnavailable(f"{self.name} is down at {addresses}: `plumbline doctor` says more.")
+
+
+def _ticket(request: ModelRequest, width: int = 1) -> Ticket:
+    return Ticket(
+        urgency=request.urgency,
+        requester=request.requester,
+        ends_at=asyncio.get_running_loop().time() + request.deadline,
+        prompt="\n".join(message.text for message in request.messages),
+        width=width,
+    )
+
+
+def _is_over(ticket: Ticket) -> bool:
+    return asyncio.get_running_loop().time() >= ticket.ends_at
+
+
+def _remaining(request: ModelRequest, ticket: Ticket) -> ModelRequest:
+    return replace(request, deadline=ticket.ends_at - asyncio.get_running_loop().time())
+
+
+async def _closable(pieces: AsyncIterator[str]) -> AsyncGenerator[str]:
+    """The same pieces from an iterator that can be closed, whatever the model made it of."""
+    try:
+        async for piece in pieces:
+            yield piece
+    finally:
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()

@@ -1,0 +1,99 @@
+"""One server of a pool: what it is, and how busy."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from adapters.model_pool.breaker import BreakerState, CircuitBreaker
+from adapters.model_pool.queue import Ticket
+from core.language_model import Urgency
+from core.ports import Clock, LanguageModel
+
+SHARED_ENOUGH = 0.5  # share of a prompt that a server must have computed to be worth going back to
+
+
+@dataclass(frozen=True, slots=True)
+class ModelServer:
+    """A language model at one address. `slots` requests are worked on at once.
+
+    `check` is the health check: it returns the number of slots, and raises ModelUnavailable if the server is not well.
+    """
+
+    address: str
+    model: LanguageModel
+    slots: int
+    check: Callable[[], Awaitable[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """How a server is."""
+
+    address: str
+    breaker: BreakerState
+    busy: int
+    slots: int
+
+
+class ServerLoad:
+    """The requests that a server works on, and the prompts that it may still have in its cache."""
+
+    def __init__(self, server: ModelServer, clock: Clock) -> None:
+        self.server = server
+        self.breaker = CircuitBreaker(clock)
+        self.slots = server.slots
+        self._running: list[Ticket] = []
+        self._prompts: deque[str] = deque(maxlen=server.slots)
+
+    def resize(self, slots: int) -> None:
+        """The server was started anew with another number of slots."""
+        if slots != self.slots:
+            self.slots = slots
+            self._prompts = deque(self._prompts, maxlen=slots)
+
+    @property
+    def busy(self) -> int:
+        return sum(map(self._width, self._running))
+
+    @property
+    def busy_with_background(self) -> int:
+        return sum(self._width(ticket) for ticket in self._running if ticket.urgency is Urgency.BACKGROUND)
+
+    def _width(self, ticket: Ticket) -> int:
+        return min(ticket.width, self.slots)
+
+    @property
+    def free(self) -> int:
+        """Slots that are free; fewer than 0 when a request for several replies began with one slot."""
+        return self.slots - self.busy
+
+    @property
+    def status(self) -> ServerStatus:
+        return ServerStatus(self.server.address, self.breaker.state, min(self.busy, self.slots), self.slots)
+
+    def start(self, ticket: Ticket) -> None:
+        self._running.append(ticket)
+        self._prompts.append(ticket.prompt)
+        self.breaker.started()
+
+    def stop(self, ticket: Ticket) -> None:
+        self._running.remove(ticket)
+
+    def abandon(self, ticket: Ticket) -> None:
+        """Nothing was sent after all."""
+        self.stop(ticket)
+        self.breaker.abandoned()
+
+    def cached_share(self, prompt: str) -> float:
+        """Which share of a prompt it has computed before, 0 if that is too little to matter."""
+        shared = max((_common_prefix(prompt, known) for known in self._prompts), default=0)
+        share = shared / len(prompt) if prompt else 0.0
+        return share if share >= SHARED_ENOUGH else 0.0
+
+
+def _common_prefix(left: str, right: str) -> int:
+    limit = min(len(left), len(right))
+    return bisect_left(range(limit), True, key=lambda index: left[: index + 1] != right[: index + 1])

@@ -1,0 +1,202 @@
+"""Both real llama.cpp servers, on a tiny model of random weights, in good days and bad."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import aiohttp
+import numpy as np
+import pytest
+
+from adapters.llama.embedder import LlamaEmbedder
+from adapters.llama.server import UNBENT, LlamaServer
+from core.errors import ModelUnavailable
+from core.label_odds import label_schema
+from core.language_model import ChatMessage, ModelReply, ModelRequest, Role
+from tests.external.llama_servers import KINDS, RunningServer, llama_server
+from tests.fakes.random_model import write_random_model
+
+pytestmark = pytest.mark.external
+
+LONG = {"type": "array", "items": {"enum": ["up", "down"]}, "minItems": 150, "maxItems": 150}  # takes its time
+QUESTION = ModelRequest((ChatMessage(Role.USER, "Why is the checkout slow? " * 20),), max_tokens=32, deadline=60.0)
+STREAM = replace(QUESTION, schema=LONG, max_tokens=1_500, temperature=1.0)
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_random_model(tmp_path_factory.mktemp("model") / "random.gguf")
+
+
+@pytest.fixture(params=KINDS)
+async def server(request: pytest.FixtureRequest, weights: Path) -> AsyncIterator[RunningServer]:
+    async with llama_server(request.param, weights) as running:
+        yield running
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as opened:
+        yield opened
+
+
+async def test_the_probabilities_of_labels_are_the_rates_at_which_they_are_sampled(
+    weights: Path, session: aiohttp.ClientSession
+) -> None:
+    labels, draws = ("no", "not sure", "unlikely", "unsure"), 200
+    async with llama_server("python", weights) as server:
+        model = LlamaServer(server.url, session)
+        told = await model.expect(QUESTION, labels)
+        asked = replace(QUESTION, schema=label_schema(labels), temperature=1.0)
+        counts = dict.fromkeys(labels, 0)
+        for seed in range(draws):
+            counts[json.loads((await model._several(replace(asked, seed=seed), UNBENT))[0].reply().text)] += 1
+    for label in labels:  # four standard errors of a rate
+        assert counts[label] / draws == pytest.approx(told[label], abs=4 * np.sqrt(0.25 / draws))
+
+
+async def test_both_servers_tell_the_same_probabilities(weights: Path, session: aiohttp.ClientSession) -> None:
+    labels, told = ("yes", "no", "likely"), list[dict[str, float]]()
+    for kind in KINDS:
+        async with llama_server(kind, weights) as server:
+            told.append(await LlamaServer(server.url, session).expect(QUESTION, labels))
+    assert told[0] == pytest.approx(told[1], abs=0.02)
+
+
+async def test_a_server_without_log_probabilities_is_sampled(weights: Path, session: aiohttp.ClientSession) -> None:
+    async with llama_server("python", weights, logits_all=False) as server:
+        odds = await LlamaServer(server.url, session).expect(QUESTION, ("yes", "no"))
+    assert sum(odds.values()) == pytest.approx(1.0)
+
+
+async def test_the_same_seed_says_the_same_and_another_one_something_else(
+    server: RunningServer, session: aiohttp.ClientSession
+) -> None:
+    model = LlamaServer(server.url, session)
+    request = replace(QUESTION, temperature=1.0, schema=LONG | {"minItems": 20, "maxItems": 20}, max_tokens=400)
+    first, again = await model.generate(request), await model.generate(request)
+    other = await model.generate(replace(request, seed=1))
+    assert first.text == again.text != other.text
+    assert len({reply.text for reply in await model.sample(request, 4)}) > 1
+
+
+async def test_a_prompt_that_begins_alike_is_not_computed_twice(weights: Path, session: aiohttp.ClientSession) -> None:
+    replies: list[ModelReply] = []
+    evidence = ChatMessage(Role.SYSTEM, "The disk of the database is full. " * 40)
+    async with llama_server("native", weights) as server:
+        model = LlamaServer(server.url, session, on_reply=replies.append)
+        for asked in ("Why is it slow?", "Who can mend it?"):
+            await model.generate(replace(QUESTION, messages=(evidence, ChatMessage(Role.USER, asked))))
+    assert replies[0].cached_tokens == 0
+    assert replies[1].cached_tokens > 0.95 * replies[1].prompt_tokens
+
+
+async def test_a_stream_that_is_left_stops_at_the_server(server: RunningServer, session: aiohttp.ClientSession) -> None:
+    model = LlamaServer(server.url, session)
+    pieces = model.stream(STREAM)
+    assert await anext(pieces)
+    await pieces.aclose()  # type: ignore[attr-defined] an async generator has it
+    await server.idle()
+
+
+async def test_a_cancelled_request_stops_at_the_server(server: RunningServer, session: aiohttp.ClientSession) -> None:
+    model = LlamaServer(server.url, session)
+    begun = asyncio.Event()
+    task = asyncio.create_task(_read(model, begun))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await server.idle()
+
+
+async def test_a_request_that_misses_its_deadline_stops_at_the_server(
+    server: RunningServer, session: aiohttp.ClientSession
+) -> None:
+    model = LlamaServer(server.url, session)
+    await model.context_tokens()
+    with pytest.raises(ModelUnavailable, match="in time"):
+        await model.generate(replace(STREAM, deadline=0.3))
+    await server.idle()
+
+
+async def test_more_requests_than_slots_are_all_answered(server: RunningServer, session: aiohttp.ClientSession) -> None:
+    model = LlamaServer(server.url, session)
+    requests = [replace(QUESTION, seed=seed, temperature=1.0) for seed in range(24)]
+    replies = await asyncio.gather(*map(model.generate, requests))
+    assert all(reply.text for reply in replies)
+
+
+async def test_under_overload_a_request_fails_at_its_deadline_and_the_next_one_works(
+    server: RunningServer, session: aiohttp.ClientSession
+) -> None:
+    model = LlamaServer(server.url, session)
+    await model.context_tokens()
+    burst = [model.generate(replace(STREAM, seed=seed, deadline=1.0)) for seed in range(24)]
+    outcomes = await asyncio.gather(*burst, return_exceptions=True)
+    assert any(isinstance(outcome, ModelUnavailable) for outcome in outcomes)
+    assert all(isinstance(outcome, ModelUnavailable | ModelReply) for outcome in outcomes)
+    assert (await model.generate(QUESTION)).text
+
+
+async def test_a_stream_is_not_interrupted_by_the_next_request(
+    server: RunningServer, session: aiohttp.ClientSession
+) -> None:
+    model = LlamaServer(server.url, session)
+    begun = asyncio.Event()
+    stream = asyncio.create_task(_read(model, begun))
+    await begun.wait()
+    assert (await model.generate(QUESTION)).text
+    assert len(json.loads(await stream)) == LONG["minItems"]
+
+
+async def test_a_server_killed_in_the_middle_of_a_stream_is_used_again_once_it_is_back(
+    server: RunningServer, session: aiohttp.ClientSession
+) -> None:
+    model = LlamaServer(server.url, session)
+    pieces = model.stream(STREAM)
+    assert await anext(pieces)
+    await server.kill()
+    with pytest.raises(ModelUnavailable):
+        async for _ in pieces:
+            pass
+    with pytest.raises(ModelUnavailable, match="cannot be reached"):
+        await model.generate(QUESTION)
+    await server.start()
+    assert (await model.generate(QUESTION)).text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_wrong_key_is_refused_and_the_right_one_taken(
+    kind: str, weights: Path, session: aiohttp.ClientSession
+) -> None:
+    async with llama_server(kind, weights, api_key="open-sesame") as server:
+        assert (await LlamaServer(server.url, session, api_key="open-sesame").generate(QUESTION)).text
+        with pytest.raises(ModelUnavailable, match="key"):
+            await LlamaServer(server.url, session, api_key="guess").generate(QUESTION)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_texts_are_embedded_alike_each_time_and_different_texts_apart(
+    kind: str, weights: Path, session: aiohttp.ClientSession
+) -> None:
+    async with llama_server(kind, weights, embedding=True) as server:
+        embedder = await LlamaEmbedder.connect(server.url, session)
+        passages = await embedder.embed_passages(["The disk is full.", "The network is down."])
+        query = await embedder.embed_query("The disk is full.")
+    assert passages.shape == (2, embedder.dimensions)
+    assert np.linalg.norm(passages, axis=1) == pytest.approx([1.0, 1.0], abs=1e-5)
+    assert query @ passages[0] == pytest.approx(1.0, abs=1e-3)
+    assert query @ passages[1] < 0.999
+
+
+async def _read(model: LlamaServer, begun: asyncio.Event) -> str:
+    text = ""
+    async for piece in model.stream(STREAM):
+        text += piece
+        begun.set()
+    return text

@@ -1,0 +1,96 @@
+"""The pool, `llm check` and `doctor` on real llama.cpp servers with a tiny model of random weights."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+from pathlib import Path
+
+import aiohttp
+import pytest
+from prometheus_client import REGISTRY
+from rich.console import Console
+
+from adapters.clock import SystemClock
+from adapters.model_pool.breaker import FAILURES, BreakerState
+from bot.doctor import run_doctor
+from bot.llm_commands import run_check
+from bot.model_wiring import open_model
+from bot.settings import load_settings
+from core.language_model import ChatMessage, ModelRequest, Role
+from tests.external.llama_servers import KINDS, READY, llama_server
+from tests.external.monitoring import answers, free_port
+from tests.fakes.random_model import write_random_model
+
+pytestmark = pytest.mark.external
+
+
+def asked(number: int, max_tokens: int = 64) -> ModelRequest:
+    return ModelRequest(
+        (ChatMessage(Role.USER, f"Case {number}: why?"),), max_tokens=max_tokens, requester=f"C{number}"
+    )
+
+
+@pytest.fixture
+def random_model(tmp_path: Path) -> Path:
+    return write_random_model(tmp_path / "random.gguf")
+
+
+async def test_every_question_is_answered_though_a_server_is_killed_and_it_is_used_again_when_it_is_back(
+    random_model: Path,
+) -> None:
+    async with (
+        llama_server("native", random_model, slots=2) as first,
+        llama_server("native", random_model, slots=2) as second,
+        aiohttp.ClientSession() as session,
+        open_model(load_settings(llm_url=f"{first.url},{second.url}"), session, SystemClock()) as pool,
+    ):
+        assert pool is not None
+        await pool.check_health()
+        assert [status.slots for status in pool.status.servers] == [2, 2]
+        questions = [asyncio.create_task(pool.generate(asked(number))) for number in range(12)]
+        await asyncio.wait(questions, return_when=asyncio.FIRST_COMPLETED)
+        await first.kill()
+        assert all(reply.generated_tokens for reply in await asyncio.gather(*questions))
+        for _ in range(FAILURES):
+            await pool.check_health()
+        assert pool.status.servers[0].breaker is BreakerState.OPEN
+        await first.start()
+        await pool.check_health()
+        await asyncio.gather(*(pool.generate(asked(number)) for number in range(4)))
+        assert [status.breaker for status in pool.status.servers] == [BreakerState.CLOSED] * 2
+        tokens = REGISTRY.get_sample_value("plumbline_model_generated_tokens_total")
+        assert tokens is not None
+        assert tokens >= 16
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_a_server_can_do_is_found_out_and_is_enough(kind: str, random_model: Path) -> None:
+    written = io.StringIO()
+    async with llama_server(kind, random_model) as server:
+        assert await run_check(load_settings(), server.url, Console(file=written, width=160)) == 0
+    assert "8 of 8 replies valid under their schema" in written.getvalue()
+
+
+async def test_the_doctor_says_which_model_answers(random_model: Path, tmp_path: Path) -> None:
+    written = io.StringIO()
+    async with llama_server("native", random_model) as server:
+        await run_doctor(load_settings(llm_url=server.url, data_dir=tmp_path), Console(file=written, width=160))
+    assert "with a context of 4096 tokens" in written.getvalue()
+
+
+async def test_one_command_starts_a_server_with_a_model_of_ours(random_model: Path) -> None:
+    port = free_port()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bot", "llm", "up", "--model", str(random_model), "--port", str(port)),
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        async with asyncio.timeout(READY):
+            await answers(f"http://127.0.0.1:{port}/openapi.json")
+        assert await run_check(load_settings(), f"http://127.0.0.1:{port}", Console(quiet=True)) == 0
+    finally:
+        process.kill()
+        await process.wait()

@@ -1,0 +1,177 @@
+"""A llama.cpp server of either kind over real HTTP, with answers as recorded from the real ones and scripted words."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+CONTEXT = 512  # tokens; a token is a word or a mark of JSON
+SLOTS = 4
+
+
+def an_answer(body: dict[str, Any]) -> str:
+    """What is valid under the schemas that the contract uses."""
+    schema = body.get("response_format", {}).get("schema")
+    if schema is None:
+        return f"The disk is full. Seed {body['seed']}."
+    return json.dumps(schema["enum"][0] if "enum" in schema else {"cause": "disk", "sure": True})
+
+
+@dataclass
+class FakeLlamaServer:
+    """`kind` is `native` or `python`. A test sets how it goes wrong, and looks at the bodies that came."""
+
+    kind: str = "native"
+    script: Callable[[dict[str, Any]], str] = an_answer
+    odds: dict[str, float] = field(default_factory=dict)  # text of a token → probability, the same in each place
+    status: int = 200
+    error: dict[str, Any] = field(default_factory=dict)
+    retry_after: str = ""
+    api_key: str = ""
+    logits_all: bool = True  # of the python server: whether it tells log probabilities
+    breaks_off: bool = False  # in the middle of a stream
+    waits: asyncio.Event | None = None  # in the middle of a stream, for this
+    left: asyncio.Event = field(default_factory=asyncio.Event)  # a client went away in the middle of a stream
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    url: str = ""
+
+    @property
+    def chats(self) -> list[dict[str, Any]]:
+        """The bodies of streamed chat completions."""
+        return [body for body in self.bodies if body.get("stream")]
+
+    def application(self) -> web.Application:
+        app = web.Application(middlewares=[self._guard])
+        app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/v1/embeddings", self._embeddings)
+        if self.kind == "native":
+            app.router.add_get("/health", self._health)
+            app.router.add_get("/props", self._properties)
+            app.router.add_post("/tokenize", self._tokenize)
+            app.router.add_post("/apply-template", self._template)
+        else:
+            app.router.add_get("/openapi.json", self._health)
+            app.router.add_get("/v1/models", self._models)
+            app.router.add_post("/extras/tokenize/count", self._count)
+        return app
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        if self.api_key and request.headers.get("Authorization") != f"Bearer {self.api_key}":
+            return web.json_response({"error": {"code": 401, "message": "Invalid API Key"}}, status=401)
+        if self.status != 200:
+            headers = {"Retry-After": self.retry_after} if self.retry_after else {}
+            return web.json_response({"error": self.error}, status=self.status, headers=headers)
+        return await handler(request)
+
+    async def _health(self, request: web.Request) -> web.Response:
+        return web.json_response({"status": "ok"})
+
+    async def _properties(self, request: web.Request) -> web.Response:
+        settings = {"params": {"seed": 4294967295}, "n_ctx": CONTEXT}
+        return web.json_response(
+            {"default_generation_settings": settings, "total_slots": SLOTS, "model_alias": "tiny", "build_info": "b0"}
+        )
+
+    async def _models(self, request: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": "tiny", "object": "model", "owned_by": "me"}]})
+
+    async def _tokenize(self, request: web.Request) -> web.Response:
+        return web.json_response({"tokens": list(range(len((await request.json())["content"].split())))})
+
+    async def _template(self, request: web.Request) -> web.Response:
+        messages = (await request.json())["messages"]
+        return web.json_response({"prompt": " ".join(f"<|{one['role']}|> {one['content']}" for one in messages)})
+
+    async def _count(self, request: web.Request) -> web.Response:
+        return web.json_response({"count": 1 + len((await request.json())["input"].split())})  # 1: the first mark
+
+    async def _embeddings(self, request: web.Request) -> web.Response:
+        rows = [
+            {"object": "embedding", "index": index, "embedding": [3.0, 4.0 * len(text.split())]}
+            for index, text in enumerate((await request.json())["input"])
+        ]
+        return web.json_response({"object": "list", "data": rows[::-1]})
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        self.bodies.append(body)
+        words = sum(len(message["content"].split()) + 1 for message in body["messages"])
+        if words + body["max_tokens"] > CONTEXT:
+            message = f"This model's maximum context length is {CONTEXT} tokens. However, you requested {words} tokens"
+            return web.json_response({"error": {"message": message, "code": "context_length_exceeded"}}, status=400)
+        if body.get("logprobs") and not self.logits_all:
+            message = "logprobs is not supported for models created with logits_all=False"
+            return web.json_response({"error": {"message": message, "type": "internal_server_error"}}, status=500)
+        if not body.get("stream"):
+            return web.json_response({"choices": [{"index": 0, "message": {"content": "a"}}]})
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        try:
+            for number, event in enumerate(self._events(body, words)):
+                await response.write(f"data: {json.dumps(event)}\n\n".encode())
+                if number == 2 and self.breaks_off:
+                    assert request.transport is not None
+                    request.transport.close()
+                if number == 2 and self.waits is not None:
+                    await self.waits.wait()
+        except (ConnectionError, asyncio.CancelledError):
+            self.left.set()
+            raise
+        await response.write(b": ping\n\ndata: [DONE]\n\n")
+        return response
+
+    def _events(self, body: dict[str, Any], words: int) -> list[dict[str, Any]]:
+        count = body.get("n", 1) if self.kind == "native" else 1
+        texts = [self.script({**body, "seed": body["seed"] + number}) for number in range(count)]
+        events = [_event(index, {"role": "assistant", "content": None}) for index in range(count)]
+        for index, text in enumerate(texts):
+            tokens = _tokens(text)[: body["max_tokens"]]
+            events += [_event(index, {"content": token}, self._logprobs(token, body)) for token in tokens]
+            events.append(_event(index, {}, finish="length" if len(_tokens(text)) > len(tokens) else "stop"))
+            if self.kind == "native":
+                details = {"cached_tokens": words - 1 if len(self.chats) > 1 else 0}
+                usage = {"completion_tokens": len(tokens), "prompt_tokens": words, "prompt_tokens_details": details}
+                events.append({"choices": [], "object": "chat.completion.chunk", "usage": usage})
+        return events
+
+    def _logprobs(self, token: str, body: dict[str, Any]) -> dict[str, Any] | None:
+        if not body.get("logprobs"):
+            return None
+        told = {"?": 0.5, token: 0.25, **self.odds}
+        top = [{"token": text, "bytes": None, "logprob": math.log(value)} for text, value in told.items()]
+        return {
+            "content": [{"token": token, "logprob": math.log(told[token]), "top_logprobs": top[: body["top_logprobs"]]}]
+        }
+
+
+def _tokens(text: str) -> list[str]:
+    """Words with the space before them; the quotes of a JSON string by themselves."""
+    if text.startswith('"'):
+        return [text[0], text[1:-1], text[-1]]
+    first, *others = text.split(" ")
+    return [first, *(f" {word}" for word in others)]
+
+
+def _event(
+    index: int, delta: dict[str, Any], logprobs: dict[str, Any] | None = None, finish: str | None = None
+) -> dict[str, Any]:
+    choice = {"index": index, "delta": delta, "finish_reason": finish, "logprobs": logprobs}
+    return {"choices": [choice], "object": "chat.completion.chunk", "model": "tiny"}
+
+
+@asynccontextmanager
+async def fake_llama_server(kind: str = "native") -> AsyncIterator[FakeLlamaServer]:
+    """The server on a free port of loopback."""
+    fake = FakeLlamaServer(kind)
+    async with TestServer(fake.application()) as server:
+        fake.url = str(server.make_url("/"))
+        yield fake

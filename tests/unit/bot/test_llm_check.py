@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+
+from bot.llm_check import LEAST_CONTEXT, check_model
+from core.errors import ModelUnavailable
+from core.language_model import ModelReply, ModelRequest
+from tests.fakes.language_model import ScriptedModel
+
+
+def reply(request: ModelRequest) -> str:
+    return json.dumps({"answer": "yes", "score": 4}) if request.schema else f"three\ntimes {request.seed}"
+
+
+class ServerLike(ScriptedModel):
+    """Answers and streams as a server does, and has computed what it saw before."""
+
+    async def generate(self, request: ModelRequest) -> ModelReply:
+        seen = bool(self.requests)
+        whole = await super().generate(request)
+        cached = whole.prompt_tokens - 5 if seen else 0
+        return ModelReply(whole.text, whole.prompt_tokens, cached, whole.generated_tokens, whole.complete)
+
+
+async def works(model: ScriptedModel) -> dict[str, bool]:
+    return {ability.name: ability.works async for ability in check_model(model)}
+
+
+async def test_a_server_that_can_do_everything_is_found_to() -> None:
+    found = await works(ServerLike(reply))
+    assert found == dict.fromkeys(found, True)
+    assert set(found) >= {"schema", "probabilities", "prompt cache", "streaming", "speed"}
+
+
+async def test_a_small_context_is_found_missing() -> None:
+    assert not (await works(ServerLike(reply, context=LEAST_CONTEXT - 1)))["context"]
+
+
+async def test_a_server_without_schemas_is_found_out() -> None:
+    found = await works(ServerLike(lambda _: "certainly"))
+    assert not found["schema"]
+    assert found["answers"]
+
+
+async def test_a_server_that_computes_every_prompt_anew_is_found_out() -> None:
+    assert not (await works(ScriptedModel(reply)))["prompt cache"]
+
+
+async def test_probabilities_that_change_from_one_time_to_the_next_are_found_out() -> None:
+    odds = iter(range(1, 10))
+    found = await works(ServerLike(reply, odds=lambda _, __: {"yes": float(next(odds)), "no": 1.0}))
+    assert not found["probabilities"]
+
+
+async def test_a_reply_that_comes_in_one_piece_is_no_stream() -> None:
+    class Whole(ServerLike):
+        async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
+            yield (await self.generate(request)).text
+
+    assert not (await works(Whole(reply)))["streaming"]
+
+
+async def test_every_check_is_made_though_the_server_is_down_and_says_what_it_heard() -> None:
+    def down(_: ModelRequest) -> str:
+        raise ModelUnavailable("The model server cannot be reached.")
+
+    abilities = {ability.name: ability async for ability in check_model(ScriptedModel(down))}
+    assert (abilities["answers"].works, abilities["answers"].needed) == (False, True)
+    assert abilities["speed"].found == "The model server cannot be reached."
