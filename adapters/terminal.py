@@ -8,10 +8,23 @@ from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from core.answering.answer import Answer
+from core.answering.answer import Answer, Citation
 from core.conversation import MessageReference, Place
 from core.incident import Explanation, Hypothesis, Incident, OwnerProposal, Stage
-from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
+from core.messages import (
+    ASK,
+    ASK_WHAT_IS_RIGHT,
+    CONFLICTING,
+    PROPOSED,
+    TENTATIVE,
+    AnswerMessage,
+    CorrectionRequest,
+    IncidentDetails,
+    IncidentMessage,
+    Message,
+    Notice,
+    ProposalMessage,
+)
 
 SHOWN_EVIDENCE = 3  # lines quoted under a hypothesis
 
@@ -46,6 +59,10 @@ def render(message: Message) -> RenderableType:
             return Panel(_incident(incident), title=Text(f"incident {incident.id}"), title_align="left")
         case IncidentDetails(incident):
             return Panel(_details(incident), title=Text("details"), title_align="left")
+        case CorrectionRequest():
+            return Text(ASK_WHAT_IS_RIGHT)
+        case ProposalMessage(answer):
+            return Text(f"{PROPOSED} {answer.question}\n{answer.text}\n{answer.attestation}")
         case Notice(text):
             return Text(text)
 
@@ -54,16 +71,26 @@ def _answer(answer: Answer) -> RenderableType:
     if answer.abstained:
         lines = [Text("I don't know." + (" This is the nearest that I have:" if answer.citations else ""))]
     else:
-        lines = [
+        lines = [Text(TENTATIVE, "dim")] if answer.tentative else []
+        lines += [
             Text(f"{sentence.text} {''.join(f'[{number}]' for number in sentence.citations)}")
             for sentence in answer.sentences
         ]
-    sources = [
-        Text(f"[{citation.number}] {citation.title}" + (f" › {citation.heading}" if citation.heading else ""), "dim")
-        for citation in answer.citations
-    ]
+    conflicts = [source for conflict in answer.conflicts for source in conflict.sources]
+    if conflicts:
+        lines += [Text(CONFLICTING, "bold"), *(Text(f"{_source(source)}: {source.quote}") for source in conflicts)]
+    sources = [Text(_source(citation), "dim") for citation in answer.citations]
+    contacts = [Text(f"{ASK} {' · '.join(contact.text for contact in answer.contacts)}")] if answer.contacts else []
     badge = [Text(answer.badge.text, "bold")] if answer.badge else []
-    return Group(*lines, Text(), *sources, *badge)
+    note = [Text(answer.note, "dim")] if answer.note else []
+    return Group(*lines, Text(), *sources, *contacts, *badge, *note)
+
+
+def _source(citation: Citation) -> str:
+    heading = f" › {citation.heading}" if citation.heading else ""
+    updated = f" · updated {citation.updated_at:%Y-%m-%d}" if citation.updated_at else ""
+    stale = f" · {citation.staleness}" if citation.staleness else ""
+    return f"[{citation.number}] {citation.title}{heading}{updated}{stale}"
 
 
 def _incident(incident: Incident) -> RenderableType:
@@ -76,7 +103,7 @@ def _incident(incident: Incident) -> RenderableType:
     if incident.explanation:
         lines.append(_cause(incident.explanation))
     if incident.stage is not Stage.DONE:
-        lines.append(Text(f"… {incident.stage}", "dim"))
+        lines.append(Text(f"… {incident.stage} {incident.progress}".rstrip(), "dim"))
     return Group(*lines)
 
 
@@ -108,6 +135,8 @@ def _details(incident: Incident) -> RenderableType:
             for similar in incident.explanation.similar
         ]
         lines += [Text(f"{entry.at:%H:%M:%S} {entry.text}", "dim") for entry in incident.explanation.timeline]
+        if incident.explanation.trajectory is not None:
+            lines += [Text(f"The model: {step.told}", "dim") for step in incident.explanation.trajectory.steps]
     return Group(*lines) if lines else Text("Nothing was found.")
 
 
@@ -116,4 +145,5 @@ def _hypothesis(hypothesis: Hypothesis) -> list[RenderableType]:
         Text(f"Possible cause: {hypothesis.cause}", "bold"),
         *(Text(f"  {line.kind} {line.source}: {line.quote}") for line in hypothesis.evidence[:SHOWN_EVIDENCE]),
         Text(f"  Disproved if: {hypothesis.disproof}"),
+        *([Text(f"  Responsible: {hypothesis.responsibility}")] if hypothesis.responsibility else []),
     ]

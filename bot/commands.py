@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from adapters.terminal import TerminalMessenger, render
+from bot.behaviours import behaviours
 from bot.settings import Settings
-from bot.wiring import Core, behaviours, ingest, new_incident_id, open_core
+from bot.wiring import Core, ingest, new_incident_id, open_core
 from bot.workspace import load_workspace
 from core.answering.answer import Answer
 from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question
@@ -102,7 +103,14 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
             audience=Audience(frozenset(readers)),
             asked_at=core.clock.now(),
         )
-        answer = await prepare_answer(question, retriever=core.knowledge.retriever, store=core.store, clock=core.clock)
+        answer = await prepare_answer(
+            question,
+            retriever=core.knowledge.retriever,
+            store=core.store,
+            clock=core.clock,
+            model=core.model,
+            help_desk=workspace.help_desk,
+        )
     if as_json:
         print_json(TypeAdapter(Answer), answer)
     else:
@@ -140,7 +148,7 @@ async def run_replay(settings: Settings, file: Path, source: str, out: Console, 
 
 
 async def _investigate(core: Core, incident_id: str, messenger: TerminalMessenger) -> None:
-    steps = behaviours(core, Poster(core.store, {Platform.TERMINAL: messenger}))
+    steps = behaviours(core, Poster(core.store, {Platform.TERMINAL: messenger}), {})
     for step in (
         steps.present,
         steps.triage,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +11,19 @@ import aiohttp
 from rich.console import Console
 from rich.text import Text
 
+from adapters.clock import SystemClock
 from bot import workspace as sections
+from bot.llm_check import check_model
+from bot.model_metrics import TokenTally
+from bot.model_wiring import llama_server
 from bot.settings import Settings
+from bot.source_sections import SourceSection
+from bot.source_wiring import open_source
 from bot.wiring import open_core
 from bot.workspace import Workspace, load_workspace
+from core.conversation import Platform
 from core.errors import PlumblineError
+from core.ports import CheckedSource
 
 TIMEOUT = 5.0  # seconds for an outside system to answer
 SLACK_SCOPES = frozenset(
@@ -68,7 +77,12 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession) -> Async
     yield _data_folder(settings.data_dir)
     yield await _state(settings, workspace)
     yield await _slack(settings, session)
+    async for finding in _open_channels(settings, workspace, session):
+        yield finding
     yield _teams(settings)
+    yield await _language_models(settings)
+    for section in workspace.sources:
+        yield await check_source(section, settings, session)
     for tool in workspace.tools:
         yield await _tool(tool, session)
     if settings.local and settings.webhook_secret is None:
@@ -142,12 +156,70 @@ async def _slack(settings: Settings, session: aiohttp.ClientSession) -> Finding:
     return Finding("Slack", f"connected as {body.get('user')} in {body.get('team')}")
 
 
+async def _open_channels(
+    settings: Settings, workspace: Workspace, session: aiohttp.ClientSession
+) -> AsyncIterator[Finding]:
+    """Channels that Slack calls private and plumbline.yaml does not: their incidents would be named to everybody."""
+    if settings.slack_bot_token is None:
+        return
+    headers = {"Authorization": f"Bearer {settings.slack_bot_token.get_secret_value()}"}
+    for channel in workspace.channels:
+        query = {"channel": channel.ids.get(Platform.SLACK, "")}
+        if channel.private or not query["channel"]:
+            continue
+        try:
+            async with session.get(
+                f"{settings.slack_api_url}conversations.info", params=query, headers=headers
+            ) as info:
+                answer: dict[str, dict[str, bool]] = await info.json()
+        except (aiohttp.ClientError, TimeoutError, ValueError):
+            return  # the check of Slack itself has said so
+        if answer.get("channel", {}).get("is_private"):
+            mend = "Set `private: true` for it in plumbline.yaml, or its incidents are named in other channels."
+            yield Finding(f"channel {channel.name}", "is private in Slack", mend)
+
+
 def _teams(settings: Settings) -> Finding:
     if settings.teams_app_id and settings.teams_app_password is None:
         return Finding("Teams", "has no password", "Set TEAMS_APP_PASSWORD, or unset TEAMS_APP_ID.")
     if settings.teams_app_id:
         return Finding("Teams", f"app {settings.teams_app_id} through {settings.teams_sdk}")
     return Finding("Teams", "anonymous, for the playground on this machine" if settings.teams_anonymous else "off")
+
+
+async def _language_models(settings: Settings) -> Finding:
+    if not settings.llm_urls:
+        return Finding("language model", "off (PLUMBLINE_LLM_URL is not set); the evidence engine works alone")
+    found: list[str] = []
+    async with aiohttp.ClientSession() as session:
+        for url in settings.llm_urls:
+            model = llama_server(url, settings, session, TokenTally())
+            async for ability in check_model(model):
+                if not ability.needed:
+                    break
+                if not ability.works:
+                    mend = f"{ability.found} `plumbline llm check` says what else the server can do."
+                    return Finding("language model", f"fails at {ability.name}", mend)
+            found.append(f"{model.name} with a context of {await model.context_tokens()} tokens")
+    return Finding("language model", ", ".join(found))
+
+
+async def check_source(section: SourceSection, settings: Settings, session: aiohttp.ClientSession) -> Finding:
+    """Whether the source is there and lets us in, without reading it."""
+    what = f"source {section.name}"
+    path = getattr(section, "path", None)
+    if path is not None and not path.exists():
+        return Finding(what, "missing", f"Correct its path: {path}.")
+    try:
+        source = open_source(section, settings, session, SystemClock())
+        if isinstance(source, CheckedSource):
+            async with asyncio.timeout(TIMEOUT):
+                await source.check()
+    except PlumblineError as error:
+        return Finding(what, "cannot be read", str(error))
+    except TimeoutError:
+        return Finding(what, "does not answer", f"No answer within {TIMEOUT:.0f} s: check the network and its address.")
+    return Finding(what, f"{section.kind.replace('_', ' ')} {section.place}")
 
 
 async def _tool(tool: sections.ToolSection, session: aiohttp.ClientSession) -> Finding:

@@ -23,14 +23,16 @@ from adapters.console.sources import SourceStatus
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.teams_conversations import SqlTeamsConversations
 from bot import workflows
+from bot.behaviours import behaviours
 from bot.routes import Webhooks, build_app, is_our_fault
 from bot.schedules import INGEST, build_schedules
 from bot.tasks import Dispatcher, TaskInbox
-from bot.wiring import Core, behaviours, new_incident_id, place_for, secret
+from bot.wiring import Core, new_incident_id, place_for, secret
 from core.conversation import Platform
+from core.curated import SOURCE as CURATED
 from core.errors import PlumblineError
 from core.incident import AlertDelivery
-from core.ports import Inbox, Messenger, Task
+from core.ports import Inbox, Messenger, Task, ThreadReader
 from handlers.open_incident import open_incident
 from handlers.post_message import Poster
 
@@ -43,10 +45,11 @@ Replays = Mapping[str, Callable[[], Awaitable[None]]]
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """One chat platform: what speaks on it, and what its requests are handed to."""
+    """One chat platform: what speaks on it, what its requests are handed to, and what reads its threads."""
 
     messenger: Messenger
     handle: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    threads: ThreadReader | None = None
 
 
 @asynccontextmanager
@@ -66,7 +69,9 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         messengers |= {Platform.TEAMS: teams.messenger} if teams else {}
 
         workflows.configure(core.settings.workflow_database)
-        flows = workflows.Workflows(behaviours(core, Poster(core.store, messengers)), asyncio.get_running_loop())
+        threads = {Platform.SLACK: slack.threads} if slack and slack.threads else {}
+        handlers = behaviours(core, Poster(core.store, messengers), threads)
+        flows = workflows.Workflows(handlers, asyncio.get_running_loop())
         await asyncio.to_thread(DBOS.launch)
         stack.push_async_callback(_stop_workflows)
 
@@ -158,23 +163,24 @@ async def _listen(app: web.Application, core: Core, stack: AsyncExitStack) -> st
 async def _sources_status(core: Core) -> list[SourceStatus]:
     async with core.store.transaction() as transaction:
         read = {ingestion.source: ingestion for ingestion in await transaction.ingestions.all()}
+    places = {section.name: f"{section.kind.replace('_', ' ')} {section.place}" for section in core.workspace.sources}
     return [
         SourceStatus(
-            name=section.name,
-            reads=f"{section.kind.replace('_', ' ')} {section.place}",
-            documents=read[section.name].documents if section.name in read else 0,
+            name=name,
+            reads=place,
+            documents=read[name].documents if name in read else 0,
             passages=None,
-            read_at=read[section.name].finished_at if section.name in read else None,
-            failure=read[section.name].failure if section.name in read else "",
+            read_at=read[name].finished_at if name in read else None,
+            failure=read[name].failure if name in read else "",
         )
-        for section in core.workspace.sources
+        for name, place in (places | {CURATED: "answers that people gave and confirmed"}).items()
     ]
 
 
 async def _missing(core: Core) -> str:
     async with core.store.transaction() as transaction:
         await transaction.ingestions.all()  # does the database answer?
-    return "" if await core.knowledge.index.count() or not core.knowledge.sources else "nothing is indexed yet"
+    return "" if await core.knowledge.index.count() or not core.workspace.sources else "nothing is indexed yet"
 
 
 async def _slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None:
@@ -184,6 +190,7 @@ async def _slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None
     from adapters.slack.client import slack_client
     from adapters.slack.inbound import SlackInbound
     from adapters.slack.messenger import SlackMessenger
+    from adapters.slack.threads import SlackThreads
 
     token = settings.slack_bot_token.get_secret_value()
     inbound = SlackInbound(
@@ -197,38 +204,38 @@ async def _slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None
     )
     stack.push_async_callback(inbound.close)
     await inbound.start()
-    return Chat(SlackMessenger(slack_client(token, settings.slack_api_url, core.session)), inbound.handle)
+    client = slack_client(token, settings.slack_api_url, core.session)
+    return Chat(SlackMessenger(client), inbound.handle, SlackThreads(client))
 
 
 async def _teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None:
     settings = core.settings
     if not settings.teams_enabled:
         return None
+    from adapters.teams.access_token import AccessToken
     from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE
+    from adapters.teams.guests import TeamsGuests
     from adapters.teams.inbound import TeamsInbound
     from adapters.teams.messenger import TeamsMessenger
     from adapters.teams.transport import open_transport
 
     references = SqlTeamsConversations(core.engine)
     cloud = THIS_MACHINE if settings.teams_anonymous else PUBLIC_CLOUD
-    transport = open_transport(
-        settings.teams_sdk,
-        app_id=settings.teams_app_id,
-        app_password=secret(settings.teams_app_password) or "",
-        tenant_id=settings.teams_tenant_id,
-        cloud=cloud,
-    )
+    app_id, password = settings.teams_app_id, secret(settings.teams_app_password) or ""
+    token = AccessToken(app_id, password, settings.teams_tenant_id, cloud) if app_id else None
+    transport = open_transport(settings.teams_sdk, token)
     messenger = TeamsMessenger(
         transport=transport, references=references, tenant_id=settings.teams_tenant_id, cloud=cloud
     )
     inbound = TeamsInbound(
-        app_id=settings.teams_app_id,
+        app_id=app_id,
         tenant_id=settings.teams_tenant_id,
         anonymous=settings.teams_anonymous,
         channels=core.workspace.channels,
         inbox=inbox,
         references=references,
         clock=core.clock,
+        guests=TeamsGuests(token, core.clock) if token else None,
         cloud=cloud,
     )
     stack.push_async_callback(messenger.close)

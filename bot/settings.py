@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -26,6 +27,9 @@ class Settings(BaseSettings):
     qdrant_url: str = Field("", validation_alias="PLUMBLINE_QDRANT_URL")
     qdrant_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_QDRANT_API_KEY")
     embeddings: str = Field("latent", validation_alias="PLUMBLINE_EMBEDDINGS")
+    llm_url: str = Field("", validation_alias="PLUMBLINE_LLM_URL")
+    llm_model: str = Field("", validation_alias="PLUMBLINE_LLM_MODEL")
+    llm_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_LLM_API_KEY")
     config: Path | None = Field(None, validation_alias="PLUMBLINE_CONFIG")
     webhook_secret: SecretStr | None = Field(None, validation_alias="PLUMBLINE_WEBHOOK_SECRET")
     console_token: SecretStr | None = Field(None, validation_alias="PLUMBLINE_CONSOLE_TOKEN")
@@ -43,6 +47,19 @@ class Settings(BaseSettings):
     @classmethod
     def _ends_with_slash(cls, url: str) -> str:
         return url if url.endswith("/") else f"{url}/"
+
+    @field_validator("llm_url")
+    @classmethod
+    def _names_servers(cls, urls: str) -> str:
+        for url in urls.split(",") if urls else ():
+            if urlsplit(url.strip()).scheme not in {"http", "https"} or not urlsplit(url.strip()).hostname:
+                raise ValueError(f"{url.strip()!r} is not the address of a server: http://HOST:PORT, comma-separated")
+        return urls
+
+    @property
+    def llm_urls(self) -> tuple[str, ...]:
+        """The servers of the language model; empty: none, the evidence engine works alone."""
+        return tuple(url.strip().rstrip("/") for url in self.llm_url.split(",") if url.strip())
 
     @property
     def local(self) -> bool:

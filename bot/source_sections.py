@@ -16,7 +16,10 @@ SourceName = Annotated[str, Field(pattern="^[^/]+$")]  # the first part of its d
 
 
 class _SourceSection(Section):
+    """`fresh_for_days` after its last change a document is marked as stale in answers; null: it never is."""
+
     name: SourceName
+    fresh_for_days: Annotated[int, Field(ge=1)] | None = 365
 
     @property
     def place(self) -> str:
@@ -45,7 +48,11 @@ class ChatThreadsSection(_FileSection):
 
 
 class PastIncidentsSection(_FileSection):
+    """`readers` read those that do not say by whom they may be read. What happened once does not become stale."""
+
     kind: Literal["past_incidents"]
+    fresh_for_days: Annotated[int, Field(ge=1)] | None = None
+    readers: Readers = (PUBLIC,)
 
 
 class SlackExportSection(_FileSection):

@@ -24,7 +24,7 @@ def open_source(
         case sections.ChatThreadsSection():
             return ChatThreadSource(section.name, section.path)
         case sections.PastIncidentsSection():
-            return PastIncidentSource(section.name, section.path)
+            return PastIncidentSource(section.name, section.path, frozenset(section.readers))
         case sections.SlackExportSection():
             from adapters.sources.slack_export import SlackExportSource
 

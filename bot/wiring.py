@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 
 import aiohttp
 from pydantic import SecretStr
@@ -15,6 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from adapters.clock import SystemClock
 from adapters.encoder_file import EncoderFile
 from adapters.fitting import fit_apart
+from adapters.model_pool.pool import ModelPool
+from adapters.sources.curated import CuratedSource
 from adapters.sources.past_incidents import load_past_incidents
 from adapters.store.database import migrate, open_database
 from adapters.store.store import SqlStore
@@ -22,17 +24,15 @@ from adapters.tools.change_files import ChangeFiles
 from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
 from bot import workspace as sections
+from bot.model_wiring import open_model
 from bot.settings import Settings
 from bot.source_sections import PastIncidentsSection, SourceSection
 from bot.source_wiring import open_source
-from bot.workflows import Behaviours
 from bot.workspace import Workspace
-from core.command import CommandName
-from core.conversation import Place, Platform, Question
-from core.incident import Incident, PastIncident
+from core.conversation import Place, Platform
+from core.incident import PastIncident
 from core.knowledge.privacy.redactor import Redactor
 from core.knowledge.retriever import Retriever
-from core.messages import Notice, NoticeKind
 from core.ports import (
     ChangeReader,
     ChangingSource,
@@ -47,19 +47,7 @@ from core.ports import (
 )
 from core.routing import incident_place
 from core.triage.history import IncidentHistory
-from handlers.answer_question import answer_question
-from handlers.explain_incident import explain_incident
 from handlers.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
-from handlers.investigate_incident import conclude_investigation, investigate_incident
-from handlers.investigate_on_demand import investigate_on_demand
-from handlers.post_message import Poster
-from handlers.present_incident import present_details, present_incident
-from handlers.recalibrate import recalibrate
-from handlers.record_feedback import record_feedback
-from handlers.run_command import run_command
-from handlers.show_help import show_help
-from handlers.show_status import show_status
-from handlers.triage_incident import triage_incident
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +83,8 @@ class Core:
     knowledge: Knowledge
     tools: Tools
     history: IncidentHistory
+    model: ModelPool | None  # None: the evidence engine works alone
+    writing_index: asyncio.Lock = field(default_factory=asyncio.Lock)  # held by one ingestion at a time
 
 
 @asynccontextmanager
@@ -107,27 +97,33 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         await migrate(engine)
         session = await stack.enter_async_context(aiohttp.ClientSession())
         clock = SystemClock()
-        knowledge = _knowledge(settings, workspace, session, clock)
+        store = SqlStore(engine)
+        knowledge = _knowledge(settings, workspace, session, store, clock)
         stack.push_async_callback(knowledge.index.close)
+        model = await stack.enter_async_context(open_model(settings, session, clock))
         yield Core(
             settings=settings,
             workspace=workspace,
             clock=clock,
             engine=engine,
             session=session,
-            store=SqlStore(engine),
+            store=store,
             knowledge=knowledge,
             tools=_tools(workspace.tools, session),
             history=IncidentHistory(_past_incidents(workspace.sources)),
+            model=model,
         )
 
 
-def _knowledge(settings: Settings, workspace: Workspace, session: aiohttp.ClientSession, clock: Clock) -> Knowledge:
-    sources = tuple(open_source(section, settings, session, clock) for section in workspace.sources)
+def _knowledge(
+    settings: Settings, workspace: Workspace, session: aiohttp.ClientSession, store: SqlStore, clock: Clock
+) -> Knowledge:
+    configured = [open_source(section, settings, session, clock) for section in workspace.sources]
+    sources = (*configured, CuratedSource(store, clock))
     index = _index(settings)
     encoders = EncoderFile(settings.data_dir / "encoder.npz")
-    embedder = _embedder(settings)
-    return Knowledge(sources, index, encoders, embedder, Retriever(index, encoders, embedder))
+    model = embedder(settings.embeddings)
+    return Knowledge(sources, index, encoders, model, Retriever(index, encoders, model))
 
 
 def _index(settings: Settings) -> PassageIndex:
@@ -140,12 +136,13 @@ def _index(settings: Settings) -> PassageIndex:
     return EdgeIndex(settings.data_dir / "index")
 
 
-def _embedder(settings: Settings) -> Embedder | None:
-    if settings.embeddings == "latent":
+def embedder(model: str) -> Embedder | None:
+    """The model of that name or in that folder; None for `latent`, the one that is fitted to the corpus."""
+    if model == "latent":
         return None
     from adapters.embeddings import SentenceTransformerEmbedder
 
-    return SentenceTransformerEmbedder(settings.embeddings)
+    return SentenceTransformerEmbedder(model)
 
 
 def _past_incidents(source_sections: Sequence[SourceSection]) -> list[PastIncident]:
@@ -153,7 +150,7 @@ def _past_incidents(source_sections: Sequence[SourceSection]) -> list[PastIncide
         incident
         for section in source_sections
         if isinstance(section, PastIncidentsSection)
-        for incident in load_past_incidents(section.path)
+        for incident in load_past_incidents(section.path, frozenset(section.readers))
     ]
 
 
@@ -180,24 +177,30 @@ def secret(value: SecretStr | None) -> str | None:
     return value.get_secret_value() if value is not None else None
 
 
-async def ingest(core: Core, on_progress: Callable[[IngestProgress], None] = lambda _: None) -> IngestReport:
-    """Bring the corpus up to date and remember how fresh each source is."""
-    from adapters.secret_detector import DetectSecrets
+async def ingest(
+    core: Core, on_progress: Callable[[IngestProgress], None] = lambda _: None, only: str = ""
+) -> IngestReport:
+    """Bring the corpus up to date, or only the source of this name, and remember how fresh each source is."""
+    async with core.writing_index:
+        return await _ingest(core, on_progress, only)
 
+
+async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], only: str) -> IngestReport:
     knowledge = core.knowledge
+    sources = [source for source in knowledge.sources if only in ("", source.name)]
     report = await ingest_knowledge(
-        knowledge.sources,
+        sources,
         knowledge.index,
         knowledge.encoders,
         knowledge.embedder,
         on_progress,
         fit_apart,
         store=core.store,
-        redact=Redactor(DetectSecrets(), core.workspace.private_names),
+        redact=redactor(core),
     )
     async with core.store.transaction() as transaction:
         before = {ingestion.source: ingestion.finished_at for ingestion in await transaction.ingestions.all()}
-    for source in knowledge.sources:
+    for source in sources:
         documents = len(await knowledge.index.content_hashes(source.name))
         failure, now = report.failed.get(source.name, ""), core.clock.now()
         # What could not be read is as old as it was.
@@ -207,56 +210,11 @@ async def ingest(core: Core, on_progress: Callable[[IngestProgress], None] = lam
     return report
 
 
-def behaviours(core: Core, poster: Poster) -> Behaviours:
-    """Every handler with its ports in hand."""
-    store, clock, knowledge = core.store, core.clock, core.knowledge
-    triage = partial(triage_incident, teams=core.workspace.teams, history=core.history, store=store, clock=clock)
-    explain = partial(
-        explain_incident,
-        log_readers=core.tools.logs,
-        metric_readers=core.tools.metrics,
-        change_readers=core.tools.changes,
-        dependencies=core.workspace.dependencies,
-        history=core.history,
-        store=store,
-        clock=clock,
-    )
-    ask = partial(answer_question, retriever=knowledge.retriever, store=store, poster=poster, clock=clock)
+def redactor(core: Core) -> Redactor:
+    """What takes names, addresses and secrets out of whatever is kept."""
+    from adapters.secret_detector import DetectSecrets
 
-    async def explain_and_revise(incident: Incident) -> Incident:
-        return await triage(await explain(incident))
-
-    services = {
-        service for team in core.workspace.teams for service in team.services
-    } | core.workspace.dependencies.keys()
-    on_demand = partial(investigate_on_demand, services=services, store=store, poster=poster)
-    commands: dict[CommandName, Callable[[Question], Awaitable[None]]] = {
-        CommandName.ASK: ask,
-        CommandName.TRIAGE: partial(on_demand, investigate=triage),
-        CommandName.RCA: partial(on_demand, investigate=explain_and_revise),
-        CommandName.STATUS: partial(show_status, store=store, index=knowledge.index, poster=poster),
-        CommandName.HELP: partial(show_help, poster=poster),
-    }
-
-    async def apologise(question: Question, reference: str) -> None:
-        notice = Notice("Something went wrong while I worked on this.", NoticeKind.ERROR, reference)
-        await poster.post_once(f"apology:{question.id}", question.place, notice)
-
-    async def ingest_all() -> None:
-        await ingest(core)
-
-    return Behaviours(
-        answer=partial(run_command, commands=commands),
-        apologise=apologise,
-        feedback=partial(record_feedback, store=store, poster=poster),
-        present=partial(present_incident, store=store, poster=poster),
-        triage=partial(investigate_incident, investigate=triage, store=store),
-        explain=partial(investigate_incident, investigate=explain_and_revise, store=store),
-        conclude=partial(conclude_investigation, store=store),
-        details=partial(present_details, store=store, poster=poster),
-        ingest=ingest_all,
-        recalibrate=partial(recalibrate, store=store, clock=clock),
-    )
+    return Redactor(DetectSecrets(), core.workspace.private_names)
 
 
 def incident_platforms(settings: Settings) -> tuple[Platform, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -11,7 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.section import Section
 from bot.source_sections import SourceSection
+from core.answering.help_desk import HelpDesk
 from core.conversation import Channel, Platform
+from core.curated import LIFETIME, SOURCE
 from core.errors import ConfigurationError
 from core.team import Route, Team
 
@@ -31,6 +34,7 @@ class TeamSection(Section):
     services: tuple[str, ...] = ()
     channel: str = ""
     on_call: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()  # ids that it had before, or those of teams that were merged into it
 
 
 class RouteSection(Section):
@@ -71,6 +75,12 @@ class PrivacySection(Section):
     names: tuple[str, ...] = ()
 
 
+class CuratedSection(Section):
+    """`days` after its confirmation a person's correction is no longer answered with."""
+
+    days: Annotated[int, Field(ge=1, le=3650)] = LIFETIME.days
+
+
 class _File(Section):
     name: str = "Plumbline"
     channels: tuple[ChannelSection, ...] = ()
@@ -81,6 +91,7 @@ class _File(Section):
     dependencies: dict[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
     examples: tuple[str, ...] = ()
     privacy: PrivacySection = PrivacySection()
+    curated: CuratedSection = CuratedSection()
 
 
 class Workspace(BaseModel):
@@ -97,6 +108,17 @@ class Workspace(BaseModel):
     dependencies: dict[str, tuple[str, ...]]
     examples: tuple[str, ...]
     private_names: tuple[str, ...] = ()
+    curated_for: timedelta = LIFETIME
+
+    @property
+    def help_desk(self) -> HelpDesk:
+        """Of the channels, those that everybody may know of."""
+        limits = {source.name: source.fresh_for_days for source in self.sources}
+        return HelpDesk(
+            {name: timedelta(days=days) for name, days in limits.items() if days is not None},
+            self.teams,
+            frozenset(channel.name for channel in self.channels if not channel.private),
+        )
 
 
 S = TypeVar("S", bound=BaseModel)
@@ -124,6 +146,7 @@ def load_workspace(path: Path | None) -> Workspace:
         dependencies=file.dependencies,
         examples=file.examples,
         private_names=file.privacy.names,
+        curated_for=timedelta(days=file.curated.days),
     )
 
 
@@ -178,6 +201,9 @@ def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
         for index, name in enumerate(given):
             if name in given[:index]:
                 yield (section, index), f"{name} is there already"
+    for index, source in enumerate(file.sources):
+        if source.name == SOURCE:
+            yield ("sources", index, "name"), f"{SOURCE} is what people confirmed as answers: use another name"
     for index, team in enumerate(file.teams):
         if team.channel and team.channel not in channels:
             yield ("teams", index, "channel"), f"there is no channel {team.channel}"
@@ -203,7 +229,15 @@ def _team(section: TeamSection, folder: Path) -> Team:
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
             raise ConfigurationError(f"Team {section.id}: {file} cannot be read: {reason}.") from None
-    return Team(section.id, section.name, document, frozenset(section.services), section.channel, section.on_call)
+    return Team(
+        section.id,
+        section.name,
+        document,
+        frozenset(section.services),
+        section.channel,
+        section.on_call,
+        section.aliases,
+    )
 
 
 def _absolute(section: S, folder: Path) -> S:

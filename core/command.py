@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
+
+_CORRECTION = re.compile(r"\s*correct(?:ion)?\s*:", re.IGNORECASE)
+_THANKS = re.compile(
+    r"\s*(?:(?:ok(?:ay)?|great|perfect|awesome|nice|cool|works?|that works?|it works?|got it|yes)\b[\s,.!]*)*"
+    r"(?:thanks|thank you|many thanks|thx|ty|cheers|danke|merci|gracias|obrigad[oa]|grazie|谢谢|ありがとう|감사합니다)"
+    r"(?:\s+(?:you|a lot|so much|very much|again|all|both|everyone|sch[öo]n|beaucoup|plumbline|for (?:the|your) help))*"
+    r"(?:[\s,.!]*(?:that|it|this) (?:works?|worked|helps?|helped|did it))?"
+    r"[\s.!:)🙏🎉👍❤️]*",
+    re.IGNORECASE,
+)
 
 
 class CommandName(StrEnum):
     ASK = "ask"
     TRIAGE = "triage"
     RCA = "rca"
+    CORRECT = "correct"
+    THANKS = "thanks"
     STATUS = "status"
     HELP = "help"
 
@@ -23,8 +36,13 @@ class Command:
 def parse_command(text: str) -> Command:
     """`help` and `status` stand alone; `ask`, `triage` and `rca` take the rest; anything else is a question.
 
-    A question that merely begins with such a word ("status of the canary?") stays a question. Empty text is `help`.
+    A question that merely begins with such a word ("status of the canary?") stays a question; so `correct` needs its
+    colon. Words of thanks are none. Empty text is `help`.
     """
+    if _THANKS.fullmatch(text):
+        return Command(CommandName.THANKS)
+    if correction := _CORRECTION.match(text):
+        return Command(CommandName.CORRECT, text[correction.end() :].strip())
     words = text.strip().split(maxsplit=1)
     if not words:
         return Command(CommandName.HELP)

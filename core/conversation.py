@@ -49,13 +49,15 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """What the place that is answered in may read.
+    """What the place that is answered in may read, and who may read what is said there.
 
     `readers` are the reader names that every member of the place holds: `public`, `channel:NAME`, `person:ID`.
-    A document may be shown if it names at least one of them.
+    A document may be shown if it names at least one of them. `disclosed_to` are the reader names that what is said in
+    the place may be shown to: nobody if it is empty.
     """
 
     readers: frozenset[str] = frozenset({PUBLIC})
+    disclosed_to: frozenset[str] = frozenset()
 
     def may_read(self, readers: frozenset[str]) -> bool:
         return not self.readers.isdisjoint(readers)

@@ -11,6 +11,7 @@ from core.knowledge.document import Document
 SOURCE = "curated"  # the name of the source, and the family of its documents
 MAX_TEXT = 3_000  # characters of an answer: what an input field of Slack takes
 MAX_QUESTION = 300  # characters of the question that stands in the title
+ATTESTED = " · "  # between the question and who vouches for its answer
 LIFETIME = timedelta(days=180)  # after its confirmation, unless plumbline.yaml says otherwise
 
 
@@ -37,7 +38,8 @@ class CuratedAnswer:
         """Who vouches for it, since when and until when; empty for a proposal."""
         if self.confirmed_by is None:
             return ""
-        return f"Confirmed by {display_name(self.confirmed_by)} on {self.confirmed_at:%Y-%m-%d}, expires {self.expires_at:%Y-%m-%d}"
+        since, until = f"{self.confirmed_at:%Y-%m-%d}", f"{self.expires_at:%Y-%m-%d}"
+        return f"Confirmed by {display_name(self.confirmed_by)} on {since}, expires {until}"
 
     @property
     def is_confirmed(self) -> bool:
@@ -64,11 +66,20 @@ def document(answer: CuratedAnswer) -> Document:
         id=f"{SOURCE}/{answer.id}",
         source=SOURCE,
         family=SOURCE,
-        title=f"{answer.question} · {answer.attestation}",
+        title=f"{answer.question}{ATTESTED}{answer.attestation}",
         text=answer.text,
         updated_at=answer.confirmed_at,
         readers=answer.readers,
     )
+
+
+def is_curated(document_id: str) -> bool:
+    return document_id.startswith(f"{SOURCE}/")
+
+
+def question_of(title: str) -> str:
+    """The question that the document with this title answers."""
+    return title.rpartition(ATTESTED)[0]
 
 
 def display_name(person: Person) -> str:

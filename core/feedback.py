@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.conversation import Person, Place
+from core.conversation import Audience, Person, Place
 from core.messages import Verdict
+
+NOBODY = Audience(frozenset())
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """`subject` is a prediction id for a judgement and an incident id for `take-it`.
+    """`subject` is a prediction id for a judgement, an incident id for `take-it`, a curated answer's for `confirm`.
 
-    `id` is the idempotency key of the chat event. `place` is where a reply belongs (the message's thread).
+    `id` is the idempotency key of the chat event. `place` is where a reply belongs (the message's thread), `audience`
+    who reads along there. `text` is what was typed into the field above the button: untrusted.
     """
 
     id: str
@@ -22,3 +25,5 @@ class Feedback:
     person: Person
     place: Place
     at: datetime
+    text: str = ""
+    audience: Audience = NOBODY

@@ -74,10 +74,21 @@ class TeamScore:
 
 
 @dataclass(frozen=True, slots=True)
+class Vote:
+    """What the manager of team `voter` said in one round: whose incident it is, or None if it abstained, and why."""
+
+    round: int
+    voter: str
+    choice: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class OwnerProposal:
     """Who probably owns the incident. `candidates` are best first and begin with the owner.
 
-    `owner` is None when nobody can be named: then a person is asked, and the candidates say who is nearest.
+    `owner` is None when nobody can be named: then a person is asked, and the candidates say who is nearest. `votes` are
+    those of the negotiation, in its order.
     """
 
     owner: TeamScore | None
@@ -85,6 +96,7 @@ class OwnerProposal:
     on_call: tuple[str, ...]
     badge: Badge
     prediction_id: str
+    votes: tuple[Vote, ...] = ()
 
 
 class EvidenceKind(StrEnum):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core.answering.answer import Answer
+from core.curated import CuratedAnswer
 from core.incident import Incident
 
 
@@ -30,6 +31,20 @@ class IncidentDetails:
     incident: Incident
 
 
+@dataclass(frozen=True, slots=True)
+class CorrectionRequest:
+    """Asks what is right instead of an answer, with a field to type it into. `prediction_id` is the answer's."""
+
+    prediction_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalMessage:
+    """What somebody said is right, with a button to confirm it; once confirmed, by whom and until when."""
+
+    answer: CuratedAnswer
+
+
 class NoticeKind(StrEnum):
     INFORMATION = "information"
     THANKS = "thanks"
@@ -45,7 +60,16 @@ class Notice:
     reference: str = ""
 
 
-Message = AnswerMessage | IncidentMessage | IncidentDetails | Notice
+Message = AnswerMessage | IncidentMessage | IncidentDetails | CorrectionRequest | ProposalMessage | Notice
+
+ASK_WHAT_IS_RIGHT = (
+    "What is right? Type it below, or reply to me in this thread with “correct:” and the right answer. "
+    "Once it is confirmed, I answer with it."
+)
+PROPOSED = "Proposed as the answer to:"
+TENTATIVE = "I am not certain: other documents come about as close. The nearest that I have:"
+CONFLICTING = "Another source says otherwise. Newest first:"
+ASK = "Ask:"  # before the teams that may know
 
 
 class Verdict(StrEnum):
@@ -59,6 +83,8 @@ class Verdict(StrEnum):
     CAUSE_RIGHT = "cause-right"
     CAUSE_WRONG = "cause-wrong"
     TAKE_IT = "take-it"
+    CORRECTION = "correction"
+    CONFIRM = "confirm"
 
 
 VERDICT_LABELS = {
@@ -70,6 +96,8 @@ VERDICT_LABELS = {
     Verdict.CAUSE_RIGHT: "Right cause",
     Verdict.CAUSE_WRONG: "Wrong cause",
     Verdict.TAKE_IT: "Take it",
+    Verdict.CORRECTION: "Send",
+    Verdict.CONFIRM: "Confirm",
 }
 
 # What a judging button says about the prediction that it stands under; the other buttons judge nothing.

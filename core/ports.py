@@ -83,6 +83,15 @@ class ChangingSource(Protocol):
         ...
 
 
+@runtime_checkable
+class CheckedSource(Protocol):
+    """A place that documents come from, behind a door: whether it opens can be told without reading everything."""
+
+    async def check(self) -> None:
+        """Raises SourceUnavailable when the token, its rights or the way there is wrong."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SourceCursor:
     """How far a source has been read. `documents` is the number of its documents that the index then held.
@@ -271,6 +280,18 @@ class Messenger(Protocol):
 
     async def find(self, place: Place, intent: str) -> MessageReference | None:
         """The message that was posted for this intent; None if there is none or the platform cannot tell."""
+        ...
+
+
+class ThreadReader(Protocol):
+    """Reads on one chat platform what people said to each other. Untrusted."""
+
+    async def earlier(self, place: Place, before: datetime, limit: int) -> tuple[Turn, ...]:
+        """What was said in the thread at `place` before that time, oldest first; empty outside a thread.
+
+        Of more than `limit` (at least 2) messages, the one that began the thread and the latest ones. A thread that is
+        gone is empty. Raises ChatUnavailable.
+        """
         ...
 
 
@@ -524,7 +545,9 @@ class ConversationStore(Protocol):
         """Remember a turn; one with a known key is left as it is."""
         ...
 
-    async def get(self, key: str) -> Turn | None: ...
+    async def get(self, key: str, place: Place) -> Turn | None:
+        """The turn of this key; None if there is none, or if it was not said in the channel of `place`."""
+        ...
 
     async def history(self, place: Place, limit: int) -> tuple[Turn, ...]:
         """The last turns in the thread at `place`, oldest first; empty outside a thread."""

@@ -10,6 +10,7 @@ class Team:
     """`document` is the team's function document (Markdown): what it owns, what not, and its words.
 
     `channel` is the name of the channel that the team is reached in; `on_call` the people to call, first one first.
+    `aliases` are ids that it had before, or those of teams that were merged into it: their past incidents are its own.
     """
 
     id: str
@@ -18,6 +19,7 @@ class Team:
     services: frozenset[str] = frozenset()
     channel: str = ""
     on_call: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
-from core.conversation import Question
+from core.conversation import PUBLIC, Audience, Question
 from core.incident import Alert, AlertDelivery, AlertStatus, Incident, Severity, Stage, open_from
 from core.messages import IncidentDetails, IncidentMessage, Notice
 from core.ports import Store
@@ -14,20 +14,31 @@ from handlers.post_message import Poster
 
 MAX_TITLE = 150  # characters of a pasted text's first line
 
+FOR_THE_WORKSPACE = (
+    "Logs, metrics and past incidents are for the workspace, and people from outside of it may read along here. "
+    "Ask me in a channel of its members, or write to me directly."
+)
 NO_INCIDENT = "This thread belongs to no incident that I know. Paste the alert or a description after the command."
 
 
 async def investigate_on_demand(
     question: Question,
     *,
-    investigate: Callable[[Incident], Awaitable[Incident]],
+    investigate: Callable[[Incident, Audience], Awaitable[Incident]],
     services: Iterable[str],
     store: Store,
     poster: Poster,
 ) -> None:
-    """Post what `investigate` finds, in short and with its evidence. `services` are those that a text may name."""
+    """Post what `investigate` finds, in short and with its evidence. `services` are those that a text may name.
+
+    `investigate` looks at nothing that the audience may not read. Where outsiders read along, only an incident that
+    was posted there is looked into.
+    """
+    if question.text and PUBLIC not in question.audience.readers:
+        await poster.post_once(f"investigation:{question.id}", question.place, Notice(FOR_THE_WORKSPACE))
+        return
     if question.text:
-        found = await investigate(incident_from(question, services))
+        found = await investigate(incident_from(question, services), question.audience)
     else:
         found = await _in_thread(question, investigate, store)
     if found is None:
@@ -41,13 +52,13 @@ async def investigate_on_demand(
 
 
 async def _in_thread(
-    question: Question, investigate: Callable[[Incident], Awaitable[Incident]], store: Store
+    question: Question, investigate: Callable[[Incident, Audience], Awaitable[Incident]], store: Store
 ) -> Incident | None:
     async with store.transaction() as transaction:
         incident = await transaction.incidents.in_thread(question.place)
     if incident is None:
         return None
-    await investigate_incident(incident.id, investigate, store=store)
+    await investigate_incident(incident.id, lambda found: investigate(found, question.audience), store=store)
     async with store.transaction() as transaction:
         return await transaction.incidents.get(incident.id)
 

@@ -8,6 +8,7 @@ from core.confidence.prediction import Outcome
 from core.feedback import Feedback
 from core.messages import CORRECT, Notice, NoticeKind, Verdict
 from core.ports import Store
+from handlers.correct_answer import ask_what_is_right
 from handlers.open_incident import present_task
 from handlers.post_message import Poster
 from handlers.update_incident import update_incident
@@ -18,6 +19,8 @@ ASK_A_PERSON = "{person} would like a person to answer this. Whoever knows: plea
 async def record_feedback(feedback: Feedback, *, store: Store, poster: Poster) -> None:
     """Store the label; `take it` names the person on the incident, `ask a person` calls into the thread.
 
+    Whoever calls an answer wrong is asked what is right.
+
     A button of a prediction that no longer exists is ignored: there is nothing to learn from it.
     """
     if feedback.verdict is Verdict.TAKE_IT:
@@ -27,6 +30,8 @@ async def record_feedback(feedback: Feedback, *, store: Store, poster: Poster) -
         await poster.post_once(f"ask-a-person:{feedback.subject}", feedback.place, Notice(text, NoticeKind.INFORMATION))
     else:
         await _label(feedback, store)
+        if feedback.verdict is Verdict.WRONG:
+            await ask_what_is_right(feedback, store=store, poster=poster)
 
 
 async def _label(feedback: Feedback, store: Store) -> None:

@@ -14,6 +14,7 @@ from core.team import Team
 from core.triage.enrichment import from_explanation
 from core.triage.history import IncidentHistory
 from core.triage.negotiate import Verdict, propose_owner
+from core.triage.owner_model import OwnerModel
 from handlers.record_prediction import record_prediction
 
 ENGINE = "evidence"  # from the incident's text
@@ -21,15 +22,22 @@ ENRICHED_ENGINE = "evidence+monitoring"  # with the cause that monitoring points
 
 
 async def triage_incident(
-    incident: Incident, *, teams: Sequence[Team], history: IncidentHistory, store: Store, clock: Clock
+    incident: Incident,
+    *,
+    teams: Sequence[Team],
+    history: IncidentHistory,
+    store: Store,
+    clock: Clock,
+    model: OwnerModel | None = None,
 ) -> Incident:
     """The incident with an owner proposed, and at its next stage.
 
     Run again once the incident is explained, the proposal is revised in the light of the cause (Triangle, section
-    3.3): a loud symptom in one team's service no longer outvotes the measured cause in another's.
+    3.3): a loud symptom in one team's service no longer outvotes the measured cause in another's. `model` is what was
+    learned from the history, None as long as it is too short.
     """
     enrichment = from_explanation(incident.explanation)
-    verdict = await asyncio.to_thread(propose_owner, incident, teams, history, enrichment)
+    verdict = await asyncio.to_thread(propose_owner, incident, teams, history, enrichment, model)
     proposal = await _recorded(
         verdict, incident, ENRICHED_ENGINE if enrichment.services else ENGINE, teams, store=store, clock=clock
     )
@@ -52,4 +60,4 @@ async def _recorded(
         clock=clock,
     )
     on_call = next((team.on_call for team in teams if owner and team.id == owner.team_id), ())
-    return OwnerProposal(owner, verdict.candidates, on_call, badge, prediction_id)
+    return OwnerProposal(owner, verdict.candidates, on_call, badge, prediction_id, verdict.votes)

@@ -18,11 +18,13 @@ from adapters.console.messages import ConsoleMessage, Cursor
 from adapters.console.payload import Content, PersonMessage, decode, encode
 from adapters.console.render import verdict_subjects
 from core.answering.answer import Answer
+from core.audience import channel_audience
 from core.conversation import Person, Place, Platform, Question
+from core.curated import CuratedAnswer
 from core.errors import MalformedInput, Unavailable
 from core.feedback import Feedback
 from core.incident import Incident
-from core.messages import AnswerMessage, Verdict
+from core.messages import AnswerMessage, CorrectionRequest, ProposalMessage, Verdict
 
 THREADS = 50  # on one page; a link leads to the older ones
 AWAITED = timedelta(minutes=2)  # a question is shown as being worked on for so long, if there is no reply
@@ -143,8 +145,10 @@ class Conversation:
         if verdict not in subjects:
             raise MalformedInput("This cannot be judged so (any more): load the page again.")
         at = self._console.clock.now()
+        text = message_text(form) if verdict is Verdict.CORRECTION else ""
+        audience = channel_audience(place, self._console.channels)
         await self._console.inbox.press(
-            Feedback(f"console:{uuid4().hex}", verdict, subjects[verdict], OPERATOR, place, at)
+            Feedback(f"console:{uuid4().hex}", verdict, subjects[verdict], OPERATOR, place, at, text, audience)
         )
         if "HX-Request" not in request.headers:
             return see_other(page_of(form))
@@ -183,8 +187,10 @@ class Conversation:
             raise PageNotFound("The thread to reply to is not in this channel: load the page again.")
         return message.root
 
-    async def _judged(self, form: dict[str, str]) -> tuple[Answer | Incident, Place]:
-        """The answer or the incident that a verdict is about, and where a reply to the verdict belongs."""
+    async def _judged(
+        self, form: dict[str, str]
+    ) -> tuple[Answer | Incident | CorrectionRequest | CuratedAnswer, Place]:
+        """What a verdict is about, and where a reply to the verdict belongs."""
         if "incident" in form:
             async with self._console.store.transaction() as transaction:
                 incident = await transaction.incidents.get(form["incident"])
@@ -193,9 +199,10 @@ class Conversation:
             return incident, _thread_of(incident)
         message = await self._console.messages.get(_number(form.get("message", "")))
         content = decode(message.kind, message.payload) if message else None
-        if message is None or not isinstance(content, AnswerMessage):
+        if message is None or not isinstance(content, (AnswerMessage, CorrectionRequest, ProposalMessage)):
             raise PageNotFound("There is no such answer.")
-        return content.answer, Place(Platform.CONSOLE, message.channel, str(message.root))
+        about = content if isinstance(content, CorrectionRequest) else content.answer
+        return about, Place(Platform.CONSOLE, message.channel, str(message.root))
 
 
 def _shown(message: ConsoleMessage) -> Shown:

@@ -9,7 +9,15 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
+from core.messages import (
+    AnswerMessage,
+    CorrectionRequest,
+    IncidentDetails,
+    IncidentMessage,
+    Message,
+    Notice,
+    ProposalMessage,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +35,8 @@ _KINDS: dict[str, type[Content]] = {
     "answer": AnswerMessage,
     "incident": IncidentMessage,
     "details": IncidentDetails,
+    "correction request": CorrectionRequest,
+    "proposal": ProposalMessage,
     "notice": Notice,
 }
 _NAMES = {content: kind for kind, content in _KINDS.items()}

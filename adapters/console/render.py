@@ -19,8 +19,25 @@ from adapters.console.forms import MAX_TEXT
 from adapters.console.payload import PersonMessage
 from core.answering.answer import Answer
 from core.confidence.calibrator import MIN_OUTCOMES
+from core.curated import MAX_TEXT as MAX_CORRECTION
+from core.curated import CuratedAnswer, display_name
 from core.incident import Incident, IncidentState, Stage
-from core.messages import CORRECT, VERDICT_LABELS, AnswerMessage, IncidentDetails, IncidentMessage, Notice, Verdict
+from core.messages import (
+    ASK,
+    ASK_WHAT_IS_RIGHT,
+    CONFLICTING,
+    CORRECT,
+    PROPOSED,
+    TENTATIVE,
+    VERDICT_LABELS,
+    AnswerMessage,
+    CorrectionRequest,
+    IncidentDetails,
+    IncidentMessage,
+    Notice,
+    ProposalMessage,
+    Verdict,
+)
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -36,6 +53,8 @@ THANKS = {
     Verdict.CAUSE_RIGHT: "Thanks, noted as the right cause.",
     Verdict.CAUSE_WRONG: "Thanks, noted as the wrong cause.",
     Verdict.TAKE_IT: "It is yours.",
+    Verdict.CORRECTION: "Thanks, proposed in the thread.",
+    Verdict.CONFIRM: "Thanks, confirmed.",
 }
 
 
@@ -78,6 +97,8 @@ class Renderer:
             "answer": lambda content: isinstance(content, AnswerMessage),
             "incident": lambda content: isinstance(content, IncidentMessage),
             "details": lambda content: isinstance(content, IncidentDetails),
+            "correction_request": lambda content: isinstance(content, CorrectionRequest),
+            "proposal": lambda content: isinstance(content, ProposalMessage),
             "notice": lambda content: isinstance(content, Notice),
         }
         environment.globals |= {
@@ -91,6 +112,13 @@ class Renderer:
             "Verdict": Verdict,
             "Stage": Stage,
             "MIN_OUTCOMES": MIN_OUTCOMES,
+            "ASK_WHAT_IS_RIGHT": ASK_WHAT_IS_RIGHT,
+            "PROPOSED": PROPOSED,
+            "TENTATIVE": TENTATIVE,
+            "CONFLICTING": CONFLICTING,
+            "ASK": ASK,
+            "display_name": display_name,
+            "MAX_CORRECTION": MAX_CORRECTION,
             "MAX_TEXT": MAX_TEXT,
             "MAX_ITEMS": MAX_ITEMS,
         }
@@ -111,7 +139,7 @@ class Renderer:
         return _time_element(at.astimezone(UTC), "just now" if age < timedelta(minutes=1) else f"{_duration(age)} ago")
 
 
-def verdict_subjects(content: Answer | Incident) -> dict[Verdict, str]:
+def verdict_subjects(content: Answer | Incident | CorrectionRequest | CuratedAnswer) -> dict[Verdict, str]:
     """What can be judged here, and the id that each judgement is about.
 
     An answer that is no prediction has nothing to be judged: then only a person can be asked.
@@ -119,6 +147,10 @@ def verdict_subjects(content: Answer | Incident) -> dict[Verdict, str]:
     if isinstance(content, Answer):
         judged = (Verdict.HELPFUL, Verdict.WRONG) if content.prediction_id else ()
         return dict.fromkeys((*judged, Verdict.ASK_A_PERSON), content.prediction_id or content.question_id)
+    if isinstance(content, CorrectionRequest):
+        return {Verdict.CORRECTION: content.prediction_id}
+    if isinstance(content, CuratedAnswer):
+        return {} if content.is_confirmed else {Verdict.CONFIRM: content.id}
     subjects: dict[Verdict, str] = {}
     if content.owner and content.owner.owner:
         subjects |= dict.fromkeys((Verdict.OWNER_RIGHT, Verdict.OWNER_WRONG), content.owner.prediction_id)

@@ -6,10 +6,10 @@ import re
 
 from adapters.slack import blocks
 from adapters.slack.blocks import Block, listing
-from adapters.slack.mrkdwn import code_block, link, prose
-from adapters.slack.parts import Rendered, badge_footnote, context, fallback, feedback_buttons, section
+from adapters.slack.mrkdwn import code_block, escape, link, prose
+from adapters.slack.parts import LINE, Rendered, badge_footnote, context, dotted, fallback, feedback_buttons, section
 from core.answering.answer import Answer, Citation, Sentence
-from core.messages import Verdict
+from core.messages import ASK, CONFLICTING, TENTATIVE, Verdict
 
 DONT_KNOW = "I don’t know: nothing that I may show here answers this."
 NEAREST = "I don’t know, this is the nearest that I have:"
@@ -24,6 +24,8 @@ SENTENCE = 900  # characters
 MARKER = 300  # characters, the address in it included
 SOURCE = 500  # characters, the address in it included
 QUOTE = 300  # characters
+CONFLICTS = 2_500  # characters of all that contradicts an answer
+MAX_CONTACTS = 3
 
 
 def cited_answer(answer: Answer) -> Rendered:
@@ -32,23 +34,28 @@ def cited_answer(answer: Answer) -> Rendered:
     return Rendered(
         fallback(sentence.text for sentence in answer.sentences),
         [
+            *context(TENTATIVE if answer.tentative else ""),
             blocks.section(listing(sentences, "sentences")),
+            *_conflicts(answer),
             *context(listing([_source(citation) for citation in answer.citations], "sources")),
             *context(badge_footnote(answer.badge)),
+            *context(escape(answer.note, LINE)),
             *_buttons(answer),
         ],
     )
 
 
 def abstention(answer: Answer) -> Rendered:
-    nearest = [f"• {_source_link(citation)}{_quoted(citation.quote)}" for citation in answer.citations]
+    nearest = [f"• {_nearest(citation)}" for citation in answer.citations]
     said = NEAREST if nearest else DONT_KNOW
     return Rendered(
         fallback([said]),
         [
             blocks.section(said),
             *section(listing(nearest, "documents")),
+            *context(_contacts(answer)),
             *context(badge_footnote(answer.badge)),
+            *context(escape(answer.note, LINE)),
             *_buttons(answer),
         ],
     )
@@ -64,9 +71,26 @@ def _sentence(sentence: Sentence, urls: dict[int, str]) -> str:
     return " ".join(["\n".join(filter(None, shown)), *markers])
 
 
+def _conflicts(answer: Answer) -> list[Block]:
+    lines = [
+        f"• {_source(source)}{_quoted(source.quote)}" for conflict in answer.conflicts for source in conflict.sources
+    ]
+    return section(f"⚠️ *{CONFLICTING}*\n{listing(lines, 'sources', CONFLICTS)}" if lines else "")
+
+
+def _contacts(answer: Answer) -> str:
+    names = [escape(contact.text, LINE) for contact in answer.contacts[:MAX_CONTACTS]]
+    return f"{ASK} {' · '.join(names)}" if names else ""
+
+
 def _source(citation: Citation) -> str:
-    updated = f" · updated {citation.updated_at:%Y-%m-%d}" if citation.updated_at else ""
-    return f"[{citation.number}] {_source_link(citation)}{updated}"
+    updated = f"updated {citation.updated_at:%Y-%m-%d}" if citation.updated_at else ""
+    stale = f"⚠️ {citation.staleness}" if citation.staleness else ""
+    return dotted(f"[{citation.number}] {_source_link(citation)}", updated, stale)
+
+
+def _nearest(citation: Citation) -> str:
+    return f"{dotted(_source_link(citation), citation.staleness)}{_quoted(citation.quote)}"
 
 
 def _source_link(citation: Citation) -> str:

@@ -46,6 +46,13 @@ def button(label: str, action_id: str, value: str, *, primary: bool = False) -> 
     return element | {"style": "primary"} if primary else element
 
 
+def text_field(identifier: str, label: str, max_length: int) -> Block:
+    """A field to type into; what stands in it comes with every button of the message, under `identifier`."""
+    element = {"type": "plain_text_input", "action_id": identifier, "multiline": True, "max_length": max_length}
+    text = {"type": "plain_text", "text": cut(label, MAX_BUTTON_TEXT), "emoji": False}
+    return {"type": "input", "block_id": identifier, "label": text, "element": element}
+
+
 def listing(lines: Sequence[str], noun: str, limit: int = MAX_TEXT) -> str:
     """The first lines that fit into `limit` characters; the others are counted: “and 7 more sources”.
 

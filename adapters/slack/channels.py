@@ -14,8 +14,8 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.client import call
-from core.audience import channel_audience, person_audience
-from core.conversation import PUBLIC, Audience, Channel, Person, Place
+from core.audience import channel_audience, kept_private, person_audience, with_outsiders
+from core.conversation import Audience, Channel, Person, Place
 from core.errors import PlumblineError
 from core.ports import Clock
 
@@ -26,7 +26,8 @@ logger = logging.getLogger(__name__)
 
 
 class ChannelKind(StrEnum):
-    CHANNEL = "channel"  # public or private, or a group's direct messages: its members belong to the workspace
+    CHANNEL = "channel"  # public: its members belong to the workspace
+    PRIVATE = "private"  # likewise, or a group's direct messages: what is said in it is for its members
     DIRECT = "direct"  # one person and the bot
     EXTERNAL = "external"  # people of another organisation read along
     ABSENT = "absent"  # the bot is not in it
@@ -73,7 +74,9 @@ def audience_of(kind: ChannelKind, place: Place, person: Person, channels: Seque
     if kind is ChannelKind.DIRECT:
         return person_audience(person)
     everybody = channel_audience(place, channels)
-    return everybody if kind is ChannelKind.CHANNEL else Audience(everybody.readers - {PUBLIC})
+    if kind is ChannelKind.PRIVATE:
+        return kept_private(everybody)
+    return everybody if kind is ChannelKind.CHANNEL else with_outsiders(everybody)
 
 
 def _kind(channel: dict[str, Any]) -> ChannelKind:
@@ -83,8 +86,9 @@ def _kind(channel: dict[str, Any]) -> ChannelKind:
         return ChannelKind.DIRECT
     if channel.get("is_member") is False:
         return ChannelKind.ABSENT
-    known = any(channel.get(flag) for flag in ("is_channel", "is_group", "is_mpim", "is_private"))
-    return ChannelKind.CHANNEL if known else ChannelKind.UNKNOWN
+    if any(channel.get(flag) for flag in ("is_private", "is_group", "is_mpim")):
+        return ChannelKind.PRIVATE
+    return ChannelKind.CHANNEL if channel.get("is_channel") else ChannelKind.UNKNOWN
 
 
 def _code(error: BaseException) -> str:

@@ -22,12 +22,15 @@ from slack_bolt.response import BoltResponse
 
 from adapters.slack.channels import ChannelDirectory, ChannelKind, audience_of
 from adapters.slack.client import slack_client
+from adapters.slack.corrections import INPUT
 from adapters.slack.entities import mentions, plain_text
+from adapters.slack.guests import GuestDirectory
 from adapters.slack.identity import BotIdentity
 from adapters.slack.parts import ACTION_PREFIX
 from adapters.slack.payloads import ButtonPress, Envelope, MessageEvent, SlashCommand, parse
 from adapters.slack.requests import SignedRequests, parse_body
-from core.conversation import Channel, Person, Place, Platform, Question
+from core.audience import with_outsiders
+from core.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
 from core.errors import MalformedInput, Unauthorized
 from core.feedback import Feedback
 from core.messages import Verdict
@@ -65,6 +68,7 @@ class SlackInbound:
         self._signed = SignedRequests(signing_secret, clock) if signing_secret else None
         self._client = slack_client(bot_token, api_url)
         self._directory = ChannelDirectory(self._client, clock)
+        self._guests = GuestDirectory(self._client, clock)
         self._identity = BotIdentity(self._client)
         self._socket: AsyncSocketModeHandler | None = None
         self._connecting: asyncio.Task[None] | None = None
@@ -88,6 +92,7 @@ class SlackInbound:
             self._connecting = asyncio.create_task(self._socket.connect_async())
 
     async def close(self) -> None:
+        await self._guests.close()
         if self._connecting is not None:
             self._connecting.cancel()
         if self._socket is not None:
@@ -131,10 +136,19 @@ class SlackInbound:
                 text=plain_text(message.text, bot_user_id),
                 asker=asker,
                 place=place,
-                audience=audience_of(kind, place, asker, self._channels),
+                audience=await self._audience(kind, place, asker),
                 asked_at=_moment(message.ts),
             )
         )
+
+    async def _audience(self, kind: ChannelKind, place: Place, person: Person) -> Audience:
+        """Who reads an answer to this person in this place, guests included."""
+        audience = audience_of(kind, place, person, self._channels)
+        if PUBLIC not in audience.readers:
+            return audience
+        is_direct = kind is ChannelKind.DIRECT
+        guests = self._guests.is_guest(person.id) if is_direct else self._guests.read_along(place.channel)
+        return with_outsiders(audience) if await guests else audience
 
     async def _kind(self, message: MessageEvent, *, shared: bool) -> ChannelKind:
         """The kind of channel; what Slack says in the event itself needs no question."""
@@ -158,7 +172,7 @@ class SlackInbound:
                 text=plain_text(slash.text, await self._identity.user_id()),
                 asker=asker,
                 place=place,
-                audience=audience_of(kind, place, asker, self._channels),
+                audience=await self._audience(kind, place, asker),
                 asked_at=self._clock.now(),
             )
         )
@@ -168,14 +182,19 @@ class SlackInbound:
     async def _on_button(self, body: dict[str, Any], ack: AsyncAck) -> None:
         press = parse(ButtonPress, body)
         channel, message, action = press.channel.id, press.message, press.action
+        person = Person(Platform.SLACK, press.user.id, press.user.name or press.user.username)
+        place = Place(Platform.SLACK, channel, message.thread_ts or message.ts)
+        kind = await self._directory.kind(channel)
         await self._inbox.press(
             Feedback(
                 id=f"slack:{channel}:{message.ts}:{action.action_ts}:{press.user.id}",
                 verdict=_verdict(action.action_id),
                 subject=action.value,
-                person=Person(Platform.SLACK, press.user.id, press.user.name or press.user.username),
-                place=Place(Platform.SLACK, channel, message.thread_ts or message.ts),
+                person=person,
+                place=place,
                 at=_moment(action.action_ts),
+                text=press.typed(INPUT),
+                audience=await self._audience(kind, place, person),
             )
         )
         await ack()

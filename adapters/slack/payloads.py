@@ -92,17 +92,30 @@ class _Action(_Payload):
     action_ts: Timestamp
 
 
+class _Field(_Payload):
+    value: Annotated[str, Field(max_length=10_000)] | None = None
+
+
+class _State(_Payload):
+    values: dict[str, dict[str, _Field]] = {}
+
+
 class ButtonPress(_Payload):
     """A `block_actions` payload of a button in a message."""
 
     user: _User
     channel: _Channel
     message: _Message
+    state: _State = _State()
     actions: Annotated[list[_Action], Field(min_length=1, max_length=1)]
 
     @property
     def action(self) -> _Action:
         return self.actions[0]
+
+    def typed(self, field: str) -> str:
+        """What stands in a field of the message, empty if it has none."""
+        return self.state.values.get(field, {}).get(field, _Field()).value or ""
 
 
 P = TypeVar("P", bound=_Payload)

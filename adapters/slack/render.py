@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from adapters.slack import blocks
 from adapters.slack.answers import abstention, cited_answer
+from adapters.slack.corrections import correction_request, proposal
 from adapters.slack.incidents import incident_details, incident_message
 from adapters.slack.mrkdwn import code, prose
 from adapters.slack.parts import NAME, Rendered, context, fallback
-from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice, NoticeKind
+from core.messages import (
+    AnswerMessage,
+    CorrectionRequest,
+    IncidentDetails,
+    IncidentMessage,
+    Message,
+    Notice,
+    NoticeKind,
+    ProposalMessage,
+)
 
 NOTICE_ICONS = {NoticeKind.INFORMATION: "", NoticeKind.THANKS: "✓ ", NoticeKind.ERROR: "⚠️ "}
 NOTICE_LINE = 1_000  # characters
@@ -21,6 +31,10 @@ def render(message: Message) -> Rendered:
             return incident_message(incident)
         case IncidentDetails(incident):
             return incident_details(incident)
+        case CorrectionRequest():
+            return correction_request(message)
+        case ProposalMessage(answer):
+            return proposal(answer)
         case Notice():
             return notice(message)
 

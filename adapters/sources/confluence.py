@@ -84,6 +84,13 @@ class ConfluenceSource:
     def name(self) -> str:
         return self._name
 
+    async def check(self) -> None:
+        async for _ in self._listed():
+            return
+        raise SourceUnavailable(
+            f"{self._name}: Confluence shows no page of {', '.join(self._spaces)}. Check the spaces and the token's rights."
+        )
+
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
         position = _Position.parsed(cursor, self._setting())
         listed = {page.id: page async for page in self._listed()}

@@ -90,6 +90,14 @@ class GitRepositorySource:
     def name(self) -> str:
         return self._name
 
+    async def check(self) -> None:
+        repository = self._repository
+        if not repository.url:
+            await self._newest()
+            return
+        branch = repository.branch or "HEAD"
+        await self._git("ls-remote", "--quiet", "--exit-code", "--end-of-options", repository.url, branch)
+
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
         commit = await self._newest()
         now, before = await self._files(commit), await self._before(cursor)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from adapters.sources.json_lines import objects, skip
+from core.conversation import PUBLIC
 from core.errors import MalformedInput
 from core.incident import PastIncident, Severity
 from core.knowledge.document import Document, DocumentKind
@@ -36,21 +37,26 @@ class _Record(BaseModel):
     fix: str = ""
     labels: dict[str, str] = {}
     url: str = ""
+    readers: Annotated[list[str], Field(min_length=1)] | None = None
 
 
 class PastIncidentSource:
-    """A JSON-lines file of closed incidents. A line that cannot be understood is logged and left out."""
+    """A JSON-lines file of closed incidents. A line that cannot be understood is logged and left out.
 
-    def __init__(self, name: str, path: Path) -> None:
+    `readers` read the incidents that do not say by whom they may be read.
+    """
+
+    def __init__(self, name: str, path: Path, readers: frozenset[str] = frozenset({PUBLIC})) -> None:
         self._name = name
         self._path = path
+        self._readers = readers
 
     @property
     def name(self) -> str:
         return self._name
 
     async def documents(self) -> AsyncIterator[Document]:
-        for incident in _incidents(self._path):
+        for incident in _incidents(self._path, self._readers):
             yield Document(
                 id=f"{self._name}/{incident.id}",
                 source=self._name,
@@ -61,29 +67,34 @@ class PastIncidentSource:
                 url=incident.url,
                 owner=incident.owner,
                 updated_at=incident.resolved_at or incident.started_at,
+                readers=incident.readers,
             )
 
 
-def load_past_incidents(path: Path) -> list[PastIncident]:
+def load_past_incidents(path: Path, readers: frozenset[str] = frozenset({PUBLIC})) -> list[PastIncident]:
     """Every incident of the file. Raises SourceUnavailable if it cannot be read."""
-    return list(_incidents(path))
+    return list(_incidents(path, readers))
 
 
-def _incidents(path: Path) -> Iterator[PastIncident]:
+def _incidents(path: Path, readers: frozenset[str]) -> Iterator[PastIncident]:
     for number, value in objects(path):
         try:
-            yield _incident(value)
+            yield _incident(value, readers)
         except MalformedInput as error:
             skip(path, number, error)
 
 
-def _incident(value: dict[str, Any]) -> PastIncident:
+def _incident(value: dict[str, Any], readers: frozenset[str]) -> PastIncident:
     try:
         record = _Record.model_validate(value)
     except ValidationError as error:
         detail = error.errors()[0]
         raise MalformedInput(f"`{'.'.join(map(str, detail['loc']))}`: {detail['msg']}.") from error
-    return PastIncident(**record.model_dump(exclude={"reassignments"}), reassignments=tuple(record.reassignments))
+    return PastIncident(
+        **record.model_dump(exclude={"reassignments", "readers"}),
+        reassignments=tuple(record.reassignments),
+        readers=readers if record.readers is None else frozenset(record.readers),
+    )
 
 
 def _text(incident: PastIncident) -> str:

@@ -88,6 +88,14 @@ class SlackChannelsSource:
     def name(self) -> str:
         return self._name
 
+    async def check(self) -> None:
+        await self._call("auth.test", {})
+        for channel_id in self._channels:
+            try:
+                await self._call("conversations.history", {"channel": channel_id, "limit": "1"})
+            except _SlackRefusal as error:
+                raise SourceUnavailable(f"{channel_id}: {error}") from error
+
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
         positions = positions_of(cursor, _Position)
         workspace = await self._workspace()

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from adapters.sources.chat_threads import FAMILY, thread_title
 from core.conversation import PUBLIC
 from core.knowledge.document import Document, DocumentKind
-from core.knowledge.layout import thread_text
+from core.knowledge.layout import thread_text, thread_urls
 
 MAX_MEMBERS = 200  # of a private channel that are readers by name; in a larger one only the channel itself is a reader
 
@@ -102,6 +102,16 @@ class SlackChannel:
     members: tuple[str, ...]
     archive: str = ""
 
+    def url_of(self, message: Message, root: Message) -> str:
+        """The permalink of a message of the thread that `root` began; empty if the workspace's address is not known.
+
+        https://docs.slack.dev/reference/methods/chat.getPermalink
+        """
+        if not self.archive:
+            return ""
+        url = f"{self.archive}/p{message.ts.replace('.', '')}"
+        return url if message.ts == root.ts else f"{url}?thread_ts={root.ts}&cid={self.id}"
+
     @property
     def readers(self) -> frozenset[str]:
         """Everybody in the workspace, or the channel and its members."""
@@ -131,7 +141,7 @@ def thread_document(
         return None
     replies = [by_time[ts] for ts in sorted(by_time, key=float) if ts != root.ts and by_time[ts].is_said]
     said = text_of(root, directory)
-    answers = [answer for reply in replies if (answer := text_of(reply, directory))]
+    answers = [(answer, channel.url_of(reply, root)) for reply in replies if (answer := text_of(reply, directory))]
     if not said:
         return None
     return Document(
@@ -139,9 +149,10 @@ def thread_document(
         source=source,
         family=FAMILY,
         title=thread_title(channel.name, said),
-        text=thread_text(said, answers),
+        text=thread_text(said, [answer for answer, _ in answers]),
         kind=DocumentKind.THREAD,
-        url=f"{channel.archive}/p{root.ts.replace('.', '')}" if channel.archive else "",
+        url=channel.url_of(root, root),
+        part_urls=thread_urls(said, channel.url_of(root, root), answers),
         updated_at=datetime.fromtimestamp(max(message.active_at for message in (root, *replies)), UTC),
         readers=channel.readers,
         people=_people([root, *replies], channel, directory),

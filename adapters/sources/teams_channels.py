@@ -68,6 +68,10 @@ class TeamsChannelsSource:
     def name(self) -> str:
         return self._name
 
+    async def check(self) -> None:
+        for team_id in self._teams:
+            await self._rest.get(f"teams/{quote(team_id)}/channels")
+
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
         positions = positions_of(cursor, _Position)
         wanted = set[str]()

@@ -17,7 +17,7 @@ from adapters.sources.chat_threads import FAMILY, thread_title
 from adapters.sources.html import markdown_of, parsed
 from core.conversation import PUBLIC
 from core.knowledge.document import Document, DocumentKind
-from core.knowledge.layout import thread_text
+from core.knowledge.layout import thread_text, thread_urls
 
 MAX_MEMBERS = 200  # of a channel that are readers by name; in a larger one only channels are readers
 
@@ -135,14 +135,16 @@ def thread_document(source: str, channel: TeamsChannel, messages: Iterable[ChatM
     )
     if root.application_id and not any(reply.application_id is None for reply in replies):
         return None
+    answers = [(answer, reply.webUrl or "") for reply in replies if (answer := text_of(reply))]
     return Document(
         id=f"{source}/{channel.id}/{root.id}",
         source=source,
         family=FAMILY,
         title=thread_title(channel.name, root.subject or said),
-        text=thread_text(said, [answer for reply in replies if (answer := text_of(reply))]),
+        text=thread_text(said, [answer for answer, _ in answers]),
         kind=DocumentKind.THREAD,
         url=root.webUrl or "",
+        part_urls=thread_urls(said, root.webUrl or "", answers),
         updated_at=max(each.lastEditedDateTime or each.createdDateTime for each in (root, *replies)),
         readers=channel.readers,
         people=_people([root, *replies], channel),

@@ -11,6 +11,8 @@ from adapters.store.database import insert_if_absent
 from adapters.store.tables import turns
 from core.conversation import Place, Speaker, Turn
 
+SEPARATOR = "\x1f"  # of the parts of a thread's name; no id of a platform holds it
+
 
 class SqlConversations:
     def __init__(self, connection: AsyncConnection) -> None:
@@ -19,6 +21,12 @@ class SqlConversations:
     async def add(self, key: str, place: Place, turn: Turn, at: datetime) -> None:
         values = {"key": key, "thread": _thread(place), "speaker": turn.speaker, "text": turn.text, "at": at}
         await insert_if_absent(self._connection, turns, values)
+
+    async def get(self, key: str, place: Place) -> Turn | None:
+        rows = await self._connection.execute(sa.select(turns).where(turns.c.key == key))
+        row = rows.one_or_none()
+        is_there = row is not None and row.thread.rpartition(SEPARATOR)[0] == _channel(place)
+        return Turn(Speaker(row.speaker), row.text) if row is not None and is_there else None
 
     async def history(self, place: Place, limit: int) -> tuple[Turn, ...]:
         if place.thread is None:
@@ -33,4 +41,8 @@ class SqlConversations:
 
 
 def _thread(place: Place) -> str:
-    return "\x1f".join((place.platform, place.workspace, place.channel, place.thread or ""))
+    return SEPARATOR.join((_channel(place), place.thread or ""))
+
+
+def _channel(place: Place) -> str:
+    return SEPARATOR.join((place.platform, place.workspace, place.channel))

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from adapters.store.conversations import SqlConversations
+from adapters.store.curated import SqlCurated
 from adapters.store.cursors import SqlCursors
 from adapters.store.database import outages_as
 from adapters.store.incidents import SqlIncidents
@@ -27,6 +28,7 @@ class SqlTransaction:
         self.conversations = SqlConversations(connection)
         self.ingestions = SqlIngestions(connection)
         self.cursors = SqlCursors(connection)
+        self.curated = SqlCurated(connection)
 
 
 class SqlStore:

@@ -138,6 +138,14 @@ source_cursors = sa.Table(
     sa.Column("documents", sa.Integer, nullable=False),
 )
 
+curated_answers = sa.Table(
+    "curated_answers",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("expires_at", UtcDateTime, index=True),
+    sa.Column("body", sa.JSON, nullable=False),
+)
+
 console_messages = sa.Table(
     "console_messages",
     metadata,

@@ -15,6 +15,9 @@ from core.messages import Verdict
 
 MAX_TEXT = 30_000  # characters; Teams itself allows about 28 KB
 
+MAX_ATTACHMENTS = 10  # that are looked into
+REPLY = "http://schema.skype.com/Reply"  # how Teams marks a quoted message
+
 THREAD_SEPARATOR = ";messageid="
 AT = re.compile(r"</?at\b[^>]*>", re.IGNORECASE)
 BLOCK_ENDS = ("p", "div", "li", "tr", "pre", "blockquote")
@@ -75,6 +78,7 @@ class Activity(_Wire):
     text: str = ""
     text_format: Name = ""
     entities: tuple[Any, ...] = ()
+    attachments: tuple[Any, ...] = ()
     name: Name = ""
     value: Any = None
     channel_data: ChannelData = ChannelData()
@@ -112,6 +116,26 @@ class Activity(_Wire):
         return UNPRINTABLE.sub("", text.replace("\xa0", " ")).strip()
 
     @property
+    def quoted(self) -> tuple[str, ...]:
+        """The messages that this one quotes above its own text, as Teams shortened them."""
+        pages = [
+            attachment["content"]
+            for attachment in self.attachments[:MAX_ATTACHMENTS]
+            if isinstance(attachment, dict)
+            and attachment.get("contentType") == "text/html"
+            and isinstance(attachment.get("content"), str)
+        ]
+        quotes = [
+            quote
+            for page in pages
+            for quote in BeautifulSoup(page[:MAX_TEXT], "html.parser").select(
+                f'blockquote[itemtype="{REPLY}"] [itemprop="preview"]'
+            )
+        ]
+        texts = (UNPRINTABLE.sub("", quote.get_text().replace("\xa0", " ")).strip() for quote in quotes)
+        return tuple(filter(None, texts))
+
+    @property
     def _own_mentions(self) -> list[str]:
         return [
             str(entity.get("text") or "")
@@ -124,10 +148,11 @@ class Activity(_Wire):
 
 
 class Pressed(_Wire):
-    """What a button of ours carries."""
+    """What a button of ours carries, and what was typed into the card's field."""
 
     verdict: Verdict
     subject: str = Field(min_length=1, max_length=1000)
+    text: str = Field(default="", max_length=MAX_TEXT)
 
 
 def parse_activity(body: bytes) -> Activity:

@@ -24,13 +24,14 @@ from adapters.teams.elements import (
 )
 from core.answering.answer import Answer, Citation, Sentence
 from core.confidence.badge import Badge
-from core.messages import Verdict
+from core.messages import ASK, CONFLICTING, TENTATIVE, Verdict
 
 DONT_KNOW = "I don’t know: nothing that I may show here answers this."
 NEAREST = "I don’t know, this is the nearest that I have:"
 
 SMALL: dict[str, Any] = {"size": "Small", "isSubtle": True}
 MAX_MARKERS = 5  # citation markers after one sentence
+MAX_CONTACTS = 3
 
 
 def answer_card(answer: Answer, room: Room) -> Card:
@@ -39,9 +40,15 @@ def answer_card(answer: Answer, room: Room) -> Card:
 
 def _cited_answer(answer: Answer, room: Room) -> Card:
     urls = {citation.number: citation.deep_link for citation in answer.citations}
+    contradicting = [source for conflict in answer.conflicts for source in conflict.sources]
     body = [
+        *line([run(TENTATIVE if answer.tentative else "", MAX_SUMMARY, **SMALL)]),
         *listing(answer.sentences, room, "sentences", lambda sentence: _sentence(sentence, urls, room)),
-        *_footnote(answer.badge),
+        *titled(
+            f"⚠️ {CONFLICTING}",
+            listing(contradicting, room, "sources", lambda source: [*_source(source, room), *_quote(source, room)]),
+        ),
+        *_footnote(answer),
         container(
             titled("Sources", listing(answer.citations, room, "sources", lambda source: _source(source, room))),
             separator=True,
@@ -54,7 +61,9 @@ def _cited_answer(answer: Answer, room: Room) -> Card:
 def _abstention(answer: Answer, room: Room) -> Card:
     said = NEAREST if answer.citations else DONT_KNOW
     nearest = listing(answer.citations, room, "documents", lambda source: _nearest(source, room))
-    return card([heading(said), *nearest, *_footnote(answer.badge)], _buttons(answer), said)
+    names = " · ".join(contact.text for contact in answer.contacts[:MAX_CONTACTS])
+    asked = line([run(f"{ASK} {names}" if names else "", room.characters, size="Small")])
+    return card([heading(said), *nearest, *asked, *_footnote(answer)], _buttons(answer), said)
 
 
 def _sentence(sentence: Sentence, urls: dict[int, str], room: Room) -> list[Element]:
@@ -67,12 +76,20 @@ def _sentence(sentence: Sentence, urls: dict[int, str], room: Room) -> list[Elem
 def _source(citation: Citation, room: Room) -> list[Element]:
     updated = f"updated {citation.updated_at:%Y-%m-%d}" if citation.updated_at else ""
     number = run(f"[{citation.number}]", 12, size="Small")
-    return line([number, SPACE, *dotted([_title(citation, room)], [run(updated, 30, **SMALL)])])
+    return line([number, SPACE, *dotted([_title(citation, room)], [run(updated, 30, **SMALL)], [_staleness(citation)])])
 
 
 def _nearest(citation: Citation, room: Room) -> list[Element]:
-    quote = prose(citation.quote, room.characters, **SMALL)
-    return [*line([run("•", 1), SPACE, _title(citation, room)]), *line(quote, "None")]
+    titled = dotted([_title(citation, room)], [_staleness(citation)])
+    return [*line([run("•", 1), SPACE, *titled]), *_quote(citation, room)]
+
+
+def _quote(citation: Citation, room: Room) -> list[Element]:
+    return line(prose(citation.quote, room.characters, **SMALL), "None")
+
+
+def _staleness(citation: Citation) -> Run:
+    return run(f"⚠️ {citation.staleness}" if citation.staleness else "", 60, size="Small")
 
 
 def _title(citation: Citation, room: Room) -> Run:
@@ -80,7 +97,12 @@ def _title(citation: Citation, room: Room) -> Run:
     return run(title, min(room.characters, 200), url=citation.deep_link, size="Small")
 
 
-def _footnote(badge: Badge | None) -> list[Element]:
+def _footnote(answer: Answer) -> list[Element]:
+    """The badge with what it rests on, and the note."""
+    return [*_badge_line(answer.badge), *line([run(answer.note, MAX_SUMMARY, **SMALL)])]
+
+
+def _badge_line(badge: Badge | None) -> list[Element]:
     if badge is None:
         return []
     text, explanation = run(badge.text, 80, weight="Bolder", size="Small"), run(badge.explanation, MAX_SUMMARY, **SMALL)

@@ -197,6 +197,18 @@ def button(verdict: Verdict, subject: str) -> Element:
     return {"type": "Action.Execute", "title": title, "verb": str(verdict), "data": data, "fallback": fallback, **style}
 
 
+def text_field(identifier: str, label: str, max_length: int) -> Element:
+    """A field to type into; what stands in it comes with the data of every button of the card, under `identifier`."""
+    return {
+        "type": "Input.Text",
+        "id": identifier,
+        "label": label,
+        "isMultiline": True,
+        "maxLength": max_length,
+        "spacing": "Small",
+    }
+
+
 def link_button(title: str, url: str) -> list[Element]:
     """A button that opens a page, none if the address is not one of the web."""
     address = web_address(url)

@@ -12,9 +12,10 @@ from pydantic import ValidationError
 from adapters.teams.activity import Activity, Pressed, parse_activity
 from adapters.teams.authentication import Authenticator
 from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE, Cloud
+from adapters.teams.guests import TeamsGuests
 from adapters.teams.references import ConversationReference, ConversationReferences, remember
-from core.audience import channel_audience, person_audience
-from core.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
+from core.audience import channel_audience, kept_private, person_audience, with_outsiders
+from core.conversation import Audience, Channel, Person, Place, Platform, Question, Speaker, Turn
 from core.errors import ConfigurationError, InputTooLarge, MalformedInput, Unauthorized
 from core.feedback import Feedback
 from core.ports import Clock, Inbox
@@ -46,8 +47,10 @@ class TeamsInbound:
         inbox: Inbox,
         references: ConversationReferences,
         clock: Clock,
+        guests: TeamsGuests | None = None,
         cloud: Cloud = PUBLIC_CLOUD,
     ) -> None:
+        """`guests` tells where people from outside read along; the playground has none."""
         if anonymous == bool(app_id):
             raise ConfigurationError("Teams needs TEAMS_APP_ID, or no credentials at all and PLUMBLINE_HOST=127.0.0.1.")
         self._cloud = THIS_MACHINE if anonymous else cloud
@@ -57,6 +60,7 @@ class TeamsInbound:
         self._inbox = inbox
         self._references = references
         self._clock = clock
+        self._guests = guests
 
     async def close(self) -> None:
         if self._authenticator is not None:
@@ -93,7 +97,7 @@ class TeamsInbound:
         if activity.type == "message" and isinstance(activity.value, dict):  # Action.Submit
             await self._press(activity, activity.value)
         elif activity.type == "message" and activity.is_addressed and activity.sender.role != "bot":
-            await self._inbox.ask(self._question(activity))
+            await self._inbox.ask(await self._question(activity))
         return web.Response()
 
     def _is_ours(self, activity: Activity) -> bool:
@@ -123,25 +127,37 @@ class TeamsInbound:
                 person=_person(activity),
                 place=_place(activity),
                 at=self._clock.now(),
+                text=pressed.text,
+                audience=await self._audience(activity),
             )
         )
         return True
 
-    def _question(self, activity: Activity) -> Question:
+    async def _question(self, activity: Activity) -> Question:
         return Question(
             id=_key(activity),
             text=activity.said,
             asker=_person(activity),
             place=_place(activity),
-            audience=self._audience(activity),
+            audience=await self._audience(activity),
             asked_at=self._clock.now(),
+            # A bot cannot read the thread that it was called into; what the person quotes of it, it can.
+            history=tuple(Turn(Speaker.PERSON, quote) for quote in activity.quoted),
         )
 
-    def _audience(self, activity: Activity) -> Audience:
-        if activity.is_personal:
-            return person_audience(_person(activity))
-        audience = channel_audience(_place(activity), self._channels)
-        return Audience(audience.readers - {PUBLIC}) if _is_open_to_guests(activity) else audience
+    async def _audience(self, activity: Activity) -> Audience:
+        personal = activity.is_personal
+        audience = (
+            person_audience(_person(activity)) if personal else channel_audience(_place(activity), self._channels)
+        )
+        if activity.channel_data.channel.type.lower() == "private":
+            audience = kept_private(audience)
+        return with_outsiders(audience) if await self._has_outsiders(activity) else audience
+
+    async def _has_outsiders(self, activity: Activity) -> bool:
+        if _is_open_to_guests(activity):
+            return True
+        return self._guests is not None and await self._guests.read_along(activity.service_url, activity.channel)
 
 
 def _is_open_to_guests(activity: Activity) -> bool:

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from adapters.teams.answers import answer_card
+from adapters.teams.corrections import correction_card, proposal_card
 from adapters.teams.elements import Card, Element, Room, card, fitting, line, listing, note, prose, run
 from adapters.teams.incidents import details_card, incident_card
-from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice, NoticeKind
+from core.messages import (
+    AnswerMessage,
+    CorrectionRequest,
+    IncidentDetails,
+    IncidentMessage,
+    Message,
+    Notice,
+    NoticeKind,
+    ProposalMessage,
+)
 
 NOTICE_SIGNS = {NoticeKind.INFORMATION: "", NoticeKind.THANKS: "✓ ", NoticeKind.ERROR: "⚠ "}
 
@@ -19,6 +29,10 @@ def render(message: Message) -> Card:
             return fitting(lambda room: incident_card(incident, room))
         case IncidentDetails(incident):
             return fitting(lambda room: details_card(incident, room))
+        case CorrectionRequest():
+            return correction_card(message)
+        case ProposalMessage(answer):
+            return fitting(lambda room: proposal_card(answer, room))
         case Notice():
             return fitting(lambda room: _notice_card(message, room))
 

@@ -7,7 +7,6 @@ from email.utils import parsedate_to_datetime
 from typing import Literal, Protocol
 
 from adapters.teams.access_token import AccessToken
-from adapters.teams.cloud import PUBLIC_CLOUD, Cloud
 from adapters.teams.elements import Card
 from core.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError
 
@@ -34,11 +33,8 @@ class Transport(Protocol):
     async def close(self) -> None: ...
 
 
-def open_transport(
-    sdk: Sdk, *, app_id: str, app_password: str, tenant_id: str, cloud: Cloud = PUBLIC_CLOUD
-) -> Transport:
-    """The transport of the chosen SDK; without an `app_id` it speaks without a token, as the playground expects."""
-    token = AccessToken(app_id, app_password, tenant_id, cloud) if app_id else None
+def open_transport(sdk: Sdk, token: AccessToken | None) -> Transport:
+    """The transport of the chosen SDK; without a token it speaks without one, as the playground expects."""
     if sdk == "botbuilder":
         from adapters.teams.transport_botbuilder import BotbuilderTransport
 

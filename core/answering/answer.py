@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from core.confidence.badge import Badge
 
+MONTH = timedelta(days=30.44)
+YEAR = timedelta(days=365.25)
+
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A numbered source. `anchor` is the heading's link target within the document, `quote` is verbatim."""
+    """A numbered source. `anchor` is the heading's link target within the document, `quote` is verbatim.
+
+    `stale_for` is the time since its last change, if that is longer than the limit of its source (see `HelpDesk`).
+    """
 
     number: int
     document_id: str
@@ -22,6 +28,19 @@ class Citation:
     url: str
     quote: str
     updated_at: datetime | None = None
+    stale_for: timedelta | None = None
+
+    @property
+    def staleness(self) -> str:
+        """What to say of a stale source; empty for a fresh one."""
+        if self.stale_for is None:
+            return ""
+        count, unit = divmod(self.stale_for, MONTH)[0], "month"
+        if self.stale_for >= 2 * YEAR:
+            count, unit = divmod(self.stale_for, YEAR)[0], "year"
+        elif not count:
+            count, unit = self.stale_for.days, "day"
+        return f"stale: last changed {count} {unit}{'' if count == 1 else 's'} ago"
 
     @property
     def deep_link(self) -> str:
@@ -40,10 +59,35 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
+class Conflict:
+    """Sources that state different values for the same thing, newest first; the quote of each is what it states."""
+
+    sources: tuple[Citation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """A team that may know. `channel` is the name of the channel it is reached in, empty if there is none to name."""
+
+    team_name: str
+    channel: str = ""
+    people: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        places = [f"#{self.channel}"] if self.channel else []
+        return f"{self.team_name} ({', '.join([*places, *self.people])})" if places or self.people else self.team_name
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """`sentences` is empty when Plumbline abstains; `citations` then name the nearest documents.
 
-    `engine` is `evidence`, or the name of the language model that composed it.
+    A `tentative` answer is the nearest that there is and not given as certain: other documents come about as close.
+    `conflicts` are what other documents say against it, `contacts` whom to ask when Plumbline abstains.
+
+    `engine` is `evidence`, or the name of the language model that composed it. `note` is a line of ours about how the
+    answer was made; usually empty.
     """
 
     question_id: str
@@ -53,6 +97,10 @@ class Answer:
     engine: str
     badge: Badge | None = None
     prediction_id: str | None = None
+    note: str = ""
+    tentative: bool = False
+    conflicts: tuple[Conflict, ...] = ()
+    contacts: tuple[Contact, ...] = ()
 
     @property
     def abstained(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -11,10 +12,10 @@ from core.answering.intent import Intent, intent_of, satisfaction
 from core.answering.statements import Statement, statements
 from core.knowledge.anchors import anchor
 from core.knowledge.document import DocumentKind, Passage
-from core.knowledge.layout import FIX, ROOT_CAUSE, split_thread
+from core.knowledge.layout import FIX, ROOT_CAUSE, split_thread, url_of
 from core.knowledge.markdown import BlockKind
 from core.knowledge.ranking import RankedPassage
-from core.knowledge.terms import terms
+from core.knowledge.terms import terms, tokens
 
 READ_PASSAGES = 5  # best passages whose sections are considered
 MAX_STATEMENTS = 5  # in an answer
@@ -27,7 +28,16 @@ MAX_QUOTE = 500  # characters of a citation's quote
 TITLE_WEIGHT = 0.7  # what a question term counts for in the title or in the message that began a thread
 HEADING_WEIGHT = 0.9  # in the heading or the lead-in
 COVERAGE_SHARE = 0.65  # of a statement's score; the rest is for holding the kind of thing that was asked for
+HEADING_BONUS = 0.2  # of a section whose heading is the question
+TITLE_BONUS = 0.1  # of the section below the title, which is about the whole page
+HEAD_WEIGHT = 1.5  # of the last word of a phrase, which says what it is about: a deployment freeze is a freeze
+SPOT = 2  # neighbouring statements that are looked at together
 PRIOR = 0.4  # of a section's score that depends on the retrieval of its passage alone
+
+ONE_THING = (Intent.PERSON, Intent.MOMENT, Intent.DURATION, Intent.QUANTITY)
+_LEANS = re.compile(
+    r"[^\w]*(?:it|its|this|that|these|those|they|then|there|otherwise|but|and|so|he|she)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +79,18 @@ class _Wanted:
         return sum(weight for term, weight in self.weights.items() if term in found) / total if total else 0.0
 
     def coverage(self, chosen: Iterable[Statement]) -> float:
-        """The share of the term weight that stands in the statements themselves or, for less, around them."""
-        held: dict[str, float] = {}
-        for statement in chosen:
-            for term, share in _held(statement):
-                held[term] = max(share, held.get(term, 0.0))
-        total = sum(self.weights.values())
-        return sum(weight * held.get(term, 0.0) for term, weight in self.weights.items()) / total if total else 0.0
+        return coverage(self.weights, chosen)
+
+    def named_in(self, heading: str) -> float:
+        """How far a heading is about what is asked: the share of its words that the question holds, of all their weight.
+
+        The geometric mean of both shares: a heading of one such word among many others is about something else.
+        """
+        words, total = set(terms(heading)), sum(self.weights.values())
+        asked = words & self.weights.keys()
+        if not asked or not total:
+            return 0.0
+        return (len(asked) / len(words) * sum(self.weights[term] for term in asked) / total) ** 0.5
 
     def answered_by(self, chosen: Sequence[Statement]) -> float:
         """How well statements answer, in [0, 1]: by what they cover, and by holding the kind of thing asked for."""
@@ -89,7 +104,9 @@ def compose(question: str, weights: Mapping[str, float], passages: Sequence[Rank
     `weights` are the question's terms with their idf. The best section answers; one more is added if it covers what
     the first one leaves open. No passages: an empty composition.
     """
-    wanted = _Wanted(weights, intent_of(question), _compounds(question))
+    heads = _heads(question)
+    weighted = {term: HEAD_WEIGHT * weight if term in heads else weight for term, weight in weights.items()}
+    wanted = _Wanted(weighted, intent_of(question), _compounds(question))
     sections = sorted(_sections(wanted, passages[:READ_PASSAGES]), key=lambda section: -section.score)
     if not sections:
         return Composition()
@@ -102,6 +119,16 @@ def compose(question: str, weights: Mapping[str, float], passages: Sequence[Rank
     return _cited(chosen, wanted.coverage(chosen))
 
 
+def coverage(weights: Mapping[str, float], chosen: Iterable[Statement]) -> float:
+    """The share of the term weight that stands in the statements themselves or, for less, around them, in [0, 1]."""
+    held: dict[str, float] = {}
+    for statement in chosen:
+        for term, share in _held(statement):
+            held[term] = max(share, held.get(term, 0.0))
+    total = sum(weights.values())
+    return sum(weight * held.get(term, 0.0) for term, weight in weights.items()) / total if total else 0.0
+
+
 def citation(number: int, statement: Statement) -> Citation:
     """The citation of the section that a statement stands in; the statement is its quote."""
     passage, text = statement.passage, statement.text
@@ -112,15 +139,15 @@ def citation(number: int, statement: Statement) -> Citation:
         title=passage.title,
         heading=statement.heading,
         anchor=anchor(passage.anchors, passage.title, statement.heading),
-        url=passage.url,
+        url=_url(statement),
         quote=text if len(text) <= MAX_QUOTE else f"{text[: MAX_QUOTE - 1]}…",
         updated_at=passage.updated_at,
     )
 
 
 def _cited(chosen: Sequence[Statement], coverage: float) -> Composition:
-    """One numbered citation for each section, in the order in which they are used."""
-    firsts: dict[tuple[str, str], Statement] = {}
+    """One numbered citation for each section, or message of a thread, in the order in which they are used."""
+    firsts: dict[tuple[str, str, str], Statement] = {}
     for statement in chosen:
         firsts.setdefault(_place(statement), statement)
     numbers = {place: number for number, place in enumerate(firsts, start=1)}
@@ -131,8 +158,14 @@ def _cited(chosen: Sequence[Statement], coverage: float) -> Composition:
     )
 
 
-def _place(statement: Statement) -> tuple[str, str]:
-    return statement.passage.id, statement.heading
+def _place(statement: Statement) -> tuple[str, str, str]:
+    return statement.passage.id, statement.heading, _url(statement)
+
+
+def _url(statement: Statement) -> str:
+    """Of the very message in a thread, or of the document."""
+    passage = statement.passage
+    return url_of(passage.text, passage.part_urls, statement.text) or passage.url
 
 
 def _sections(wanted: _Wanted, passages: Sequence[RankedPassage]) -> list[_Section]:
@@ -147,9 +180,17 @@ def _sections(wanted: _Wanted, passages: Sequence[RankedPassage]) -> list[_Secti
             section = tuple(members)
             if all(item.introduces for item in section):
                 continue
-            score = found.score / best * (PRIOR + (1 - PRIOR) * wanted.answered_by(section))
+            answered = max(wanted.answered_by(spot) for spot in _spots(section))
+            bonus = TITLE_BONUS if heading == found.passage.title else HEADING_BONUS
+            named = bonus * wanted.named_in(heading)
+            score = found.score / best * (PRIOR + (1 - PRIOR) * answered + named)
             sections.append(_Section(found.passage, heading, section, score))
     return sections
+
+
+def _spots(section: Sequence[Statement]) -> Iterator[Sequence[Statement]]:
+    """Every few neighbouring statements: an answer stands in one spot, and long sections hold words of everything."""
+    yield from (section[start : start + SPOT] for start in range(max(1, len(section) - SPOT + 1)))
 
 
 def _held(statement: Statement) -> Iterator[tuple[str, float]]:
@@ -169,6 +210,17 @@ def _complement(wanted: _Wanted, chosen: Sequence[Statement], others: Sequence[_
         if section.passage.document_id == document and added >= NEW_COVERAGE:
             return section
     return None
+
+
+def _heads(question: str) -> set[str]:
+    """The terms of each last word of a run of words between stop words."""
+    words = tokens(question)
+    ends = [
+        word
+        for word, after in zip(words, [*words[1:], None], strict=True)
+        if not after or after.position > word.position + 1
+    ]
+    return {term for word in ends for term in word.terms}
 
 
 def _compounds(question: str) -> dict[str, tuple[str, str]]:
@@ -195,10 +247,10 @@ def _missing_command(wanted: _Wanted, chosen: Sequence[Statement], sections: Seq
 def _chosen(wanted: _Wanted, section: _Section) -> list[Statement]:
     """A short section as a whole; of a longer one the statement that answers best and what belongs to it."""
     members = section.statements
-    if len(members) <= SHORT_SECTION:
-        return list(members)
     scores = {item.order: wanted.answered_by([item]) for item in members if not item.introduces}
     best = max((item for item in members if item.order in scores), key=lambda item: scores[item.order])
+    if len(members) <= SHORT_SECTION:
+        return _best_first(wanted, members, best)
     if section.passage.kind is DocumentKind.INCIDENT:
         chosen = [best, *(item for item in members if item.text.startswith((ROOT_CAUSE, FIX)))]
     elif best.step:
@@ -206,7 +258,24 @@ def _chosen(wanted: _Wanted, section: _Section) -> list[Statement]:
     else:
         near = [item for item in members if scores.get(item.order, -1.0) >= NEAR_BEST * scores[best.order]]
         chosen = sorted(near, key=lambda item: (item is not best, -scores[item.order]))[: MAX_STATEMENTS - 1]
-    return _with_lead_ins(members, chosen)[:MAX_STATEMENTS]
+        chosen += [item for item in members if len(chosen) == 1 and _continues(best, item)]
+    return _best_first(wanted, _with_lead_ins(members, chosen)[:MAX_STATEMENTS], best)
+
+
+def _continues(best: Statement, item: Statement) -> bool:
+    """Whether a sentence goes on with what another one began: one alone often says half of it."""
+    return item.group == best.group and item.order == best.order + 1 and item.kind is BlockKind.PARAGRAPH
+
+
+def _best_first(wanted: _Wanted, chosen: Sequence[Statement], best: Statement) -> list[Statement]:
+    """The sentence that answers a question for one thing comes first, unless others lead to it."""
+    moves = (
+        wanted.intent in ONE_THING
+        and all(item.kind is BlockKind.PARAGRAPH and not item.introduces for item in chosen)
+        and satisfaction(wanted.intent, best) == 1.0
+        and not _LEANS.match(best.text)
+    )
+    return sorted(chosen, key=lambda item: item is not best) if moves and best in chosen else list(chosen)
 
 
 def _steps(members: Sequence[Statement], best: Statement) -> list[Statement]:
@@ -217,7 +286,12 @@ def _steps(members: Sequence[Statement], best: Statement) -> list[Statement]:
 
 
 def _with_lead_ins(members: Sequence[Statement], chosen: Sequence[Statement]) -> list[Statement]:
-    """The chosen statements in order, each list or code block below the sentence that introduces it."""
+    """The chosen statements in order, each list or code block below the sentence that introduces it, and that above it."""
     lead_ins = {item.lead_in for item in chosen}
     kept = {item.order for item in chosen}
-    return [item for item in members if item.order in kept or (item.introduces and item.text in lead_ins)]
+    announced = {item.text for item in chosen if item.introduces}
+    return [
+        item
+        for item in members
+        if item.order in kept or (item.introduces and item.text in lead_ins) or item.lead_in in announced
+    ]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from core.answering.answer import Answer, Citation
 from core.answering.compose import Composition, citation, compose
+from core.answering.contradictions import contradictions
 from core.answering.rewrite import standalone
 from core.answering.statements import statements
+from core.answering.typed_answer import better, part_queries
 from core.answering.verify import supported
-from core.confidence.evidence import evaluate_answer
+from core.confidence.evidence import CERTAIN, decidability, lead, support
 from core.confidence.prediction import Evaluation
 from core.conversation import Question
-from core.knowledge.chain import evidence_chain
+from core.knowledge.chain import evidence_chain, evidence_chains
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval, Retriever
 
@@ -28,7 +31,14 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
     Raises IndexUnavailable.
     """
     query = standalone(question.text, question.history)
-    return answer(question, query, await retriever.search(query, question.audience, RETRIEVED))
+    whole = answer(question, query, await retriever.search(query, question.audience, RETRIEVED))
+    parts = part_queries(question.text, query)
+    if len(parts) == 1:
+        return whole
+    retrievals = [await retriever.search(part, question.audience, RETRIEVED) for part in parts]
+    if not evidence_chains([retrieval.passages for retrieval in retrievals]):
+        return whole
+    return better([answer(question, *part) for part in zip(parts, retrievals, strict=True)], whole)
 
 
 def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer, Evaluation]:
@@ -42,10 +52,15 @@ def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer
     composition = compose(query, retrieval.weights, chain.passages)
     passages = {found.passage.id: found.passage for found in chain.passages}
     kept = supported(composition.sentences, composition.citations, passages)
-    evaluation = evaluate_answer(chain.passages, retrieval.known, composition.coverage)
-    if not kept or evaluation.coe < ANSWER_THRESHOLD:
+    cited = {source.document_id for source in composition.citations}
+    ahead = lead(retrieval.passages, cited)
+    coe = decidability(chain.passages, retrieval.known)
+    evaluation = Evaluation(coe, support(composition.coverage, ahead))
+    if not kept or coe < ANSWER_THRESHOLD:
         return _answer(question, Composition(citations=nearest(retrieval.passages))), evaluation
-    return _answer(question, Composition(kept, composition.citations)), evaluation
+    answered = _answer(question, Composition(kept, composition.citations))
+    conflicts = contradictions(kept, composition.citations, retrieval)
+    return replace(answered, tentative=evaluation.rce < CERTAIN, conflicts=conflicts), evaluation
 
 
 def nearest(ranked: Sequence[RankedPassage]) -> tuple[Citation, ...]:

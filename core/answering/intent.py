@@ -6,6 +6,7 @@ import re
 from enum import StrEnum
 
 from core.answering.statements import Statement
+from core.answering.values import claim
 from core.knowledge.layout import FIX, ROOT_CAUSE
 from core.knowledge.markdown import BlockKind
 
@@ -15,7 +16,9 @@ class Intent(StrEnum):
 
     PROCEDURE = "procedure"  # commands or steps
     PERSON = "person"  # a name, a team
-    QUANTITY = "quantity"  # a number, a time, a limit
+    MOMENT = "moment"  # a date, a day, a time of day
+    DURATION = "duration"  # how long something takes or lasts
+    QUANTITY = "quantity"  # a number, a limit
     REASON = "reason"  # a cause
     OTHER = "other"
 
@@ -23,9 +26,16 @@ class Intent(StrEnum):
 _QUESTIONS = (
     (Intent.PERSON, re.compile(r"\b(?:who|whom|whose|which team|on[- ]call|owner|owns)\b", re.IGNORECASE)),
     (
+        Intent.MOMENT,
+        re.compile(
+            r"(?:^|[,;:] |\band )(?:when|(?:at |by |until )?what time|(?:on )?(?:which|what) day)\b", re.IGNORECASE
+        ),
+    ),
+    (Intent.DURATION, re.compile(r"\bhow (?:long|far back|old|soon|quickly)\b", re.IGNORECASE)),
+    (
         Intent.QUANTITY,
         re.compile(
-            r"\b(?:when|how (?:long|many|much|often|large|big|old|far|fast)|what time|which (?:day|port|version)"
+            r"\b(?:how (?:many|much|often|large|big|far|fast)|which (?:port|version)"
             r"|limit|threshold|maximum|minimum|timeout|deadline)\b",
             re.IGNORECASE,
         ),
@@ -38,6 +48,7 @@ _QUESTIONS = (
         ),
     ),
 )
+_MOMENTS = {"clock", "date", "weekday"}
 _CODE = re.compile(r"`[^`]+`")
 _FULL_NAME = re.compile(r"\b[A-Z][a-z]+ [A-Z][a-z'-]+")
 _ROLE = re.compile(r"@\w|\b(?:team|owner|owns|on[- ]call|captain|lead|ask|approval|page)\b", re.IGNORECASE)
@@ -59,6 +70,10 @@ def satisfaction(intent: Intent, statement: Statement) -> float:
             return 0.7 if _CODE.search(text) else 0.4 if statement.kind is BlockKind.LIST_ITEM else 0.0
         case Intent.PERSON:
             return 1.0 if _FULL_NAME.search(text) else 0.5 if _ROLE.search(text) else 0.0
+        case Intent.MOMENT:
+            return 1.0 if claim(text).values.keys() & _MOMENTS else 0.4 if _NUMBER.search(text) else 0.0
+        case Intent.DURATION:
+            return 1.0 if "duration" in claim(text).values else 0.4 if _NUMBER.search(text) else 0.0
         case Intent.QUANTITY:
             return 1.0 if _NUMBER.search(text) else 0.0
         case Intent.REASON:

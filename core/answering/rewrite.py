@@ -19,7 +19,9 @@ _LEADING = re.compile(
 )
 _CORRECTION = re.compile(r"^\s*(?:no|nope|not that|sorry|i mean|i meant|actually)\b", re.IGNORECASE)
 _PRONOUN = re.compile(
-    r"\b(?:it|its|that|this one|those|these|they|them|there|the same|the other|the second|the first)\b", re.IGNORECASE
+    r"\b(?:it|its|that|this one|those|these|they|them|there|the same|the other|the second|the first)\b"
+    r"|\bthis(?=\s*(?:[^\w\s]|$))",
+    re.IGNORECASE,
 )
 _PREPOSITION = re.compile(r"^\s*(?:and\s+)?(?:in|on|for|with|from|at|to)\b", re.IGNORECASE)
 
@@ -27,9 +29,12 @@ _PREPOSITION = re.compile(r"^\s*(?:and\s+)?(?:in|on|for|with|from|at|to)\b", re.
 def standalone(question: str, history: Sequence[Turn]) -> str:
     """The question itself, or, if it is a follow-up, the question that it follows with the new words added.
 
+    In a thread of other people, it follows what the thread began with.
     The new words come twice, as they are what changed: “no, in staging” must outweigh the production asked about first.
     """
-    asked = [turn.text for turn in history if turn.speaker is Speaker.PERSON][-CARRIED_TURNS:]
+    asked = [turn.text for turn in history if turn.speaker is Speaker.PERSON]
+    is_theirs = len(asked) == len(history)  # nobody asked us before: the thread is about what it began with
+    asked = asked[:1] if is_theirs else asked[-CARRIED_TURNS:]
     topic = ""
     for earlier in asked:
         topic = f"{topic} {earlier}" if topic and is_follow_up(earlier) else earlier

@@ -17,7 +17,10 @@ MAX_STATEMENT = 700  # characters; longer code is cut at a line end, a longer se
 MIN_TERMS = 4  # terms of a sentence in a chat below which it is thanks or chatter, unless it holds code or a number
 
 _SPECIFIC = re.compile(r"[`\d]")
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]*_`]*\s+(?=[\"'(\[*_]*[A-Z0-9`])|(?<=[!?])\s+|(?<=[。！？])|\n{2,}")
+_SENTENCE_END = re.compile(
+    r"""(?:(?<=[.!?])|(?<=[.!?]["')\]*_`])|(?<=[.!?]["')\]*_`]{2}))\s+(?=["'(\[*_]*[A-Z0-9`])"""
+    r"|(?<=[!?])\s+|(?<=[。！？])|\n{2,}"
+)
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|approx|no|cf|incl)|\b[A-Z])\.[\"')]*\s*$", re.IGNORECASE)
 _MARKER = re.compile(r"^\s*(?:[-*+•]|(\d{1,3})[.)])[ \t]+")
 _COLUMNS = re.compile(r"\S(?: {2,}|\t)\S")  # a line of a table in plain text

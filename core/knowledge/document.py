@@ -26,6 +26,7 @@ class Document:
     `family` is the manual or collection that the document belongs to: evidence of two families is not mixed in one
     claim (Evidence-Chain RAG). `url` is where a person reads it, empty if only Plumbline's own page can show it.
     `readers` are the reader names that may see it (see `Audience`). `anchors` is how a link names a heading at `url`.
+    `part_urls` are where a person reads each part of a thread: one for every part of `text` between blank lines, or none.
     `people` are those who wrote it or may be named in it: for each of them the names, user names and e-mail addresses
     that the source knows. They are there to be removed from the text and go no further (see `privacy`).
     """
@@ -41,6 +42,7 @@ class Document:
     updated_at: datetime | None = None
     readers: frozenset[str] = frozenset({PUBLIC})
     people: tuple[tuple[str, ...], ...] = ()
+    part_urls: tuple[str, ...] = ()
     anchors: AnchorStyle = AnchorStyle.SLUG
 
     @property
@@ -55,6 +57,7 @@ class Document:
             self.owner,
             self.updated_at.isoformat() if self.updated_at else "",
             *sorted(self.readers),
+            *self.part_urls,
         )
         return hashlib.blake2b("\x00".join(parts).encode(), digest_size=16).hexdigest()
 
@@ -80,6 +83,7 @@ class Passage:
     updated_at: datetime | None
     readers: frozenset[str]
     content_hash: str
+    part_urls: tuple[str, ...] = ()
     anchors: AnchorStyle = AnchorStyle.SLUG
 
     @property

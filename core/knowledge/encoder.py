@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.knowledge.contrastive import pairs
 from core.knowledge.document import Passage
-from core.knowledge.latent import LatentModel
+from core.knowledge.latent import SEED, LatentModel
 from core.knowledge.lexical import passage_vector, query_vector, term_counts
 from core.knowledge.statistics import TermStatistics
 from core.knowledge.terms import terms
 from core.ports import EncodedPassage, SparseVector
 
-FORMAT = 3  # grows with every change that makes stored vectors unusable: tokens, weights, features
+FORMAT = 4  # grows with every change that makes stored vectors unusable: tokens, weights, features
 REFIT_SHARE = 0.2  # of the passages changed since the last fit, above which the models are fitted anew
 
 
@@ -42,6 +43,7 @@ class Encoder:
     as they were fitted until more than REFIT_SHARE of the passages has changed. `settled` is False while
     passages are being written anew after a fit: then the index may still hold vectors of the model before.
     `embedder` is the name of the pretrained model that gives the dense vectors; empty: the latent model does.
+    `families` is the number of passages of each family, exact at all times.
     """
 
     statistics: TermStatistics
@@ -50,6 +52,7 @@ class Encoder:
     changed_since_fit: int = 0
     settled: bool = True
     embedder: str = ""
+    families: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @classmethod
     def fitted(cls, passages: Sequence[Passage], embedder: str = "") -> Self:
@@ -57,9 +60,11 @@ class Encoder:
         statistics = TermStatistics.empty().changed(_measured(passages), ())
         described: Sequence[Passage] = () if embedder else passages
         latent = LatentModel.fitted(
-            [passage.indexed_text for passage in described], [passage.family for passage in described]
+            [passage.indexed_text for passage in described],
+            [passage.family for passage in described],
+            pairs(described, np.random.default_rng(SEED)),
         )
-        return cls(statistics, statistics.average_length, latent, embedder=embedder)
+        return cls(statistics, statistics.average_length, latent, embedder=embedder, families=_families(passages))
 
     def updated(self, added: Sequence[Passage], removed: Sequence[Passage]) -> Self:
         """The encoder after these passages came and went; vectors stored before stay valid."""
@@ -67,6 +72,7 @@ class Encoder:
             self,
             statistics=self.statistics.changed(_measured(added), _measured(removed)),
             changed_since_fit=self.changed_since_fit + max(len(added), len(removed)),
+            families=Counter(self.families) + _families(added) - _families(removed),
         )
 
     @property
@@ -84,6 +90,10 @@ class Encoder:
         counts = Counter(terms(text))
         dense, fidelity = self.latent.encode_query(text)
         return EncodedQuery(counts, query_vector(counts, self.statistics), dense, fidelity)
+
+
+def _families(passages: Sequence[Passage]) -> Counter[str]:
+    return Counter(passage.family for passage in passages)
 
 
 def _measured(passages: Sequence[Passage]) -> list[tuple[list[int], float]]:

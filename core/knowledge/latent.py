@@ -1,4 +1,5 @@
-"""A dense encoder that is fitted to the corpus itself: TF-IDF of stemmed words and identifiers, truncated SVD.
+"""A dense encoder that is fitted to the corpus itself: TF-IDF of stemmed words and identifiers, truncated SVD, and, where
+the corpus is large enough to teach it, trained to find what its own headings and sentences belong to.
 
 A second opinion beside BM25 that needs no download: it finds passages that use other words of the same company.
 """
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from core.knowledge.contrastive import MIN_PAIRS, Pair, trained
 from core.knowledge.statistics import term_number
 from core.knowledge.terms import terms
 
@@ -33,22 +35,24 @@ SEED = 7
 
 @dataclass(frozen=True, slots=True)
 class LatentModel:
-    """`features` are distinct ascending numbers; `idf[i]` and `components[i]` (RANK long) belong to `features[i]`."""
+    """`features` are distinct ascending numbers; `idf[i]` and `components[i]` (RANK long) belong to `features[i]`.
+
+    `trained`: the corpus was large enough to move the components from where the decomposition left them.
+    """
 
     features: NDArray[np.uint32]
     idf: NDArray[np.float32]
     components: NDArray[np.float32]
+    trained: bool = False
 
     @classmethod
-    def fitted(cls, texts: Sequence[str], families: Sequence[str]) -> Self:
+    def fitted(cls, texts: Sequence[str], families: Sequence[str], pairs: Sequence[Pair] = ()) -> Self:
         """The model of a corpus (Halko, Martinsson and Tropp 2011, algorithm 4.4). Deterministic.
 
         `families[i]` is the family of `texts[i]`. Each family gets the same share of the variance, so that a small
-        one (runbooks) is told apart as finely as a large one beside it (a product's whole manual).
+        one (runbooks) is told apart as finely as a large one beside it (a product's whole manual). `pairs`, if there
+        are at least MIN_PAIRS, train it further.
         """
-        # Only a fit needs it: half a second of import and 30 MB that a running bot is spared.
-        from scipy.sparse import csr_array
-
         generator = np.random.default_rng(SEED)
         if len(texts) > MAX_SAMPLE:
             chosen: list[int] = sorted(generator.choice(len(texts), MAX_SAMPLE, replace=False).tolist())
@@ -67,42 +71,66 @@ class LatentModel:
         rows = [_row(row, features, idf) for row in counts]
         sizes = Counter(families)
         weights = [max(sizes[family], SMALL_FAMILY) ** -0.5 for family in families]
-        matrix = csr_array(
-            (
-                np.concatenate([weight * values for weight, (_, values) in zip(weights, rows, strict=True)]),
-                np.concatenate([spots for spots, _ in rows]),
-                np.cumsum([0, *(spots.size for spots, _ in rows)]),
-            ),
-            shape=(len(texts), features.size),
+        matrix = _matrix(
+            [(spots, weight * values) for weight, (spots, values) in zip(weights, rows, strict=True)], kept
         )
         components = np.zeros((features.size, RANK), np.float32)
         if features.size:
             directions = _directions(matrix, generator)
             components[:, : directions.shape[1]] = directions
-        return cls(features, idf, components)
+        if len(pairs) < MIN_PAIRS:
+            return cls(features, idf, components)
+        asked, bodies = (
+            _matrix([_row(_feature_counts(text), features, idf) for text in column], kept)
+            for column in ([pair.asked for pair in pairs], [pair.body for pair in pairs])
+        )
+        return cls(features, idf, trained(components, asked, bodies, generator), trained=True)
 
     def encode_passage(self, text: str) -> NDArray[np.float32]:
         """The vector of a passage, of unit length.
 
-        Its last number is what the model cannot represent of it, where every query has 0: a passage that the model
-        knows badly is near to nothing.
+        Of a model that was not trained, its last number is what the model cannot represent of it, where every query has
+        0: a passage that the model knows badly is near to nothing.
         """
         projected = self._projected(text)
+        if self.trained:
+            return _unit(projected)
         return np.append(projected, np.sqrt(max(0.0, 1.0 - float(projected @ projected)))).astype(np.float32)
 
     def encode_query(self, text: str) -> tuple[NDArray[np.float32], float]:
         """The vector of a query, of unit length, and the share of the query in [0, 1] that the model can represent.
 
-        All zeros and 0 if the query shares no word with the corpus.
+        A trained model knows what its words lead to and represents all of them. All zeros and 0 if the query shares no
+        word with the corpus.
         """
         projected = self._projected(text)
         length = float(np.linalg.norm(projected))
-        vector = np.append(projected / length if length else projected, np.float32(0.0))
-        return vector.astype(np.float32), min(1.0, length)
+        return _unit(projected), min(1.0, length) if not self.trained else float(length > 0)
 
     def _projected(self, text: str) -> NDArray[np.float32]:
         spots, values = _row(_feature_counts(text), self.features, self.idf)
         return values @ self.components[spots]
+
+
+def _unit(projected: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The vector of DIMENSIONS that points where these RANK numbers do; zeros if they are."""
+    length = float(np.linalg.norm(projected))
+    return np.append(projected / length if length else projected, np.float32(0.0)).astype(np.float32)
+
+
+def _matrix(rows: Sequence[tuple[NDArray[np.intp], NDArray[np.float32]]], features: Sequence[int]) -> csr_array:
+    """One row for each text, given as the places of its features and their weights."""
+    # Only a fit needs it: half a second of import and 30 MB that a running bot is spared.
+    from scipy.sparse import csr_array
+
+    return csr_array(
+        (
+            np.concatenate([values for _, values in rows]),
+            np.concatenate([spots for spots, _ in rows]),
+            np.cumsum([0, *(spots.size for spots, _ in rows)]),
+        ),
+        shape=(len(rows), len(features)),
+    )
 
 
 def _directions(matrix: csr_array, generator: np.random.Generator) -> NDArray[np.float32]:

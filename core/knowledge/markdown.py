@@ -29,6 +29,7 @@ class Block:
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
 _UNDERLINE = re.compile(r"^ {0,3}(=+|-{3,})[ \t]*$")
+_MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _ITEM = re.compile(r"^(\s*)(?:[-*+•]|\d{1,3}[.)])[ \t]+\S")
 _TABLE_ROW = re.compile(r"^\s*\|")
 _INDENTED_CODE = re.compile(r"^(?: {4}|\t)")
@@ -104,8 +105,8 @@ def _run_end(lines: list[str], start: int, belongs: Callable[[str], bool]) -> in
 
 
 def _fence_end(lines: list[str], start: int) -> int:
-    """After the closing fence; a fence that is never closed runs to the end."""
-    fence = _FENCE.match(lines[start])
+    """After the closing fence of a fence that a line or list item begins with; one never closed runs to the end."""
+    fence = _FENCE.match(_MARKER.sub("", lines[start]))
     mark = fence[1] if fence else "```"
     closing = re.compile(rf"^\s*{re.escape(mark[0])}{{{len(mark)},}}\s*$")
     return next((index + 1 for index in range(start + 1, len(lines)) if closing.match(lines[index])), len(lines))
@@ -113,7 +114,7 @@ def _fence_end(lines: list[str], start: int) -> int:
 
 def _item_end(lines: list[str], start: int, indent: int) -> int:
     """A list item goes on over deeper indented lines, code fences and blank lines between them, and lazy lines."""
-    end = start + 1
+    end = _fence_end(lines, start) if _FENCE.match(_MARKER.sub("", lines[start])) else start + 1
     while end < len(lines):
         line = lines[end]
         if not line.strip():

@@ -58,6 +58,7 @@ def _passage(document: Document, number: int, heading: str, text: str) -> Passag
         updated_at=document.updated_at,
         readers=document.readers,
         content_hash=document.content_hash,
+        part_urls=document.part_urls,
         anchors=document.anchors,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,11 @@ from core.ports import ScoredPassage
 
 # A page says how things are done; a thread what was said once, an incident what happened once.
 KIND_PRIOR = {DocumentKind.PAGE: 1.0, DocumentKind.THREAD: 0.85, DocumentKind.INCIDENT: 0.8}
+
+# A question is not the likelier to be about a family the more passages that has: of two passages that match as well, the
+# one of the smaller family is meant. Chosen on sentences removed from runbooks and from manuals, and asked of both.
+FAMILY_WEIGHT = 0.2  # of the logarithm of how much larger a family is than the smallest among the candidates
+SMALL_FAMILY = 30  # passages up to which families count as equally large
 
 STALE_PRIOR = 0.95  # of the oldest candidate; the newest has 1: of two pages that say the same the newer is right
 
@@ -73,10 +79,13 @@ def fused(lexical: Sequence[ScoredPassage], dense: Sequence[ScoredPassage], dens
     return sorted(rows, key=lambda row: (-row.fused, row.passage.id))
 
 
-def reranked(candidates: Sequence[tuple[FusedPassage, Closeness]], dense_weight: float) -> list[RankedPassage]:
+def reranked(
+    candidates: Sequence[tuple[FusedPassage, Closeness]], dense_weight: float, families: Mapping[str, int]
+) -> list[RankedPassage]:
     """Candidates ordered by the retrievers' opinions and the closer look, best first.
 
-    `dense_weight` is that of the dense score beside LEXICAL_WEIGHT and the others.
+    `dense_weight` is that of the dense score beside LEXICAL_WEIGHT and the others. `families` is the number of passages
+    of each family; one that it lacks is small.
     """
     best_lexical = max((found.lexical for found, _ in candidates), default=0.0) or 1.0
     best_dense = max((found.dense for found, _ in candidates), default=0.0)
@@ -84,6 +93,7 @@ def reranked(candidates: Sequence[tuple[FusedPassage, Closeness]], dense_weight:
     total = LEXICAL_WEIGHT + WINDOW_WEIGHT + dense_weight + PAIR_WEIGHT + ORDER_WEIGHT
 
     freshness = _freshness([found.passage for found, _ in candidates])
+    handicap = _handicap({found.passage.family: families.get(found.passage.family, 0) for found, _ in candidates})
 
     def score(found: FusedPassage, close: Closeness) -> float:
         evidence = (
@@ -92,8 +102,9 @@ def reranked(candidates: Sequence[tuple[FusedPassage, Closeness]], dense_weight:
             + dense_weight * (max(found.dense, 0.0) / best_dense if best_dense > 0 else 0.0)
             + PAIR_WEIGHT * close.pairs
             + ORDER_WEIGHT * close.order
+            - handicap[found.passage.family]
         )
-        return KIND_PRIOR[found.passage.kind] * freshness[found.passage.id] * evidence / total
+        return KIND_PRIOR[found.passage.kind] * freshness[found.passage.id] * max(evidence, 0.0) / total
 
     ranked = [
         RankedPassage(
@@ -116,6 +127,13 @@ def _normalised(scores: Mapping[str, float]) -> dict[str, float]:
         return {}
     low, high = min(scores.values()), max(scores.values())
     return {key: (score - low) / (high - low) if high > low else 1.0 for key, score in scores.items()}
+
+
+def _handicap(sizes: Mapping[str, int]) -> dict[str, float]:
+    """What a passage of each family must make up for; 0 for the smallest."""
+    logarithms = {family: math.log(max(size, SMALL_FAMILY)) for family, size in sizes.items()}
+    smallest = min(logarithms.values(), default=0.0)
+    return {family: FAMILY_WEIGHT * (size - smallest) for family, size in logarithms.items()}
 
 
 def _freshness(passages: Sequence[Passage]) -> dict[str, float]:

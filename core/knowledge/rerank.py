@@ -21,7 +21,7 @@ ADJACENT = 2  # words apart at most that two neighbouring words of the query may
 # its page. They are broad: halving or doubling any of them moves recall by less than the interval of the measure.
 LEXICAL_WEIGHT = 1.0
 WINDOW_WEIGHT = 0.7
-DENSE_WEIGHT = 0.8  # times the share of the query that the dense model represents
+DENSE_WEIGHT = 0.6  # times the share of the query that the dense model represents
 PAIR_WEIGHT = 0.3
 ORDER_WEIGHT = 0.1
 

@@ -1,1 +1,8 @@
 """What is said to the language model: one text file per prompt, and one typed render function for each."""
+
+from __future__ import annotations
+
+from core.prompts.answering import Chosen, Composed, Rewritten, Translated
+
+# Every form that a reply of the model may be asked in: what any model, however bad, must be able to give.
+REPLY_TYPES: tuple[type, ...] = (Rewritten, Chosen, Composed, Translated)

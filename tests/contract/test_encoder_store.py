@@ -38,6 +38,7 @@ async def test_the_encoder_comes_back_and_encodes_as_before(store: EncoderStore,
     loaded = await store.load()
     assert loaded is not None
     assert (loaded.changed_since_fit, loaded.settled, loaded.embedder) == (2, False, "m")
+    assert (loaded.families, loaded.latent.trained) == ({"f": 3}, False)
     before, after = encoder.encode_query("rotated canary"), loaded.encode_query("rotated canary")
     assert after.lexical == before.lexical
     np.testing.assert_allclose(after.dense, before.dense, atol=2e-3)  # the file keeps half precision

@@ -213,3 +213,22 @@ async def test_the_token_is_in_no_argument_and_nothing_of_our_environment_is_pas
     assert "t0ken" not in (tmp_path / "arguments").read_text()
     assert "of-ours" not in environment
     assert f"http.{url}.extraHeader" in environment
+
+
+@pytest.mark.parametrize("source", [local, fetched])
+async def test_a_repository_with_a_commit_is_found_well_without_a_copy_being_made(repository: Path, source) -> None:
+    commit(repository, a_md="# A\n\nText.")
+    await source(repository).check()
+    assert not (repository.parent / "copy.git").exists()
+
+
+@pytest.mark.parametrize("source", [local, fetched])
+async def test_a_repository_that_is_not_there_is_found_missing(tmp_path: Path, source) -> None:
+    with pytest.raises(SourceUnavailable):
+        await source(tmp_path / "nowhere").check()
+
+
+async def test_a_branch_that_is_not_there_is_found_missing(repository: Path) -> None:
+    commit(repository, a_md="# A\n\nText.")
+    with pytest.raises(SourceUnavailable):
+        await fetched(repository, "elsewhere").check()

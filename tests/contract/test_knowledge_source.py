@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from core.conversation import PUBLIC
+from core.errors import SourceUnavailable
 from core.knowledge.document import Passage
-from core.ports import ChangingSource
+from core.ports import ChangingSource, CheckedSource
 from handlers import ingest_knowledge as module
 from handlers.ingest_knowledge import IngestReport, ingest_knowledge
 from tests.contract.source_worlds import LOCAL, REMOTE, RemoteWorld, World, world
@@ -262,3 +263,19 @@ async def test_a_reading_of_what_did_not_change_asks_for_no_more_than_the_first(
     first = len(remote_world.refusals.requests)
     await reader.read()
     assert len(remote_world.refusals.requests) - first <= first
+
+
+async def test_a_door_that_opens_is_found_well_without_reading_everything(
+    remote: tuple[Reader, RemoteWorld],
+) -> None:
+    source = remote[1].source
+    assert isinstance(source, CheckedSource)
+    await source.check()
+
+
+async def test_a_door_that_is_shut_is_found_before_anything_is_read(remote: tuple[Reader, RemoteWorld]) -> None:
+    _, remote_world = remote
+    remote_world.expire_token()
+    assert isinstance(remote_world.source, CheckedSource)
+    with pytest.raises(SourceUnavailable):
+        await remote_world.source.check()

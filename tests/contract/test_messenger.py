@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
 import pytest
 
+from core.answering.answer import Answer, Conflict, Contact
 from core.conversation import MessageReference, Place
 from core.errors import ChatUnavailable, MessageNotFound
 from core.messages import AnswerMessage, IncidentMessage, Message, Notice
@@ -161,6 +163,42 @@ async def test_an_answer_shows_its_sentences_sources_and_badge(chat: Chat) -> No
     assert "Change freeze" in shown
     assert "86 %" in shown
     assert "120 labelled outcomes" in shown
+
+
+@pytest.mark.parametrize("said", [messages.answer, messages.abstention])
+async def test_what_is_to_know_about_how_an_answer_was_made_is_shown(chat: Chat, said: Callable[..., Answer]) -> None:
+    answer = said(note="Translated from the handbook.")
+    shown = chat.shown(await chat.messenger.post(chat.place, AnswerMessage(answer), "intent"))
+    assert "Translated from the handbook." in shown
+
+
+async def test_a_tentative_answer_is_called_so_and_a_certain_one_is_not(chat: Chat) -> None:
+    for tentative in (True, False):
+        message = AnswerMessage(messages.answer(tentative=tentative))
+        shown = chat.shown(await chat.messenger.post(chat.place, message, f"intent {tentative}"))
+        assert ("I am not certain" in shown) is tentative
+
+
+async def test_a_contradicting_source_is_quoted_with_its_date(chat: Chat) -> None:
+    other = replace(messages.citation(3, "Old notes", "Canaries"), quote="It returns to 0 % within 10 minutes.")
+    answer = messages.answer(conflicts=(Conflict((messages.citation(), other)),))
+    shown = chat.shown(await chat.messenger.post(chat.place, AnswerMessage(answer), "intent"))
+    assert "Another source says otherwise" in shown
+    assert "Old notes" in shown
+    assert "within 10 minutes" in shown
+
+
+@pytest.mark.parametrize("said", [messages.answer, messages.abstention])
+async def test_a_stale_source_is_called_so(chat: Chat, said: Callable[..., Answer]) -> None:
+    answer = said(citations=(replace(messages.citation(), stale_for=timedelta(days=430)),))
+    shown = chat.shown(await chat.messenger.post(chat.place, AnswerMessage(answer), "intent"))
+    assert "last changed 14 months ago" in shown
+
+
+async def test_an_abstention_says_whom_to_ask(chat: Chat) -> None:
+    answer = messages.abstention(contacts=(Contact("Delivery", "ci-cd", ("Hana Petrov",)),))
+    shown = chat.shown(await chat.messenger.post(chat.place, AnswerMessage(answer), "intent"))
+    assert "Ask: Delivery (#ci-cd, Hana Petrov)" in shown
 
 
 async def test_an_abstention_says_so_and_names_the_nearest_documents(chat: Chat) -> None:

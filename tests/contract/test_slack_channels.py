@@ -63,6 +63,13 @@ async def test_a_thread_is_one_document_with_its_replies_as_they_were_posted(sla
             ("Asha", "Asha Brandt", "asha.brandt", "asha@marigold.example"),
             ("Mateo", "Mateo Silvestri", "msilvestri"),
         ),
+        part_urls=(
+            *["https://marigold.slack.example/archives/C0CICD/p1769910000000100"] * 2,
+            *(
+                f"https://marigold.slack.example/archives/C0CICD/p{second}000200?thread_ts={ROOT}&cid=C0CICD"
+                for second in ("1769910000", "1769920000", "1769930000", "1769940000")
+            ),
+        ),
     )
 
 

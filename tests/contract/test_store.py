@@ -405,6 +405,38 @@ async def test_a_history_holds_the_last_turns_of_its_thread_oldest_first(store: 
         assert await transaction.conversations.history(replace(THREAD, workspace="T0OTHER"), MANY) == ()
 
 
+async def test_a_turn_is_found_by_its_key_in_its_channel(store: Store) -> None:
+    turn = Turn(Speaker.PERSON, "how?")
+    async with store.transaction() as transaction:
+        await transaction.conversations.add("key", THREAD, turn, NOW)
+        assert await transaction.conversations.get("key", THREAD) == turn
+        assert await transaction.conversations.get("key", CHANNEL) == turn
+        assert await transaction.conversations.get("key", replace(THREAD, channel="C0ELSE")) is None
+        assert await transaction.conversations.get("another key", THREAD) is None
+
+
+async def test_a_curated_answer_comes_back_as_it_was_saved_last(store: Store) -> None:
+    proposal = messages.proposed(id="a")
+    answer = messages.confirmed(id="a", readers=frozenset({"channel:vault", "person:slack:U1"}))
+    async with store.transaction() as transaction:
+        await transaction.curated.save(proposal)
+        assert await transaction.curated.get("a") == proposal
+        await transaction.curated.save(answer)
+    async with store.transaction() as transaction:
+        assert await transaction.curated.get("a") == answer
+        assert await transaction.curated.get("b") is None
+
+
+async def test_a_curated_answer_is_current_from_its_confirmation_until_it_expires(store: Store) -> None:
+    second = messages.confirmed(id="b", expires_at=NOW + timedelta(seconds=1))
+    first = messages.confirmed(id="a", expires_at=NOW + timedelta(seconds=2))
+    async with store.transaction() as transaction:
+        for answer in (messages.proposed(id="c"), second, first):
+            await transaction.curated.save(answer)
+        assert await transaction.curated.current(NOW) == [first, second]
+        assert await transaction.curated.current(NOW + timedelta(seconds=1)) == [first]
+
+
 async def test_the_last_ingestion_of_every_source_is_kept(store: Store) -> None:
     async with store.transaction() as transaction:
         await transaction.ingestions.record(Ingestion("wiki", NOW, 7))

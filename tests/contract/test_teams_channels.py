@@ -63,6 +63,10 @@ async def test_a_message_is_one_document_with_all_its_replies_as_they_were_poste
         updated_at=datetime(2026, 2, 1, 10, 5, tzinfo=UTC),
         readers=frozenset({PUBLIC, HERE}),
         people=(("Asha Brandt", "asha@marigold.example"), ("Mateo Silvestri",)),
+        part_urls=tuple(
+            f"https://teams.example/l/message/19%3Acicd%40thread.tacv2/{message}"
+            for message in (1000, 1000, 1000, 1001, 1002, 1003, 1004, 1005)
+        ),
     )
 
 

@@ -66,6 +66,9 @@ def _element(path: str, element: dict[str, Any]) -> Iterator[str]:
                 yield f"{path}.inlines: empty"
             for index, run in enumerate(element["inlines"]):
                 yield from _text(f"{path}.inlines[{index}]", run, {"selectAction"})
+        case "Input.Text":
+            if not element["id"] or not element["label"] or element["maxLength"] < 1:
+                yield f"{path}: without an id, a label or a length"
         case "Container":
             if element.get("style") not in STYLES:
                 yield f"{path}.style: {element['style']!r}"

@@ -66,6 +66,9 @@ def _block(path: str, block: dict[str, Any]) -> Iterator[str]:
             identifiers = [element.get("action_id") for element in elements if kind == "actions"]
             if len(set(identifiers)) != len(identifiers):
                 yield f"{path}.elements: an action_id twice"
+        case "input":
+            yield from _text(f"{path}.label", block.get("label"), ("plain_text",), 2_000)
+            yield from _field(f"{path}.element", block.get("element", {}))
         case "divider":
             pass
         case _:
@@ -86,6 +89,15 @@ def _button(path: str, element: dict[str, Any]) -> Iterator[str]:
         yield f"{path}.action_id: {len(element.get('action_id', ''))} characters"
     if element.get("style") not in (None, "primary", "danger"):
         yield f"{path}.style: {element['style']!r}"
+
+
+def _field(path: str, element: dict[str, Any]) -> Iterator[str]:
+    if element.get("type") != "plain_text_input":
+        yield f"{path}.type: {element.get('type')!r}"
+    if not 1 <= element.get("max_length", 0) <= 3_000:
+        yield f"{path}.max_length: {element.get('max_length')}"
+    if not 1 <= len(element.get("action_id", "")) <= 255:
+        yield f"{path}.action_id: {len(element.get('action_id', ''))} characters"
 
 
 def _text(path: str, text: Any, kinds: tuple[str, ...], limit: int) -> Iterator[str]:

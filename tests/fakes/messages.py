@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from core.answering.answer import Answer, Citation, Sentence
+from core.answering.answer import Answer, Citation, Conflict, Contact, Sentence
 from core.confidence.badge import Badge, Strength
-from core.conversation import Place, Platform
+from core.conversation import Person, Place, Platform
+from core.curated import CuratedAnswer
 from core.incident import (
     Alert,
     AlertStatus,
@@ -24,7 +25,16 @@ from core.incident import (
     TeamScore,
     TimelineEntry,
 )
-from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice, NoticeKind
+from core.messages import (
+    AnswerMessage,
+    CorrectionRequest,
+    IncidentDetails,
+    IncidentMessage,
+    Message,
+    Notice,
+    NoticeKind,
+    ProposalMessage,
+)
 
 START = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 CALIBRATED = Badge(Strength.STRONG, 0.86, outcomes=120, fitted_at=datetime(2026, 3, 1, tzinfo=UTC))
@@ -186,6 +196,28 @@ def resolved_incident() -> Incident:
     )
 
 
+# --- corrections -----------------------------------------------------------------------------------------------------
+
+
+def proposed(**fields: object) -> CuratedAnswer:
+    usual = CuratedAnswer(
+        id="slack:C0ASK:1773480700.000100",
+        question="How do I roll back a canary?",
+        text="Run `slipway rollback SERVICE --now`; without the flag it waits for the traffic to drain.",
+        author=Person(Platform.SLACK, "U0INES", "Ines Okafor"),
+        readers=frozenset({"public"}),
+        proposed_at=START,
+    )
+    return replace(usual, **fields)
+
+
+def confirmed(**fields: object) -> CuratedAnswer:
+    asha = Person(Platform.SLACK, "U0ASHA", "Asha Brandt")
+    return proposed(
+        **({"confirmed_by": asha, "confirmed_at": START, "expires_at": START + timedelta(days=180)} | fields)
+    )
+
+
 # --- all of them -----------------------------------------------------------------------------------------------------
 
 SAMPLES: dict[str, Message] = {
@@ -208,6 +240,9 @@ SAMPLES: dict[str, Message] = {
             explanation=explanation(hypotheses=(), badge=None, prediction_id=None, unavailable=("loki",))
         )
     ),
+    "correction request": CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
+    "proposal": ProposalMessage(proposed()),
+    "proposal that was confirmed": ProposalMessage(confirmed()),
     "information": Notice("Ask me about CI/CD and operations.\n• how do I roll back a canary?"),
     "thanks": Notice("Noted, thank you.", NoticeKind.THANKS),
     "error": Notice("Something went wrong on my side.", NoticeKind.ERROR, reference="4f2a91bc"),
@@ -224,6 +259,10 @@ def everywhere(text: str, count: int = 1) -> dict[str, Message]:
         question=text,
         sentences=tuple(Sentence(text, tuple(several)) for _ in several),
         citations=tuple(replace(cited, number=number) for number in several),
+        note=text,
+        tentative=True,
+        conflicts=tuple(Conflict((replace(cited, stale_for=timedelta(days=500)), cited)) for _ in several),
+        contacts=tuple(Contact(text, text, (text,)) for _ in several),
     )
     team = TeamScore(text, text, 0.8, tuple(text for _ in several))
     proposal = owner(owner=team, candidates=tuple(team for _ in several), on_call=tuple(text for _ in several))
@@ -253,7 +292,11 @@ def everywhere(text: str, count: int = 1) -> dict[str, Message]:
         owner=proposal,
         explanation=found,
     )
+    somebody = Person(Platform.SLACK, text, text)
+    answered = {"question": text, "text": "\n".join(text for _ in several), "author": somebody}
     return {
+        "proposal": ProposalMessage(proposed(**answered)),
+        "proposal that was confirmed": ProposalMessage(confirmed(**answered, confirmed_by=somebody)),
         "answer": AnswerMessage(said),
         "abstention": AnswerMessage(replace(said, sentences=())),
         "incident": IncidentMessage(struck),

@@ -62,6 +62,8 @@ class FakeSlack:
             SHARED_CHANNEL: {"id": SHARED_CHANNEL, "is_channel": True, "is_member": True, "is_ext_shared": True},
             DIRECT: {"id": DIRECT, "is_im": True, "user": PERSON},
         }
+        self.people: dict[str, dict[str, Any]] = {PERSON: {"id": PERSON, "name": "ines"}}
+        self.members: dict[str, list[str]] = {channel: [PERSON, BOT_USER] for channel in self.channels}
         self.refusals: list[Refusal] = []
         self.hang_up = False  # close the connection instead of answering, after the work was done
         self._sockets: asyncio.Queue[web.WebSocketResponse] = asyncio.Queue()
@@ -74,6 +76,8 @@ class FakeSlack:
             "conversations.history": self._history,
             "conversations.replies": self._replies,
             "conversations.info": self._info,
+            "conversations.members": self._members,
+            "users.list": self._users,
             "apps.connections.open": self._open_connection,
         }
         app = web.Application()
@@ -187,7 +191,8 @@ class FakeSlack:
 
     def _replies(self, arguments: Arguments) -> Answer:
         root = arguments["ts"]
-        found = [each for each in self.messages if root in (each["ts"], each.get("thread_ts"))]
+        here = [each for each in self.messages if each["channel"] == arguments["channel"]]
+        found = [each for each in here if root in (each["ts"], each.get("thread_ts"))]
         return self._page(found, arguments) if found else _error("thread_not_found")
 
     def _page(self, messages: list[dict[str, Any]], arguments: Arguments) -> Answer:
@@ -201,6 +206,12 @@ class FakeSlack:
     def _info(self, arguments: Arguments) -> Answer:
         channel = self.channels.get(arguments["channel"])
         return {"channel": channel} if channel else _error("channel_not_found")
+
+    def _members(self, arguments: Arguments) -> Answer:
+        return {"members": self.members.get(arguments["channel"], [])}
+
+    def _users(self, arguments: Arguments) -> Answer:
+        return {"members": list(self.people.values())}
 
     def _open_connection(self, arguments: Arguments) -> Answer:
         return {"url": str(self._server.make_url("/socket")).replace("http", "ws", 1)}

@@ -12,6 +12,7 @@ from datetime import datetime
 from core.confidence.calibrator import Calibrator
 from core.confidence.prediction import Estimator, Outcome, Prediction, PredictionKind
 from core.conversation import MessageReference, Place, Turn
+from core.curated import CuratedAnswer
 from core.errors import Conflict, StoreUnavailable
 from core.incident import Incident, IncidentState
 from core.ports import Ingestion, Post, SourceCursor, Task
@@ -162,6 +163,10 @@ class InMemoryConversations:
     async def add(self, key: str, place: Place, turn: Turn, at: datetime) -> None:
         self.turns.setdefault(key, (place, turn))
 
+    async def get(self, key: str, place: Place) -> Turn | None:
+        where, turn = self.turns.get(key, (None, None))
+        return turn if where is not None and replace(where, thread=None) == replace(place, thread=None) else None
+
     async def history(self, place: Place, limit: int) -> tuple[Turn, ...]:
         here = [turn for where, turn in self.turns.values() if where == place and place.thread is not None]
         return tuple(here[-limit:])
@@ -190,6 +195,21 @@ class InMemoryCursors:
 
 
 @dataclass(slots=True)
+class InMemoryCurated:
+    by_id: dict[str, CuratedAnswer] = field(default_factory=dict)
+
+    async def get(self, answer_id: str) -> CuratedAnswer | None:
+        return self.by_id.get(answer_id)
+
+    async def save(self, answer: CuratedAnswer) -> None:
+        self.by_id[answer.id] = answer
+
+    async def current(self, at: datetime) -> list[CuratedAnswer]:
+        known = sorted(self.by_id.values(), key=lambda answer: answer.id)
+        return [answer for answer in known if answer.expires_at is not None and answer.expires_at > at]
+
+
+@dataclass(slots=True)
 class InMemoryStore:
     """Implements `core.ports.Store`; what was committed can be looked at directly.
 
@@ -204,6 +224,7 @@ class InMemoryStore:
     conversations: InMemoryConversations = field(default_factory=InMemoryConversations)
     ingestions: InMemoryIngestions = field(default_factory=InMemoryIngestions)
     cursors: InMemoryCursors = field(default_factory=InMemoryCursors)
+    curated: InMemoryCurated = field(default_factory=InMemoryCurated)
     conflicts: int = 0
     outages: int = 0
     _writer: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -229,7 +250,7 @@ class InMemoryStore:
             raise Conflict("Somebody else was first.")
 
 
-STORES = ("tasks", "incidents", "posts", "predictions", "conversations", "ingestions", "cursors")
+STORES = ("tasks", "incidents", "posts", "predictions", "conversations", "ingestions", "cursors", "curated")
 
 
 def _snapshot(store: object) -> object:

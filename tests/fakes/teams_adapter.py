@@ -10,7 +10,9 @@ from typing import Any
 
 from aiohttp.test_utils import TestClient, TestServer
 
+from adapters.teams.access_token import AccessToken
 from adapters.teams.cloud import THIS_MACHINE
+from adapters.teams.guests import TeamsGuests
 from adapters.teams.inbound import TeamsInbound
 from adapters.teams.messenger import TeamsMessenger
 from adapters.teams.transport import Sdk, open_transport
@@ -64,6 +66,7 @@ async def open_teams(
     app_id, app_password = ("", "") if anonymous else (APP_ID, APP_PASSWORD)
     async with TeamsConnector() as connector:
         cloud = THIS_MACHINE if anonymous else connector.cloud
+        token = None if anonymous else AccessToken(app_id, app_password, tenant_id, cloud)
         inbound = TeamsInbound(
             app_id=app_id,
             tenant_id=tenant_id,
@@ -72,9 +75,10 @@ async def open_teams(
             inbox=inbox,
             references=references,
             clock=clock,
+            guests=TeamsGuests(token, clock) if token else None,
             cloud=cloud,
         )
-        transport = open_transport(sdk, app_id=app_id, app_password=app_password, tenant_id=tenant_id, cloud=cloud)
+        transport = open_transport(sdk, token)
         messenger = TeamsMessenger(transport=transport, references=references, tenant_id=tenant_id, cloud=cloud)
         app = build_app(
             webhooks=Webhooks({}, _accept_nothing, None, clock),

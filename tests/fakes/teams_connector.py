@@ -71,6 +71,9 @@ class TeamsConnector:
         self.messages: dict[str, Sent] = {}
         self.deleted: set[str] = set()
         self.failures: list[Failure] = []
+        self.guests: set[str] = set()  # conversations that one is in
+        self.roster_down = False
+        self.rosters_told = 0
         self.tokens_issued = 0
         self.token_answer: tuple[int, dict[str, Any]] = (200, {"access_token": "token-1", "expires_in": 3600})
         self.key_requests = 0
@@ -81,6 +84,7 @@ class TeamsConnector:
         app.router.add_get("/openid", self._metadata)
         app.router.add_get("/keys", self._keys)
         app.router.add_post("/login/{tenant}/oauth2/v2.0/token", self._token)
+        app.router.add_get("/teams/v3/conversations/{conversation}/pagedmembers", self._members)
         app.router.add_post("/teams/v3/conversations/{conversation}/activities", self._send)
         app.router.add_put("/teams/v3/conversations/{conversation}/activities/{id}", self._update)
         self._server = TestServer(app)
@@ -178,6 +182,18 @@ class TeamsConnector:
         if status == 200 and (form["client_id"], form["client_secret"]) != (APP_ID, APP_PASSWORD):
             return web.json_response({"error": "invalid_client"}, status=401)
         return web.json_response(answer, status=status)
+
+    async def _members(self, request: web.Request) -> web.Response:
+        """Two pages: the members, and then the guests."""
+        if self.roster_down:
+            return web.Response(status=503)
+        if "continuationToken" not in request.query:
+            self.rosters_told += 1
+            member = {"id": "29:asha", "aadObjectId": "5c1f-asha", "tenantId": TENANT, "userRole": "user"}
+            return web.json_response({"members": [member], "continuationToken": "2"})
+        is_there = request.match_info["conversation"] in self.guests
+        guests = [{"id": "29:guest", "aadObjectId": "guest", "tenantId": TENANT, "userRole": "guest"}]
+        return web.json_response({"members": guests if is_there else []})
 
     async def _send(self, request: web.Request) -> web.Response:
         if failure := self._failure():

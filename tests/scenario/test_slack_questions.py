@@ -224,3 +224,12 @@ async def test_a_slash_command_where_the_bot_is_no_member_says_how_to_invite_it(
     assert said["response_type"] == "ephemeral"
     assert "/invite" in said["text"]
     assert bot.inbox.questions == []
+
+
+async def test_what_is_said_in_a_channel_that_slack_calls_private_is_for_it_alone(bot: SlackBot) -> None:
+    await bot.event(mention(ts="1773480600.000100"))
+    bot.slack.channels[CHANNEL]["is_private"] = True
+    bot.clock.advance(61)
+    await bot.event(mention(ts="1773480600.000200"))
+    assert [PUBLIC in question.audience.disclosed_to for question in bot.inbox.questions] == [True, False]
+    assert PUBLIC in bot.inbox.questions[1].audience.readers

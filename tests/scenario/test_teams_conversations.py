@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from adapters.teams.access_token import AccessToken
 from adapters.teams.transport import open_transport
-from core.conversation import PUBLIC, Channel, MessageReference, Person, Place, Platform
+from core.conversation import PUBLIC, Channel, MessageReference, Person, Place, Platform, Speaker, Turn
 from core.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError
 from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Verdict
 from tests.fakes.messages import answer, explained_incident, incident
@@ -96,6 +97,45 @@ async def test_where_guests_may_read_along_nothing_public_is_shown(
     assert question.audience.readers == {"channel:incidents", f"channel:teams:{CHANNEL}"}
 
 
+@pytest.mark.parametrize(("kind", "public"), [("standard", True), ("private", False), ("", True)])
+async def test_what_is_said_in_a_private_channel_is_for_it_alone(chat: TeamsAdapter, kind: str, public: bool) -> None:
+    await chat.deliver(chat.connector.activity(channelData={"channel": {"id": CHANNEL, "type": kind}}))
+    [question] = chat.inbox.questions
+    assert (PUBLIC in question.audience.disclosed_to) is public
+    assert PUBLIC in question.audience.readers
+
+
+@pytest.mark.parametrize("place", [CHANNEL, PERSONAL_CHAT])
+async def test_where_a_guest_is_a_member_nothing_public_is_shown(chat: TeamsAdapter, place: str) -> None:
+    chat.connector.guests.add(place)
+    await chat.deliver(chat.connector.personal() if place == PERSONAL_CHAT else chat.connector.activity())
+    [question] = chat.inbox.questions
+    assert PUBLIC not in question.audience.readers
+
+
+async def test_a_guest_elsewhere_changes_nothing_here(chat: TeamsAdapter) -> None:
+    chat.connector.guests.add(GROUP_CHAT)
+    await chat.deliver(chat.connector.activity())
+    assert PUBLIC in chat.inbox.questions[0].audience.readers
+
+
+async def test_nothing_public_is_shown_while_teams_does_not_say_who_reads(chat: TeamsAdapter) -> None:
+    chat.connector.roster_down = True
+    await chat.deliver(chat.connector.activity(id="1"))
+    chat.connector.roster_down = False
+    await chat.deliver(chat.connector.activity(id="2"))
+    assert [PUBLIC in question.audience.readers for question in chat.inbox.questions] == [False, True]
+
+
+async def test_who_is_in_a_conversation_is_asked_for_once_in_ten_minutes(chat: TeamsAdapter) -> None:
+    for number in range(3):
+        await chat.deliver(chat.connector.activity(id=str(number)))
+    assert chat.connector.rosters_told == 1
+    chat.clock.advance(601)
+    await chat.deliver(chat.connector.activity(id="later"))
+    assert chat.connector.rosters_told == 2
+
+
 async def test_people_of_another_tenant_are_not_heard(chat: TeamsAdapter) -> None:
     elsewhere = {"id": PERSONAL_CHAT, "conversationType": "personal", "tenantId": "another-tenant"}
     assert (await chat.deliver(chat.connector.personal(conversation=elsewhere))).status == 200
@@ -119,6 +159,18 @@ async def test_people_of_another_tenant_are_not_heard(chat: TeamsAdapter) -> Non
 async def test_the_text_is_what_was_said_to_the_bot(chat: TeamsAdapter, fields: dict[str, Any], text: str) -> None:
     await chat.deliver(chat.connector.activity(**fields))
     assert [question.text for question in chat.inbox.questions] == [text]
+
+
+async def test_what_a_message_quotes_is_its_context(chat: TeamsAdapter) -> None:
+    quote = (
+        '<blockquote itemscope="" itemtype="http://schema.skype.com/Reply" itemid="1700000000000">'
+        '<strong itemprop="mri" itemid="8:orgid:mateo">Mateo</strong><span itemprop="time" itemid="1"></span>'
+        '<p itemprop="preview">p99 of the till is&nbsp;4 s</p></blockquote><p>how do we fix this?</p>'
+    )
+    attachments = [{"contentType": "text/html", "content": quote}, {"contentType": "image/png"}, None, "text"]
+    await chat.deliver(chat.connector.activity(attachments=attachments))
+    [question] = chat.inbox.questions
+    assert question.history == (Turn(Speaker.PERSON, "p99 of the till is 4 s"),)
 
 
 async def test_a_channel_message_that_does_not_mention_the_bot_is_left_alone(chat: TeamsAdapter) -> None:
@@ -359,7 +411,7 @@ async def test_the_access_token_is_fetched_once(teams: TeamsAdapter) -> None:
 async def test_without_an_access_token_nothing_is_sent(
     teams: TeamsAdapter, token_answer: tuple[int, dict[str, Any]], error: type[Exception]
 ) -> None:
-    await teams.deliver(teams.connector.activity())
+    await teams.deliver(teams.connector.activity(type="installationUpdate", action="add"))
     teams.connector.token_answer = token_answer
     with pytest.raises(error):
         await teams.messenger.post(THREAD, ANSWER, "answer")
@@ -367,9 +419,7 @@ async def test_without_an_access_token_nothing_is_sent(
 
 
 async def test_a_wrong_password_is_a_matter_of_the_configuration(teams: TeamsAdapter) -> None:
-    transport = open_transport(
-        "agents", app_id=APP_ID, app_password="wrong", tenant_id=TENANT, cloud=teams.connector.cloud
-    )
+    transport = open_transport("agents", AccessToken(APP_ID, "wrong", TENANT, teams.connector.cloud))
     await teams.deliver(teams.connector.activity())
     teams.messenger._transport = transport
     with pytest.raises(ConfigurationError, match="TEAMS_APP_PASSWORD"):

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from core.audience import channel_audience, person_audience
+from core.audience import channel_audience, may_see_incident, person_audience, with_outsiders
 from core.conversation import PUBLIC, Channel, Person, Place, Platform
+from tests.fakes.messages import incident
 
 VAULT = Channel("vault", {Platform.SLACK: "C0VAULT", Platform.CONSOLE: "vault"}, private=True)
 HELP = Channel("help", {Platform.SLACK: "C0ASK"})
@@ -43,3 +44,28 @@ def test_a_person_reads_what_is_public_and_what_is_shared_with_exactly_this_pers
 
 def test_a_document_without_readers_is_read_by_nobody() -> None:
     assert not person_audience(Person(Platform.SLACK, "U1")).may_read(frozenset())
+
+
+def test_what_is_said_in_a_channel_is_for_everybody_only_if_it_is_named_and_not_private() -> None:
+    assert PUBLIC in channel_audience(Place(Platform.SLACK, "C0ASK"), CHANNELS).disclosed_to
+    assert channel_audience(Place(Platform.SLACK, "C0VAULT"), CHANNELS).disclosed_to == {
+        "channel:vault",
+        "channel:slack:C0VAULT",
+    }
+    assert channel_audience(Place(Platform.SLACK, "C0OTHER"), CHANNELS).disclosed_to == {"channel:slack:C0OTHER"}
+
+
+def test_what_is_said_in_a_direct_message_is_for_that_person() -> None:
+    assert person_audience(Person(Platform.SLACK, "U1")).disclosed_to == {"person:slack:U1"}
+
+
+def test_where_outsiders_read_along_nothing_public_is_read_and_nothing_becomes_public() -> None:
+    audience = with_outsiders(channel_audience(Place(Platform.SLACK, "C0ASK"), CHANNELS))
+    assert audience.readers == audience.disclosed_to == {"channel:help", "channel:slack:C0ASK"}
+
+
+def test_an_incident_is_for_those_who_read_the_channel_that_it_was_posted_in() -> None:
+    private = incident(place=Place(Platform.SLACK, "C0VAULT"))
+    assert may_see_incident(channel_audience(Place(Platform.CONSOLE, "vault"), CHANNELS), private, CHANNELS)
+    assert not may_see_incident(channel_audience(Place(Platform.SLACK, "C0ASK"), CHANNELS), private, CHANNELS)
+    assert not may_see_incident(person_audience(Person(Platform.SLACK, "U1")), private, CHANNELS)

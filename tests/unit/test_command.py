@@ -35,6 +35,32 @@ def test_triage_and_rca_take_pasted_text_or_none(name: CommandName) -> None:
     assert parse_command(f"{name}\nLatencyHigh on till\nfiring") == Command(name, "LatencyHigh on till\nfiring")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "thanks",
+        "Thanks!",
+        "thank you so much",
+        "ok thanks, that worked!",
+        "great, thank you 🙏",
+        "merci",
+        "Danke schön.",
+    ],
+)
+def test_thanks_are_no_question(text: str) -> None:
+    assert parse_command(text) == Command(CommandName.THANKS)
+
+
+@pytest.mark.parametrize("text", ["thanks, and in staging?", "who thanks whom?", "thanks to whom is the till up?"])
+def test_a_question_with_thanks_in_it_stays_a_question(text: str) -> None:
+    assert parse_command(text) == Command(CommandName.ASK, text)
+
+
+def test_a_correction_is_what_follows_the_colon() -> None:
+    assert parse_command("Correct: run `it`\nand wait") == Command(CommandName.CORRECT, "run `it`\nand wait")
+    assert parse_command("correct way to roll back?").name is CommandName.ASK
+
+
 @given(st.text())
 def test_no_word_of_a_question_is_lost(text: str) -> None:
     command = parse_command(text)

@@ -8,7 +8,7 @@ import pytest
 
 from core.answering.compose import MAX_STATEMENTS, compose
 from core.knowledge.document import Document, DocumentKind
-from core.knowledge.layout import thread_text
+from core.knowledge.layout import thread_text, thread_urls
 from core.knowledge.passages import passages_of
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.terms import terms
@@ -122,6 +122,70 @@ def test_a_past_incident_is_told_with_its_cause_and_fix() -> None:
 def test_a_thread_is_answered_from_its_replies() -> None:
     text = thread_text("redis-cli gives NOPERM?", ["use `seatctl raw get KEY --read-only`", "thanks"])
     assert texts("redis-cli NOPERM", found(text, kind=DocumentKind.THREAD)) == ["use `seatctl raw get KEY --read-only`"]
+
+
+def test_a_citation_of_a_thread_leads_to_the_very_message() -> None:
+    message, replies = "the runner is full?", ["which one?", "drain it with `drydock runner drain 7`.", "thanks!"]
+    urls = thread_urls(message, "https://chat/1", [(reply, f"https://chat/1-{n}") for n, reply in enumerate(replies)])
+    document = Document(
+        "chat/1",
+        "chat",
+        "chat",
+        "#ci",
+        thread_text(message, replies),
+        DocumentKind.THREAD,
+        "https://chat/1",
+        part_urls=urls,
+    )
+    [passage] = passages_of(document)
+    composition = answer("how do I drain a full runner?", RankedPassage(passage, 5.0, 0.6, 1.0, 1.0, 1.0, 0.5))
+    assert [source.deep_link for source in composition.citations] == ["https://chat/1-1"]
+
+
+def test_a_section_whose_heading_is_asked_for_comes_before_a_special_one() -> None:
+    page = (
+        "# Kept data\n\n## Old archives\n\nLogs of archives were kept 9 days, and other logs were not.\n\n"
+        "## Logs\n\nEverything goes to one store. It stays for 14 days."
+    )
+    assert texts("how long are the logs kept?", found(page, name="kept"))[0].endswith("store.")
+
+
+def test_the_last_word_of_a_phrase_is_what_it_is_about() -> None:
+    page = (
+        "# Rules\n\n## Weekly freeze\n\nIt lasts from Friday 14:00 until Monday 07:00.\n\n"
+        "## Deployment windows\n\nEvery day from 08:00 to 16:00 a deployment may begin."
+    )
+    assert texts("when is the deployment freeze?", found(page, name="rules"))[0].startswith("It lasts from Friday")
+
+
+def test_the_sentence_that_answers_comes_first_unless_it_leans_on_another() -> None:
+    first = "Backups are made by the replica. The base backup starts at 01:30. Nobody needs to watch."
+    assert texts("when does the base backup start?", found(f"# A\n\n{first}", name="a"))[0].endswith("01:30.")
+    leaning = "The base backup is made by the replica. It starts at 01:30. Nobody needs to watch."
+    assert texts("when does the base backup start?", found(f"# B\n\n{leaning}", name="b"))[0].endswith("replica.")
+
+
+def test_a_sentence_is_given_with_the_one_that_goes_on() -> None:
+    page = (
+        "# Approval\n\nTwo people approve every change. In holidays only one colleague may be there to approve. "
+        "The head of engineering stands in. It is reported. The reason is given. Keep it rare."
+    )
+    assert texts("only one colleague is there in the holidays?", found(page, name="c")) == [
+        "In holidays only one colleague may be there to approve.",
+        "The head of engineering stands in.",
+    ]
+
+
+def test_what_is_announced_is_given_too() -> None:
+    page = (
+        "# Images\n\nA lost image was swept. Within 72 hours it comes back:\n\n```\nundelete IMAGE\n```\n\n"
+        "Later it is built anew. Pins are an exception. There are five of them."
+    )
+    assert texts("a lost image was swept", found(page, name="images")) == [
+        "A lost image was swept.",
+        "Within 72 hours it comes back:",
+        "```\nundelete IMAGE\n```",
+    ]
 
 
 def test_coverage_counts_what_stands_in_the_context_for_less() -> None:

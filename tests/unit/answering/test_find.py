@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from core.answering.find import ANSWER_THRESHOLD, ENGINE, NEAREST, find_answer
+from core.confidence.evidence import CERTAIN
 from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
 from core.knowledge.document import Document
 from core.knowledge.encoder import Encoder
@@ -35,7 +37,11 @@ async def retriever() -> Retriever:
     secret = Document(
         "docs/runbooks/secret", "docs", "runbooks", "Settlement desk", SECRET, readers=frozenset({PRIVATE})
     )
-    passages = [passage for document in [*documents, secret] for passage in passages_of(document)]
+    return await retriever_of([*documents, secret])
+
+
+async def retriever_of(documents: Sequence[Document]) -> Retriever:
+    passages = [passage for document in documents for passage in passages_of(document)]
     encoder = Encoder.fitted(passages)
     index, encoders = FakePassageIndex(), FakeEncoderStore()
     await index.upsert([encoder.encode_passage(passage) for passage in passages])
@@ -91,6 +97,41 @@ async def test_a_question_that_shares_nothing_gets_an_honest_answer(text: str, r
     assert evaluation.coe == evaluation.rce == 0.0
 
 
+async def test_an_answer_that_no_other_document_comes_near_is_certain(retriever: Retriever) -> None:
+    answer, evaluation = await find_answer(question("how do I drain a runner?"), retriever)
+    assert not answer.tentative
+    assert evaluation.rce >= CERTAIN
+
+
+async def test_an_answer_that_another_document_comes_as_near_to_is_tentative(retriever: Retriever) -> None:
+    answer, evaluation = await find_answer(question("what do I run to roll back?"), retriever)
+    assert not answer.abstained
+    assert answer.tentative
+    assert evaluation.rce < CERTAIN
+
+
+async def test_a_document_that_says_otherwise_is_shown_beside_the_answer() -> None:
+    said = {
+        "old": "# Draining a runner\n\nDraining a runner takes 45 minutes. Tell the channel before.",
+        "new": "# Draining a runner\n\nDraining a runner takes 10 minutes. The group makes a new one.",
+        "else": "# Kafka topics\n\nA new topic is a file in the repository.",
+    }
+    documents = [
+        Document(
+            f"docs/{key}",
+            "docs",
+            "runbooks",
+            text.split("\n")[0][2:],
+            text,
+            updated_at=datetime(2024 + n, 1, 1, tzinfo=UTC),
+        )
+        for n, (key, text) in enumerate(said.items())
+    ]
+    answer, _ = await find_answer(question("how long does draining a runner take?"), await retriever_of(documents))
+    [conflict] = answer.conflicts
+    assert [source.document_id for source in conflict.sources] == ["docs/new", "docs/old"]
+
+
 async def test_nobody_is_answered_from_what_they_may_not_read(retriever: Retriever) -> None:
     asked = "how do I reach the settlement desk?"
     answer, _ = await find_answer(question(asked), retriever)
@@ -111,3 +152,21 @@ async def test_a_huge_question_is_answered_all_the_same(retriever: Retriever) ->
     huge = replace(question(""), text="how do I drain a runner? " + "noise " * 200_000)
     answer, _ = await find_answer(huge, retriever)
     assert answer.question_id == "q-1"
+
+
+async def test_a_question_for_two_families_is_answered_from_both(retriever: Retriever) -> None:
+    answer, evaluation = await find_answer(
+        question("how do I drain a runner, and how many connections does the gateway hold?"), retriever
+    )
+    cited = {citation.number: citation.document_id for citation in answer.citations}
+    assert list(cited.values()) == ["docs/runbooks/drain", "docs/architecture/pool"]
+    by_text = {sentence.text: [cited[number] for number in sentence.citations] for sentence in answer.sentences}
+    assert next(by_text[text] for text in by_text if "drydock" in text) == ["docs/runbooks/drain"]
+    assert next(by_text[text] for text in by_text if "forty" in text) == ["docs/architecture/pool"]
+    assert evaluation.coe >= ANSWER_THRESHOLD
+
+
+async def test_a_part_without_evidence_leaves_the_answer_to_the_whole_question(retriever: Retriever) -> None:
+    whole, _ = await find_answer(question("how do I drain a runner?"), retriever)
+    answer, _ = await find_answer(question("how do I drain a runner and who won the football match?"), retriever)
+    assert {citation.document_id for citation in answer.citations} == {c.document_id for c in whole.citations}

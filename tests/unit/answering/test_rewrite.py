@@ -57,3 +57,9 @@ def test_a_new_question_ends_the_topic() -> None:
 
 def test_without_a_history_nothing_is_added() -> None:
     assert standalone(" and for staging? ", ()) == "and for staging?"
+
+
+@pytest.mark.parametrize("question", ["how do we fix this?", "what should we do?", "any runbook for it?"])
+def test_in_somebody_else_s_thread_a_question_is_about_what_the_thread_began_with(question: str) -> None:
+    theirs = tuple(Turn(Speaker.PERSON, text) for text in ("The till is slow", "same here", "restarted it", "no use"))
+    assert standalone(question, theirs) == f"The till is slow {question} {question}"

@@ -107,7 +107,20 @@ def test_no_secret_shows_when_the_settings_are_printed(monkeypatch: pytest.Monke
                 "SLACK_SIGNING_SECRET",
                 "SLACK_APP_TOKEN",
                 "TEAMS_APP_PASSWORD",
+                "PLUMBLINE_LLM_API_KEY",
             )
         )
     }
     assert "hidden" not in repr(load(monkeypatch, **secrets))
+
+
+def test_several_language_models_are_named_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load(monkeypatch, PLUMBLINE_LLM_URL="http://gpu-1:8080/, http://gpu-2:8080/v1")
+    assert settings.llm_urls == ("http://gpu-1:8080", "http://gpu-2:8080/v1")
+    assert load_settings(PLUMBLINE_LLM_URL="").llm_urls == ()
+
+
+@pytest.mark.parametrize("value", ["gpu-1:8080", "http://", "http://gpu-1:8080,"])
+def test_a_language_model_without_an_address_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"PLUMBLINE_LLM_URL: .*comma-separated"):
+        load(monkeypatch, PLUMBLINE_LLM_URL=value)

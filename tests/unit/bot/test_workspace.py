@@ -142,3 +142,25 @@ def test_a_team_document_that_cannot_be_read_is_named_with_its_team(file: Path) 
 
 def test_a_yaml_tag_is_not_obeyed(file: Path) -> None:
     assert "could not determine a constructor" in complaint(file, "name: !!python/object/apply:os.getcwd []\n")
+
+
+def test_a_source_is_fresh_for_a_year_unless_the_file_says_otherwise(file: Path) -> None:
+    file.write_text(
+        "sources:\n"
+        "  - {kind: folder, name: docs, path: docs}\n"
+        "  - {kind: folder, name: notes, path: notes, fresh_for_days: 30}\n"
+        "  - {kind: folder, name: laws, path: laws, fresh_for_days: null}\n"
+        "  - {kind: past_incidents, name: incidents, path: incidents.jsonl}\n"
+    )
+    limits = load_workspace(file).help_desk.fresh_for
+    assert {name: limit.days for name, limit in limits.items()} == {"docs": 365, "notes": 30}
+
+
+def test_whoever_asks_may_be_sent_to_public_channels_only(file: Path) -> None:
+    file.write_text(
+        "channels:\n  - {name: help, console: help}\n  - {name: till, console: till, private: true}\n"
+        "teams:\n  - {id: shelf, name: Shelf, channel: help}\n"
+    )
+    desk = load_workspace(file).help_desk
+    assert desk.channels == {"help"}
+    assert [team.id for team in desk.teams] == ["shelf"]

@@ -1,20 +1,28 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
 
+from core.answering.find import ENGINE
+from core.answering.model_answer import VERSION as MODEL_VERSION
+from core.confidence.evidence import VERSION
 from core.confidence.prediction import PredictionKind
 from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
-from core.errors import ChatUnavailable
+from core.errors import ChatUnavailable, ModelUnavailable
 from core.knowledge.document import Document
 from core.knowledge.retriever import Retriever
+from core.language_model import ModelReply, ModelRequest, Urgency
 from core.messages import AnswerMessage
-from handlers.answer_question import answer_question
+from core.ports import LanguageModel
+from handlers.answer_question import WITHOUT_MODEL, answer_question
 from handlers.ingest_knowledge import ingest_knowledge
 from handlers.post_message import Poster
+from tests.fakes.answering_script import AnsweringScript, Statements, agreeing, prompt, task
 from tests.fakes.clock import FakeClock
+from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.fakes.store import InMemoryStore
@@ -69,9 +77,15 @@ def question(text: str, question_id: str = "q1", *readers: str) -> Question:
     return Question(question_id, text, Person(Platform.SLACK, "U1", "Ada"), THREAD, audience, NOW)
 
 
-async def answered(asked: Question, retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger) -> None:
+async def answered(
+    asked: Question,
+    retriever: Retriever,
+    store: InMemoryStore,
+    chat: RecordingMessenger,
+    model: LanguageModel | None = None,
+) -> None:
     poster = Poster(store, {Platform.SLACK: chat})
-    await answer_question(asked, retriever=retriever, store=store, poster=poster, clock=FakeClock())
+    await answer_question(asked, retriever=retriever, store=store, poster=poster, clock=FakeClock(), model=model)
 
 
 def last(chat: RecordingMessenger) -> AnswerMessage:
@@ -151,3 +165,79 @@ async def test_a_step_that_runs_twice_answers_once(
         await answered(asked, retriever, store, chat)
     assert len(chat.standing) == len(store.predictions.by_id) == 1
     assert len(store.conversations.turns) == 2
+
+
+ROLLBACK = "How do I roll back a canary?"
+COMPOSED = "Roll back a canary with `slip rollback SERVICE`."
+
+
+def composing(shown: Statements) -> list[tuple[str, list[int]]]:
+    return [(COMPOSED, [number for number, text in shown.items() if "slip rollback" in text])]
+
+
+async def test_a_language_model_gives_the_answer_in_its_own_name(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    model = agreeing(AnsweringScript(composing, question=ROLLBACK), 0.8)
+    await answered(question(ROLLBACK), retriever, store, chat, model)
+    answer = last(chat).answer
+    assert [sentence.text for sentence in answer.sentences] == [COMPOSED]
+    assert (answer.engine, answer.note) == (model.name, "")
+    (prediction,) = store.predictions.by_id.values()
+    assert (prediction.engine, prediction.estimator_version) == (model.name, MODEL_VERSION)
+    assert 0 < prediction.evaluation.rce <= 0.8
+
+
+async def test_the_model_is_asked_at_once_and_for_the_channel_of_the_question(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    model = agreeing(AnsweringScript(composing, question=ROLLBACK))
+    await answered(question(ROLLBACK), retriever, store, chat, model)
+    assert {(request.requester, request.urgency) for request in model.requests} == {("slack:C0ASK", Urgency.PERSON)}
+
+
+def down(_: ModelRequest) -> str:
+    raise ModelUnavailable("The model is down.")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(ScriptedModel(down), id="down"),
+        pytest.param(ScriptedModel(lambda _: "I would love to help!"), id="not in the form asked for"),
+        pytest.param(ScriptedModel(AnsweringScript(composing), context=300), id="too small a context"),
+    ],
+)
+async def test_without_a_usable_reply_the_evidence_engine_answers_and_says_so(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, model: ScriptedModel
+) -> None:
+    await answered(question(ROLLBACK), retriever, store, chat, model)
+    answer = last(chat).answer
+    assert "slip rollback" in answer.sentences[0].text
+    assert (answer.engine, answer.note) == (ENGINE, WITHOUT_MODEL)
+    (prediction,) = store.predictions.by_id.values()
+    assert (prediction.engine, prediction.estimator_version) == (ENGINE, VERSION)
+
+
+async def test_a_model_that_is_too_slow_is_not_waited_for(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stuck(ScriptedModel):
+        async def generate(self, request: ModelRequest) -> ModelReply:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    monkeypatch.setattr("handlers.answer_question.MODEL_DEADLINE", 0.01)
+    await answered(question(ROLLBACK), retriever, store, chat, Stuck())
+    assert (last(chat).answer.engine, last(chat).answer.note) == (ENGINE, WITHOUT_MODEL)
+
+
+async def test_a_follow_up_to_the_model_is_asked_with_what_was_said(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    model = agreeing(AnsweringScript(question="When does the deployment freeze end?"))
+    await answered(question("When does the deployment freeze begin?", "q1"), retriever, store, chat, model)
+    await answered(question("and when does it end?", "q2"), retriever, store, chat, model)
+    rewrite = next(request for request in reversed(model.requests) if task(request) == "Rewritten")
+    assert "When does the deployment freeze begin?" in prompt(rewrite)
+    assert last(chat).answer.citations[0].document_id == "handbook/freeze"

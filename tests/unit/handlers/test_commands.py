@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core.audience import channel_audience, with_outsiders
 from core.command import CommandName
-from core.conversation import Audience, Person, Place, Platform, Question
+from core.conversation import Audience, Channel, Person, Place, Platform, Question
 from core.incident import IncidentState
 from core.messages import Notice
 from core.ports import Ingestion
@@ -24,6 +25,12 @@ from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PLACE = Place(Platform.SLACK, "C0ASK", "17.25")
+VAULT = Place(Platform.SLACK, "C0VAULT")
+SAID_OTHERWISE = {CommandName.ASK, CommandName.THANKS}  # there is no word for them that one would have to know
+CHANNELS = (
+    Channel("incidents", {Platform.SLACK: "C0INC"}),
+    Channel("vault", {Platform.SLACK: VAULT.channel}, private=True),
+)
 
 
 def question(text: str, question_id: str = "q1") -> Question:
@@ -80,7 +87,7 @@ async def test_a_command_gets_what_follows_its_name_as_its_question(
 async def test_help_names_every_command(poster: Poster, chat: RecordingMessenger) -> None:
     await show_help(question("help"), poster=poster)
     lines = said(chat).splitlines()
-    assert all(any(line.startswith(f"• {name}") for line in lines) for name in CommandName if name != CommandName.ASK)
+    assert all(any(line.startswith(f"• {name}") for line in lines) for name in set(CommandName) - SAID_OTHERWISE)
 
 
 async def test_help_is_posted_once_for_one_question(poster: Poster, chat: RecordingMessenger) -> None:
@@ -100,13 +107,13 @@ async def test_the_status_names_open_incidents_and_how_fresh_each_source_is(
         "handbook": Ingestion("handbook", NOW, 60),
         "wiki": Ingestion("wiki", NOW, 0, "The folder is gone."),
     }
-    await show_status(question("status"), store=store, index=FakePassageIndex(), poster=poster)
+    await show_status(question("status"), channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster)
     assert said(chat).splitlines() == [
         "1 open incident.",
         "• The till is slow (since 09:30 UTC)",
         "0 passages indexed.",
         "• handbook: 60 documents, read 2026-03-14 09:30 UTC",
-        "• wiki: 0 documents, read 2026-03-14 09:30 UTC, last attempt failed: The folder is gone.",
+        "• wiki: 0 documents, read 2026-03-14 09:30 UTC, could not be read since",
     ]
 
 
@@ -114,7 +121,7 @@ async def test_the_status_stays_short_when_much_is_open(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
     store.incidents.by_id = {f"i{n}": explained_incident(id=f"i{n}", group_key=str(n)) for n in range(20)}
-    await show_status(question("status"), store=store, index=FakePassageIndex(), poster=poster)
+    await show_status(question("status"), channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster)
     lines = said(chat).splitlines()
     assert lines[0] == "20 open incidents."
     assert sum(line.startswith("•") for line in lines) == SHOWN_INCIDENTS
@@ -123,5 +130,32 @@ async def test_the_status_stays_short_when_much_is_open(
 async def test_the_status_of_a_bot_that_has_just_begun_is_a_status(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
-    await show_status(question("status"), store=store, index=FakePassageIndex(), poster=poster)
+    await show_status(question("status"), channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster)
     assert said(chat).splitlines() == ["0 open incidents.", "0 passages indexed."]
+
+
+async def test_the_status_neither_names_nor_counts_what_happens_in_another_private_channel(
+    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
+) -> None:
+    store.incidents.by_id = {"i1": explained_incident(id="i1", title="The vault is open", place=VAULT)}
+    await show_status(question("status"), channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster)
+    assert said(chat).splitlines()[0] == "0 open incidents."
+
+
+async def test_the_status_in_a_private_channel_names_what_happens_there(
+    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
+) -> None:
+    store.incidents.by_id = {"i1": explained_incident(id="i1", title="The vault is open", place=VAULT)}
+    asked = replace(question("status"), audience=channel_audience(VAULT, CHANNELS))
+    await show_status(asked, channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster)
+    assert "The vault is open" in said(chat)
+
+
+async def test_the_status_tells_nothing_of_the_sources_where_outsiders_read_along(
+    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
+) -> None:
+    store.incidents.by_id = {"i1": explained_incident(id="i1")}
+    store.ingestions.by_source = {"handbook": Ingestion("handbook", NOW, 60)}
+    asked = replace(question("status"), audience=with_outsiders(channel_audience(PLACE, CHANNELS)))
+    await show_status(asked, channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster)
+    assert said(chat).splitlines() == ["0 open incidents."]

@@ -2,8 +2,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from core.conversation import Audience, Person, Place, Platform, Question
-from core.incident import Stage
-from handlers.investigate_on_demand import incident_from
+from core.incident import Incident, Stage
+from core.messages import Notice
+from handlers.investigate_on_demand import FOR_THE_WORKSPACE, incident_from, investigate_on_demand
+from handlers.post_message import Poster
+from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.store import InMemoryStore
 
 QUESTION = Question(
     id="slack:C1:17.5",
@@ -28,3 +32,31 @@ def test_a_pasted_essay_has_a_short_title_and_loses_nothing():
     assert len(incident.title) <= 150
     assert not incident.service
     assert incident.description.count("slow") >= 1000
+
+
+async def test_a_pasted_alert_is_not_looked_into_where_outsiders_read_along():
+    async def investigate(_incident: Incident, _audience: Audience) -> Incident:
+        raise AssertionError("nothing may be read")
+
+    store, chat = InMemoryStore(), RecordingMessenger()
+    await investigate_on_demand(
+        replace(QUESTION, audience=Audience(frozenset({"channel:slack:C1"}))),
+        investigate=investigate,
+        services=(),
+        store=store,
+        poster=Poster(store, {Platform.SLACK: chat}),
+    )
+    assert chat.posted == [(QUESTION.place, Notice(FOR_THE_WORKSPACE))]
+
+
+async def test_what_is_found_out_is_for_the_audience_of_the_question():
+    asked: list[Audience] = []
+
+    async def investigate(incident: Incident, audience: Audience) -> Incident:
+        asked.append(audience)
+        return incident
+
+    store = InMemoryStore()
+    poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
+    await investigate_on_demand(QUESTION, investigate=investigate, services=(), store=store, poster=poster)
+    assert asked == [QUESTION.audience]

@@ -47,8 +47,9 @@ async def test_a_judgement_becomes_a_label(store: InMemoryStore, chat: Recording
     assert chat.posted == []
 
 
-def test_every_button_but_two_is_a_judgement() -> None:
-    assert set(Verdict) - CORRECT.keys() == {Verdict.TAKE_IT, Verdict.ASK_A_PERSON}
+def test_the_other_buttons_ask_for_something() -> None:
+    asking = {Verdict.TAKE_IT, Verdict.ASK_A_PERSON, Verdict.CORRECTION, Verdict.CONFIRM}
+    assert set(Verdict) - CORRECT.keys() == asking
 
 
 async def test_a_judgement_of_what_nobody_claimed_is_ignored(store: InMemoryStore, chat: RecordingMessenger) -> None:

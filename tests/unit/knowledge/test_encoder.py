@@ -78,6 +78,7 @@ def test_an_update_keeps_statistics_exact_and_stored_vectors_valid() -> None:
     np.testing.assert_array_equal(updated.statistics.counts, Encoder.fitted(corpus("bcdef")).statistics.counts)
     assert updated.average_length == encoder.average_length
     assert updated.latent is encoder.latent
+    assert updated.families == Encoder.fitted(corpus("bcdef")).families == {"x": 5}
 
 
 def test_an_encoder_is_outdated_when_more_than_a_fifth_of_the_corpus_changed() -> None:

@@ -61,7 +61,7 @@ def test_a_wide_margin_outvotes_a_narrow_one() -> None:
 
 def test_nothing_retrieved_gives_nothing() -> None:
     assert fused([], [], 0.5) == []
-    assert reranked([], 0.5) == []
+    assert reranked([], 0.5, {}) == []
 
 
 # --- closer look -----------------------------------------------------------------------------------------------------
@@ -136,23 +136,53 @@ def candidate(
 
 
 def test_of_two_that_say_the_same_the_newer_comes_first() -> None:
-    assert names(reranked([candidate("old", updated=2024), candidate("new", updated=2026)], 0.5)) == ["new", "old"]
+    assert names(reranked([candidate("old", updated=2024), candidate("new", updated=2026)], 0.5, {})) == ["new", "old"]
 
 
 def test_a_page_comes_before_a_thread_and_a_thread_before_an_incident() -> None:
     kinds = (DocumentKind.INCIDENT, DocumentKind.THREAD, DocumentKind.PAGE)
-    found = reranked([candidate(str(kind), kind) for kind in kinds], 0.5)
+    found = reranked([candidate(str(kind), kind) for kind in kinds], 0.5, {})
     assert names(found) == ["page", "thread", "incident"]
 
 
 def test_the_best_spot_decides_between_equals() -> None:
     found, close = candidate("a")
     better = (replace(found, passage=passage("b")), replace(close, window=16.0))
-    assert names(reranked([(found, close), better], 0.5)) == ["b", "a"]
+    assert names(reranked([(found, close), better], 0.5, {})) == ["b", "a"]
+
+
+def of_family(name: str, family: str) -> tuple[FusedPassage, Closeness]:
+    found, close = candidate(name)
+    return replace(found, passage=passage(name, family=family)), close
+
+
+def test_of_two_that_match_as_well_the_one_of_the_smaller_family_comes_first() -> None:
+    candidates = [of_family("a", "manual"), of_family("b", "runbooks")]
+    assert names(reranked(candidates, 0.5, {"manual": 5_000, "runbooks": 100})) == ["b", "a"]
+
+
+def test_a_clearly_better_match_comes_first_whatever_its_family() -> None:
+    found, close = of_family("b", "runbooks")
+    worse = replace(found, lexical=4.0), replace(close, window=3.0, pairs=0.0, order=0.1)
+    candidates = [of_family("a", "manual"), worse]
+    assert names(reranked(candidates, 0.5, {"manual": 5_000, "runbooks": 100})) == ["a", "b"]
+
+
+def test_families_of_a_few_passages_count_as_equally_large() -> None:
+    candidates = [of_family("a", "guides"), of_family("b", "runbooks")]
+    first, second = reranked(candidates, 0.5, {"guides": 20, "runbooks": 2})
+    assert first.score == second.score
+
+
+def test_a_family_far_larger_than_another_never_makes_a_score_negative() -> None:
+    found, close = of_family("a", "manual")
+    hopeless = replace(found, lexical=0.0, dense=0.0), replace(close, window=0.0, pairs=0.0, order=0.0)
+    last = reranked([hopeless, of_family("b", "runbooks")], 0.5, {"manual": 1_000_000})[-1]
+    assert last.score == 0.0
 
 
 def test_scores_lie_between_0_and_1() -> None:
-    for item in reranked([candidate("a"), candidate("b")], 0.8):
+    for item in reranked([candidate("a"), candidate("b")], 0.8, {}):
         assert 0 <= item.score <= 1
 
 

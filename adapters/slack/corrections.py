@@ -1,0 +1,38 @@
+"""What is right instead of a wrong answer, in Slack: asked for, proposed, confirmed."""
+
+from __future__ import annotations
+
+from adapters.slack import blocks
+from adapters.slack.mrkdwn import prose
+from adapters.slack.parts import LINE, Rendered, context, fallback, feedback_buttons
+from core.curated import MAX_TEXT, CuratedAnswer, display_name
+from core.messages import ASK_WHAT_IS_RIGHT, PROPOSED, CorrectionRequest, Verdict
+
+INPUT = "correction"  # the block with the field, and the field in it
+LABEL = "The right answer"
+
+
+def correction_request(request: CorrectionRequest) -> Rendered:
+    return Rendered(
+        fallback([ASK_WHAT_IS_RIGHT]),
+        [
+            blocks.section(ASK_WHAT_IS_RIGHT),
+            blocks.text_field(INPUT, LABEL, MAX_TEXT),
+            *feedback_buttons([(Verdict.CORRECTION, request.prediction_id)]),
+        ],
+    )
+
+
+def proposal(answer: CuratedAnswer) -> Rendered:
+    lines = [prose(line, blocks.MAX_TEXT // 2) for line in answer.text.splitlines() if line.strip()]
+    said_by = answer.attestation or f"Said by {display_name(answer.author)}"
+    buttons = [] if answer.is_confirmed else [(Verdict.CONFIRM, answer.id)]
+    return Rendered(
+        fallback([answer.text]),
+        [
+            *context(f"{PROPOSED} {prose(answer.question, 2 * LINE)}"),
+            blocks.section(blocks.listing(lines, "lines", blocks.MAX_TEXT)),
+            *context(prose(said_by, LINE)),
+            *feedback_buttons(buttons),
+        ],
+    )

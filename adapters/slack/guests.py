@@ -1,0 +1,109 @@
+"""Who in a Slack workspace is a guest: somebody from outside, who sees only the channels that he was invited to.
+
+What every member of the workspace may read, a guest may not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.slack.client import call
+from core.errors import PlumblineError
+from core.ports import Clock
+
+RENEWED_AFTER = timedelta(minutes=10)  # age at which the list of guests is read anew
+BELIEVED_FOR = timedelta(hours=1)  # age up to which an older list is used while Slack does not give a new one
+CHANNEL_KEPT = timedelta(minutes=1)  # how long it is believed whether a channel has guests
+PATIENCE = 0.75  # seconds for each of two questions; Slack's event waits for its acknowledgement meanwhile, 3 s at most
+PAGE = 1_000  # people asked for at once
+MAX_CHANNELS = 1_000  # whose answer is remembered
+
+GUEST = ("is_restricted", "is_ultra_restricted", "is_stranger")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Guests:
+    ids: frozenset[str]
+    read_at: datetime
+
+
+class GuestDirectory:
+    """Asks Slack who is a guest and whether one reads along. Whatever Slack does not tell in time counts as yes."""
+
+    def __init__(self, client: AsyncWebClient, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._guests: _Guests | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._channels: dict[str, tuple[bool, datetime]] = {}
+
+    async def is_guest(self, user_id: str) -> bool:
+        """Whether this person is a guest, or may be one. Does not raise."""
+        guests = await self._known()
+        return guests is None or user_id in guests
+
+    async def read_along(self, channel_id: str) -> bool:
+        """Whether a member of the channel is a guest, or may be one. Does not raise."""
+        guests = await self._known()
+        if not guests:
+            return guests is None
+        now = self._clock.now()
+        if (known := self._channels.get(channel_id)) is not None and now < known[1]:
+            return known[0]
+        try:
+            async with asyncio.timeout(PATIENCE):
+                found = not guests.isdisjoint(await self._members(channel_id))
+        except (PlumblineError, TimeoutError) as error:
+            logger.warning("Slack does not say who is in channel %s, so nothing public is shown: %s", channel_id, error)
+            return True
+        if len(self._channels) >= MAX_CHANNELS:
+            self._channels.clear()
+        self._channels[channel_id] = found, now + CHANNEL_KEPT
+        return found
+
+    async def close(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+
+    async def _known(self) -> frozenset[str] | None:
+        """The guests; None while Slack has not told. A large workspace takes its time, so that reading goes on."""
+        age = self._clock.now() - self._guests.read_at if self._guests else BELIEVED_FOR
+        if age >= RENEWED_AFTER:
+            if self._reading is None or self._reading.done():
+                self._reading = asyncio.create_task(self._read())
+            await asyncio.wait([self._reading], timeout=PATIENCE if age >= BELIEVED_FOR else 0)
+        known = self._guests
+        return known.ids if known and self._clock.now() - known.read_at < BELIEVED_FOR else None
+
+    async def _read(self) -> None:
+        try:
+            people = await self._all("users.list", self._client.users_list, "members")
+        except PlumblineError as error:
+            logger.warning("Slack does not say who is a guest, so nothing public is shown: %s", error)
+            return
+        ids = frozenset(person["id"] for person in people if any(person.get(flag) for flag in GUEST))
+        self._guests = _Guests(ids, self._clock.now())
+        self._channels.clear()
+
+    async def _members(self, channel_id: str) -> list[str]:
+        return await self._all(
+            "conversations.members", self._client.conversations_members, "members", channel=channel_id
+        )
+
+    async def _all(self, method: str, ask: Any, field: str, **options: Any) -> list[Any]:
+        found: list[Any] = []
+        cursor = ""
+        while True:
+            page = await call(method, ask(limit=PAGE, cursor=cursor or None, **options))
+            found += page.get(field, ())
+            cursor = page.get("response_metadata", {}).get("next_cursor", "")
+            if not cursor:
+                return found

@@ -1,0 +1,56 @@
+"""What was said in a Slack thread."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.slack.client import call
+from adapters.slack.entities import plain_text
+from adapters.slack.identity import BotIdentity
+from core.conversation import Place, Speaker, Turn
+from core.errors import MessageNotFound
+
+PAGE = 200  # messages asked for at once
+MAX_PAGES = 5  # of a thread that are read; of a longer one, what was said last is missing
+
+
+class SlackThreads:
+    """Implements `core.ports.ThreadReader`."""
+
+    def __init__(self, client: AsyncWebClient) -> None:
+        self._client = client
+        self._identity = BotIdentity(client)
+
+    async def earlier(self, place: Place, before: datetime, limit: int) -> tuple[Turn, ...]:
+        if place.thread is None:
+            return ()
+        bot = await self._identity.user_id()
+        try:
+            messages = await self._messages(place.channel, place.thread)
+        except MessageNotFound:
+            return ()
+        said = [message for message in messages if float(message["ts"]) < before.timestamp() and message.get("text")]
+        chosen = said if len(said) <= limit else [said[0], *said[len(said) - limit + 1 :]]
+        return tuple(
+            Turn(
+                Speaker.PLUMBLINE if message.get("user") == bot else Speaker.PERSON,
+                plain_text(message["text"], bot),
+            )
+            for message in chosen
+        )
+
+    async def _messages(self, channel: str, thread: str) -> list[dict[str, Any]]:
+        """The thread's messages, oldest first."""
+        messages: list[dict[str, Any]] = []
+        cursor = ""
+        for _ in range(MAX_PAGES):
+            replies = self._client.conversations_replies(channel=channel, ts=thread, limit=PAGE, cursor=cursor or None)
+            page = await call("conversations.replies", replies)
+            messages += page.get("messages", ())
+            cursor = page.get("response_metadata", {}).get("next_cursor", "")
+            if not cursor:
+                break
+        return messages

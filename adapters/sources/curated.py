@@ -1,0 +1,27 @@
+"""Confirmed answers as a source of their own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from core.curated import SOURCE, document
+from core.knowledge.document import Document
+from core.ports import Clock, Store
+
+
+class CuratedSource:
+    """The answers that people confirmed and that have not expired. Raises StoreUnavailable."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    @property
+    def name(self) -> str:
+        return SOURCE
+
+    async def documents(self) -> AsyncIterator[Document]:
+        async with self._store.transaction() as transaction:
+            current = await transaction.curated.current(self._clock.now())
+        for answer in current:
+            yield document(answer)

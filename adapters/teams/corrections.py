@@ -1,0 +1,27 @@
+"""What is right instead of a wrong answer, in Teams: asked for, proposed, confirmed."""
+
+from __future__ import annotations
+
+from adapters.teams.elements import Card, Room, button, card, line, listing, note, prose, run, text_field
+from core.curated import MAX_TEXT, CuratedAnswer, display_name
+from core.messages import ASK_WHAT_IS_RIGHT, PROPOSED, CorrectionRequest, Verdict
+
+LABEL = "The right answer"
+
+
+def correction_card(request: CorrectionRequest) -> Card:
+    field = text_field("text", LABEL, MAX_TEXT)
+    asked = line([run(ASK_WHAT_IS_RIGHT, len(ASK_WHAT_IS_RIGHT))])
+    return card([*asked, field], [button(Verdict.CORRECTION, request.prediction_id)], ASK_WHAT_IS_RIGHT)
+
+
+def proposal_card(answer: CuratedAnswer, room: Room) -> Card:
+    lines = [text for text in answer.text.splitlines() if text.strip()]
+    said_by = answer.attestation or f"Said by {display_name(answer.author)}"
+    buttons = [] if answer.is_confirmed else [button(Verdict.CONFIRM, answer.id)]
+    body = [
+        *note(f"{PROPOSED} {answer.question}", room.characters),
+        *listing(lines, room, "lines", lambda text: line(prose(text, room.characters))),
+        *note(said_by, room.characters),
+    ]
+    return card(body, buttons, answer.text)

@@ -1,0 +1,59 @@
+"""What only the workspace knows about an answer: which of its sources are out of date, and who can be asked instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from core.answering.answer import Answer, Citation, Contact
+from core.conversation import Question
+from core.team import Team
+from core.triage.documents import matches
+
+MAX_CONTACTS = 2
+NEAR_BEST = 0.75  # share of the best team's match that a second team needs to be named too
+
+
+@dataclass(frozen=True, slots=True)
+class HelpDesk:
+    """`fresh_for` maps a source's name to the time after which its documents are stale; one that is not in it never is.
+
+    `teams` are those that can be asked, and of `channels`, by name, everybody knows: a private one is not named.
+    """
+
+    fresh_for: Mapping[str, timedelta] = field(default_factory=dict[str, timedelta])
+    teams: Sequence[Team] = ()
+    channels: frozenset[str] = frozenset()
+
+    def completed(self, answer: Answer, question: Question) -> Answer:
+        """The answer with its stale sources marked as such or, if Plumbline abstains, with whom to ask."""
+        at = question.asked_at
+        conflicts = tuple(
+            replace(each, sources=tuple(self._dated(source, at) for source in each.sources))
+            for each in answer.conflicts
+        )
+        return replace(
+            answer,
+            citations=tuple(self._dated(source, at) for source in answer.citations),
+            conflicts=conflicts,
+            contacts=self.contacts(question.text) if answer.abstained else (),
+        )
+
+    def contacts(self, text: str) -> tuple[Contact, ...]:
+        """The teams whose function document fits a question best, best first; none if no document fits at all."""
+        found = {team_id: match.score for team_id, match in matches(text, self.teams).items()}
+        least = NEAR_BEST * max(found.values(), default=0.0)
+        fitting = sorted(
+            (team for team in self.teams if found.get(team.id, -1.0) >= least), key=lambda team: -found[team.id]
+        )
+        return tuple(self._contact(team) for team in fitting[:MAX_CONTACTS])
+
+    def _contact(self, team: Team) -> Contact:
+        return Contact(team.name, team.channel if team.channel in self.channels else "", team.on_call[:1])
+
+    def _dated(self, source: Citation, at: datetime) -> Citation:
+        limit = self.fresh_for.get(source.document_id.partition("/")[0])
+        if limit is None or source.updated_at is None or at - source.updated_at <= limit:
+            return source
+        return replace(source, stale_for=at - source.updated_at)

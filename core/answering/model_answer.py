@@ -1,0 +1,112 @@
+"""A question → an answer that a language model composed and every check let pass: the second engine, end to end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from core.answering.answer import Answer, Citation, Sentence
+from core.answering.compose import READ_PASSAGES, coverage
+from core.answering.contradictions import contradictions
+from core.answering.find import ANSWER_THRESHOLD, nearest
+from core.answering.model_check import checked
+from core.answering.model_evidence import Evidence, fitting, gathered
+from core.answering.model_rewrite import UnderstoodQuestion, understood
+from core.answering.model_translate import translated
+from core.confidence.evidence import CERTAIN, lead, support
+from core.confidence.prediction import Evaluation
+from core.conversation import Question
+from core.errors import InvalidReply
+from core.knowledge.retriever import Retriever
+from core.language_model import ModelRequest
+from core.ports import LanguageModel
+from core.prompts import answering as prompts
+from core.structured_reply import structured
+
+VERSION = "answer-verdict-1"  # of the prompts and of the two measures below: stored with every prediction
+TRANSLATED = "Translated from the language of the documents; what stands there counts."
+
+KEPT = 0.5  # share of the composed sentences that must pass: where most of what it says is unfounded, a model guesses
+COMPRESS_TOKENS = 200  # room for the numbers of the chosen statements
+COMPOSE_TOKENS = 900  # room for all sentences
+
+
+@dataclass(frozen=True, slots=True)
+class _Composition:
+    """An answer in the language of its documents; no sentences where they do not answer or too little may stay.
+
+    `quotes` are the cited statements as they stand there, with the same citations. `verdict` is the mean probability
+    that the model gives to a composed sentence's following from its citations, 0 for one that was withheld.
+    """
+
+    sentences: tuple[Sentence, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    quotes: tuple[Sentence, ...] = ()
+    coverage: float = 0.0  # of the question's term weight by the cited statements
+    verdict: float = 0.0
+
+
+async def model_answer(
+    question: Question, retriever: Retriever, model: LanguageModel, request: ModelRequest
+) -> tuple[Answer, Evaluation]:
+    """Answer from what the question's audience may read, or abstain by the rules of the evidence engine.
+
+    `request` says for whom and by when the model is asked; its messages are replaced. The evaluation is that of the
+    evidence engine; its `rce`, how far the references support the answer, counts as far as the model's verdicts agree.
+
+    Raises IndexUnavailable, ModelUnavailable, InvalidReply and PromptTooLong.
+    """
+    found = await understood(question, retriever, model, request)
+    ranked = found.retrieval.passages
+    abstention = Answer(question.id, question.text, (), nearest(ranked), model.name)
+    composition = await _composed(model, request, found) if found.coe >= ANSWER_THRESHOLD else _Composition()
+    if not composition.sentences:
+        return abstention, Evaluation(found.coe, 0.0)
+    ahead = lead(ranked, {source.document_id for source in composition.citations})
+    rce = support(composition.coverage, ahead) * composition.verdict
+    answer = replace(
+        abstention,
+        sentences=composition.sentences,
+        citations=composition.citations,
+        tentative=rce < CERTAIN,
+        conflicts=contradictions(composition.quotes, composition.citations, found.retrieval),
+    )
+    if found.language:
+        shown = await translated(model, request, composition.sentences, question.text, found.language)
+        answer = replace(answer, sentences=shown, note=TRANSLATED if shown != composition.sentences else "")
+    return answer, Evaluation(found.coe, rce)
+
+
+async def _composed(model: LanguageModel, request: ModelRequest, found: UnderstoodQuestion) -> _Composition:
+    evidence = await _compressed(model, request, gathered(found.evidence[:READ_PASSAGES]), found.query)
+    if not evidence.statements:
+        return _Composition()
+    evidence = await fitting(model, evidence, prompts.compose((), found.query), COMPOSE_TOKENS)
+    asked = prompts.compose(evidence.sections, found.query)
+    reply = await structured(model, replace(request, messages=asked, max_tokens=COMPOSE_TOKENS), prompts.Composed)
+    kept = await checked(model, request, reply, evidence)
+    if not kept or len(kept) < KEPT * len(reply.sentences):
+        return _Composition()
+    sentences, citations = evidence.cited([item.sentence for item in kept])
+    cited = {n: evidence.statements[n] for item in kept for n in item.sentence.citations}
+    quotes, _ = evidence.cited([Sentence(statement.text, (n,)) for n, statement in cited.items()])
+    return _Composition(
+        sentences,
+        citations,
+        quotes,
+        coverage(found.retrieval.weights, cited.values()),
+        sum(item.probability for item in kept) / len(reply.sentences),
+    )
+
+
+async def _compressed(model: LanguageModel, request: ModelRequest, evidence: Evidence, query: str) -> Evidence:
+    """The statements that the model holds for helpful (Ericsson chatbot, section V-B: contextual compression).
+
+    It names their numbers, so that nothing can stand in an extract that does not stand in the passage.
+    """
+    evidence = await fitting(model, evidence, prompts.compress((), query), COMPRESS_TOKENS)
+    asked = prompts.compress(evidence.sections, query)
+    reply = await structured(model, replace(request, messages=asked, max_tokens=COMPRESS_TOKENS), prompts.Chosen)
+    chosen = evidence.only(reply.statements)
+    if reply.statements and not chosen.statements:
+        raise InvalidReply(f"{model.name} chose only statements that it was not shown.")
+    return chosen

@@ -1,0 +1,70 @@
+"""What a language model composed is checked sentence by sentence; what its citations do not support is withheld."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from core.answering.answer import Sentence
+from core.answering.model_evidence import Evidence
+from core.answering.model_text import cleaned, oversteps
+from core.answering.values import claim
+from core.answering.verify import supported
+from core.language_model import ModelRequest
+from core.ports import LanguageModel
+from core.prompts import answering as prompts
+
+VERDICT = 0.5  # least probability of a yes; at less the model itself holds a no for likelier
+VERDICT_TOKENS = 4  # room for yes or no
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSentence:
+    """A sentence that cites statements by number, and the probability that the model gives to their supporting it."""
+
+    sentence: Sentence
+    probability: float
+
+
+async def checked(
+    model: LanguageModel, request: ModelRequest, composed: prompts.Composed, evidence: Evidence
+) -> list[CheckedSentence]:
+    """The sentences that pass every check, in order.
+
+    A sentence must cite statements that there are; hold no command, number, identifier, address, mention or tag and no
+    claim of confidence that these and the headings above them do not; deny only where one of them denies; consist of
+    words of the cited passages (`supported`); and follow from the statements by the model's verdict. The cheap checks
+    come first, so that the model judges only what may stay.
+    """
+    plausible = [sentence for sentence in _cleaned(composed, evidence) if _is_plausible(sentence, evidence)]
+    kept: list[CheckedSentence] = []
+    for sentence in supported(plausible, evidence.citations, evidence.passages):
+        asked = prompts.verdict(evidence.sections, sentence.text, sentence.citations)
+        probability = await probability_of_yes(model, request, asked)
+        if probability >= VERDICT:
+            kept.append(CheckedSentence(sentence, probability))
+    return kept
+
+
+async def probability_of_yes(model: LanguageModel, request: ModelRequest, messages: prompts.Messages) -> float:
+    """Raises what the port raises."""
+    asked = replace(request, messages=messages, max_tokens=VERDICT_TOKENS)
+    return (await model.expect(asked, prompts.YES_NO))[prompts.YES]
+
+
+def _cleaned(composed: prompts.Composed, evidence: Evidence) -> Iterator[Sentence]:
+    """The sentences that say something for the first time and cite something."""
+    seen: set[str] = set()
+    for item in composed.sentences:
+        text = cleaned(item.text)
+        numbers = tuple(number for number in dict.fromkeys(item.statements) if number in evidence.statements)
+        if text and numbers and text not in seen:
+            seen.add(text)
+            yield Sentence(text, numbers)
+
+
+def _is_plausible(sentence: Sentence, evidence: Evidence) -> bool:
+    cited = [evidence.statements[number] for number in sentence.citations]
+    seen = "\n".join(part for item in cited for part in (item.passage.title, item.heading, item.lead_in, item.text))
+    denies = claim(sentence.text).denies
+    return not oversteps(sentence.text, seen) and any(claim(item.text).denies == denies for item in cited)

@@ -1,0 +1,91 @@
+"""A question is understood by the language model where its words alone do not lead to the documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from core.answering.find import RETRIEVED
+from core.answering.model_text import adds_literals
+from core.answering.rewrite import standalone
+from core.confidence.evidence import decidability
+from core.context_budget import fit_context
+from core.conversation import Question
+from core.knowledge.chain import evidence_chain
+from core.knowledge.ranking import RankedPassage
+from core.knowledge.retriever import Retrieval, Retriever
+from core.language_model import ModelRequest
+from core.ports import LanguageModel
+from core.prompts import answering as prompts
+from core.structured_reply import structured
+
+FAMILIAR = 0.9  # `known` of a retrieval below which words of the question stand in no document
+REWRITE_TOKENS = 400  # room for both versions of a question
+ENGLISH = "english"
+
+
+@dataclass(frozen=True, slots=True)
+class UnderstoodQuestion:
+    """The query that was searched for, and what it found.
+
+    `evidence` is what may be cited, best first; `coe` in [0, 1] says how far it can decide (see `decidability`).
+    `language` is the one to translate the answer into; empty if the query is in the asker's own.
+    """
+
+    query: str
+    retrieval: Retrieval
+    evidence: tuple[RankedPassage, ...]
+    coe: float
+    language: str = ""
+
+
+async def understood(
+    question: Question, retriever: Retriever, model: LanguageModel, request: ModelRequest
+) -> UnderstoodQuestion:
+    """The question made to stand alone, searched for (Ericsson chatbot, section V-B, steps 1 and 2).
+
+    The model is asked only about a question with a conversation before it, or with words that no document holds, which
+    may be of another language. An English question that was asked alone is never changed: in other words, what nobody
+    here ever wrote about would find something. Of a question in another language the version is taken whose words the
+    documents hold, and of two such the one with the more decisive evidence.
+
+    Raises IndexUnavailable, and what the port and `structured` raise.
+    """
+    plain = await _searched(standalone(question.text, question.history), question, retriever)
+    if not question.history and plain.retrieval.known >= FAMILIAR:
+        return plain
+    rewritten = await _rewritten(question, model, request)
+    if not _is_faithful(rewritten, question):
+        return plain
+    own = await _searched(rewritten.question, question, retriever) if question.history else plain
+    if rewritten.language.strip().lower() == ENGLISH:
+        return own
+    english = replace(await _searched(rewritten.english, question, retriever), language=rewritten.language)
+    return max(own, english, key=lambda version: (version.retrieval.known >= FAMILIAR, version.coe))
+
+
+async def _searched(query: str, question: Question, retriever: Retriever) -> UnderstoodQuestion:
+    retrieval = await retriever.search(query, question.audience, RETRIEVED)
+    chain = evidence_chain(retrieval.passages)
+    evidence = chain.passages if chain else ()
+    return UnderstoodQuestion(query, retrieval, evidence, decidability(evidence, retrieval.known))
+
+
+async def _rewritten(question: Question, model: LanguageModel, request: ModelRequest) -> prompts.Rewritten:
+    """By as much of the conversation as fits into the model's context, its end first."""
+    fitted = await fit_context(
+        model,
+        instructions=prompts.rewrite(question.text, ()),
+        max_tokens=REWRITE_TOKENS,
+        history=[prompts.turn_line(turn) for turn in question.history],
+    )
+    messages = prompts.rewrite(question.text, [question.history[position] for position in fitted.history])
+    return await structured(model, replace(request, messages=messages, max_tokens=REWRITE_TOKENS), prompts.Rewritten)
+
+
+def _is_faithful(rewritten: prompts.Rewritten, question: Question) -> bool:
+    """Whether both versions keep every name and number of the question, and add none that nobody said."""
+    said = "\n".join([question.text, *(turn.text for turn in question.history)])
+    return not any(
+        adds_literals(question.text, version) or adds_literals(version, said)
+        for version in (rewritten.question, rewritten.english)
+    )

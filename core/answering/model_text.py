@@ -1,0 +1,94 @@
+"""What a language model wrote, made safe: plain sentences in which nothing stands that must be taken literally and is new."""
+
+from __future__ import annotations
+
+import re
+
+_CODE = re.compile(r"`+([^`]+)`+")
+_CODE_OR_REST = re.compile(r"(`[^`]+`)")
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_CITATION_MARK = re.compile(r"\s*[\[【]\s*\d{1,3}(?:\s*,\s*\d{1,3})*\s*[\]】]")
+_LINE_MARK = re.compile(r"^\s*(?:#{1,6}|>+|[-*+•]|\|)\s+")
+_EMPHASIS = re.compile(r"\*+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)")
+
+_TAG = re.compile(r"<[^<>]*>")
+_TOKEN = re.compile(r"[^\s`'\"‘’“”()\[\]{}<>|,;]+")
+_EDGE = ".:!?*_~…"
+_SPECIAL = re.compile(r"\d|_|[a-z][A-Z]|^[A-Z]{2,}|^/|\w[.:/@=&\\]+\w\w|://|^--?\w|@")
+
+_SURE = re.compile(
+    r"\b(?:i|we)(?:['’]m|['’]re|\s+am|\s+are)\s+(?:\S+\s+){0,2}(?:sure|certain|positive|confident)\b"
+    r"|%\s*(?:sure|certain|likely|confident)\b|[●○]",
+    re.IGNORECASE,
+)
+_CONFIDENCE = re.compile(r"\b(?:confiden(?:t|ce|tly)|certainty|probability)\b", re.IGNORECASE)
+_SUMMONS = re.compile(r"@(?:channel|here|everyone|all)\b|<[!@#][^<>]*>", re.IGNORECASE)
+
+
+def cleaned(text: str) -> str:
+    """One line of prose and inline code: no links, no citation marks, no emphasis, no list or heading marks.
+
+    Empty if nothing is left that a reader could see.
+    """
+    visible = "".join(character if character.isprintable() else " " for character in text)
+    pieces = _CODE_OR_REST.split(_LINE_MARK.sub("", " ".join(visible.split())))
+    return "".join(piece if index % 2 else _unmarked(piece) for index, piece in enumerate(pieces)).strip()
+
+
+def literals(text: str) -> frozenset[str]:
+    """What must be copied and not put in other words, in lower case.
+
+    Code between backticks as a whole, tags and mentions, and each word that is a number, an identifier, an address or
+    a path.
+    """
+    prose = _CODE.sub(" ", text)
+    marked = [*_CODE.findall(text), *_TAG.findall(prose)]
+    special = [word for word in _words(prose) if _SPECIAL.search(word)]
+    return frozenset(filter(None, (_plain(literal) for literal in (*marked, *special))))
+
+
+def adds_literals(text: str, source: str) -> bool:
+    """Whether a text holds a command, number, identifier, address, mention or tag that its source does not."""
+    words = {word.lower() for word in _words(source)}
+    plain = _plain(source)
+    return any(
+        literal not in words and (_is_word(literal) or not _stands_in(literal, plain)) for literal in literals(text)
+    )
+
+
+def oversteps(text: str, source: str) -> bool:
+    """Whether a text adds literals, says how sure somebody is where its source does not, or calls people together.
+
+    “I am sure”, a call such as `@channel` and a chat's own markup overstep even where the source has them.
+    """
+    if adds_literals(text, source) or _SURE.search(text) or _SUMMONS.search(text):
+        return True
+    return bool(_CONFIDENCE.search(text)) and not _CONFIDENCE.search(source)
+
+
+def _unmarked(prose: str) -> str:
+    """Until nothing changes: what one mark hid may be another."""
+    before = ""
+    while before != prose:
+        before = prose
+        prose = _EMPHASIS.sub("", _CITATION_MARK.sub("", _LINK.sub(r"\1", prose)))
+    return prose
+
+
+def _words(text: str) -> list[str]:
+    return [word for token in _TOKEN.findall(text) if (word := token.strip(_EDGE))]
+
+
+def _is_word(literal: str) -> bool:
+    return bool(_TOKEN.fullmatch(literal))
+
+
+def _stands_in(literal: str, plain: str) -> bool:
+    """Whether it stands there and is no part of a longer word."""
+    before = r"(?<![\w-])" if literal[0].isalnum() else ""
+    after = r"(?![\w-])" if literal[-1].isalnum() else ""
+    return bool(re.search(f"{before}{re.escape(literal)}{after}", plain))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split()).strip(_EDGE)

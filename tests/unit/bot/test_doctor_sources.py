@@ -1,0 +1,67 @@
+"""What `plumbline doctor` says about the knowledge sources and about who may read what."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import aiohttp
+import pytest
+from pydantic import TypeAdapter
+from rich.console import Console
+
+from bot.doctor import check_source, run_doctor
+from bot.settings import Settings
+from bot.source_sections import SourceSection
+from tests.fakes.confluence_server import TOKEN, FakeConfluence, Page
+from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, PRIVATE_CHANNEL, SIGNING_SECRET, FakeSlack
+
+SECTION: TypeAdapter[SourceSection] = TypeAdapter(SourceSection)
+
+
+async def mend(**section: object) -> str:
+    async with aiohttp.ClientSession() as session:
+        finding = await check_source(SECTION.validate_python(section), Settings.model_validate({}), session)
+    return finding.mend
+
+
+async def test_a_folder_that_is_there_is_well_and_one_that_is_not_is_named(tmp_path: Path) -> None:
+    assert await mend(kind="folder", name="docs", path=tmp_path) == ""
+    assert str(tmp_path / "gone") in await mend(kind="folder", name="docs", path=tmp_path / "gone")
+
+
+async def test_a_token_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with FakeConfluence(cloud=True) as server:
+        server.pages["1"] = Page("1", "A page", "<p>Text</p>")
+        wiki = {"kind": "confluence", "name": "wiki", "url": server.url, "spaces": ("OPS",), "readers": ("public",)}
+        monkeypatch.setenv("WIKI_TOKEN", TOKEN)
+        assert await mend(**wiki, token_env="WIKI_TOKEN") == ""
+        monkeypatch.setenv("WIKI_TOKEN", "expired")
+        assert "token" in await mend(**wiki, token_env="WIKI_TOKEN")
+
+
+async def test_a_token_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WIKI_TOKEN", raising=False)
+    wiki = {"url": "https://wiki.example", "spaces": ("OPS",), "readers": ("public",), "token_env": "WIKI_TOKEN"}
+    assert "WIKI_TOKEN" in await mend(kind="confluence", name="wiki", **wiki)
+
+
+async def test_a_space_that_shows_nothing_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WIKI_TOKEN", TOKEN)
+    async with FakeConfluence(cloud=False) as server:
+        wiki = {"url": server.url, "spaces": ("OPS",), "readers": ("public",), "token_env": "WIKI_TOKEN"}
+        assert "OPS" in await mend(kind="confluence", name="wiki", **wiki)
+
+
+async def test_a_channel_that_is_private_in_slack_alone_is_a_finding(tmp_path: Path) -> None:
+    config = tmp_path / "plumbline.yaml"
+    channels = f"[{{name: help, slack: {CHANNEL}}}, {{name: payments, slack: {PRIVATE_CHANNEL}}}]"
+    config.write_text(f"channels: {channels}\n", encoding="utf-8")
+    out = io.StringIO()
+    async with FakeSlack() as slack:
+        values = {"SLACK_BOT_TOKEN": BOT_TOKEN, "SLACK_SIGNING_SECRET": SIGNING_SECRET, "SLACK_API_URL": slack.url}
+        paths = {"PLUMBLINE_CONFIG": config, "PLUMBLINE_DATA_DIR": tmp_path / "data"}
+        code = await run_doctor(Settings.model_validate(values | paths), Console(file=out, width=200))
+    assert code == 1
+    assert "channel payments: is private in Slack" in out.getvalue()
+    assert "channel help" not in out.getvalue()

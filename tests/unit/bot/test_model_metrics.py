@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from adapters.model_pool.breaker import BreakerState
+from adapters.model_pool.pool import PoolStatus
+from adapters.model_pool.server import ServerStatus
+from bot.model_metrics import TokenTally, collected
+from core.language_model import ModelReply, Urgency
+
+
+def status() -> PoolStatus:
+    return PoolStatus(
+        waiting={Urgency.PERSON: 3, Urgency.INCIDENT: 0, Urgency.BACKGROUND: 7},
+        servers=(
+            ServerStatus("gpu:8080", BreakerState.CLOSED, busy=4, slots=8),
+            ServerStatus("cpu:8080", BreakerState.OPEN, busy=0, slots=1),
+        ),
+    )
+
+
+def test_queue_slots_breakers_and_cache_are_shown_as_they_are_when_asked() -> None:
+    registry, tally = CollectorRegistry(), TokenTally()
+    with collected(status, tally, registry):
+        assert registry.get_sample_value("plumbline_model_cached_prompt_share") == 0.0
+        tally.add(ModelReply("a", prompt_tokens=100, cached_tokens=0, generated_tokens=5))
+        tally.add(ModelReply("b", prompt_tokens=100, cached_tokens=90, generated_tokens=7))
+        value = registry.get_sample_value
+        assert value("plumbline_model_waiting", {"urgency": "background"}) == 7
+        assert value("plumbline_model_slots_busy", {"server": "gpu:8080"}) == 4
+        assert value("plumbline_model_slots", {"server": "gpu:8080"}) == 8
+        assert value("plumbline_model_breaker", {"server": "cpu:8080", "state": "open"}) == 1
+        assert value("plumbline_model_breaker", {"server": "cpu:8080", "state": "closed"}) == 0
+        assert value("plumbline_model_prompt_tokens_total") == 200
+        assert value("plumbline_model_cached_prompt_tokens_total") == 90
+        assert value("plumbline_model_generated_tokens_total") == 12
+        assert value("plumbline_model_cached_prompt_share") == 0.45
+
+
+def test_nothing_is_shown_of_a_pool_that_is_closed() -> None:
+    registry = CollectorRegistry()
+    with collected(status, TokenTally(), registry):
+        pass
+    assert generate_latest(registry) == b""

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.curated import document
+from core.knowledge.confirmed import confirmed_first
+from core.knowledge.document import Document, Passage
+from core.knowledge.passages import passages_of
+from core.knowledge.ranking import RankedPassage
+from tests.fakes.messages import confirmed
+
+QUESTION = "How do I roll back a canary?"
+
+
+def ranked(of: Document, score: float) -> RankedPassage:
+    passage: Passage = passages_of(of)[0]
+    return RankedPassage(passage, lexical=score, dense=score, fused=score, score=score, coverage=score, focus=score)
+
+
+HANDBOOK = ranked(Document("handbook/canary", "handbook", "handbook", "Rolling back a canary", "By hand."), 0.9)
+ANSWER = ranked(document(confirmed(question=QUESTION)), 0.4)
+
+
+@pytest.mark.parametrize("query", [QUESTION, "how to roll back the canary", "Roll back canary?"])
+def test_the_answer_to_this_very_question_comes_first(query: str) -> None:
+    first, second = confirmed_first(query, [HANDBOOK, ANSWER])
+    assert first.passage == ANSWER.passage
+    assert second.passage == HANDBOOK.passage
+    assert first.score > 2 * second.score
+
+
+@pytest.mark.parametrize("query", ["who may roll back a deployment during the freeze?", "canary", ""])
+def test_for_another_question_it_is_a_document_among_others(query: str) -> None:
+    assert confirmed_first(query, [HANDBOOK, ANSWER]) == [HANDBOOK, ANSWER]
+
+
+def test_a_document_that_only_calls_itself_confirmed_is_none() -> None:
+    pretender = replace(ANSWER, passage=replace(ANSWER.passage, document_id="handbook/curated"))
+    assert confirmed_first(QUESTION, [HANDBOOK, pretender]) == [HANDBOOK, pretender]
