@@ -1,10 +1,11 @@
-"""A sentence-transformers model as Embedder (extra `embeddings`)."""
+"""A sentence-transformers model as Embedder (extra `embeddings`), in ONNX where its folder holds such a file."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,13 @@ BATCH = 32  # texts embedded at once
 
 
 class SentenceTransformerEmbedder:
-    """A model by name or path. It runs in a thread: a query takes 1 to 10 ms on a CPU."""
+    """A model by its name on the hub, or in a folder. It runs in a thread: a query takes 1 to 10 ms on a CPU."""
 
-    def __init__(self, model: str, backend: str = "torch") -> None:
-        """Load the model. Raises ConfigurationError if the extra is missing or the model cannot be loaded."""
+    def __init__(self, model: str) -> None:
+        """Load the model. Raises ConfigurationError if the extra is missing or the model cannot be loaded.
+
+        Of the ONNX files in the folder `onnx` of a model's folder, one quantised to 8 bits is preferred.
+        """
         try:
             # Optional and slow to import: only who configures it pays.
             sentence_transformers: Any = import_module("sentence_transformers")
@@ -27,15 +31,17 @@ class SentenceTransformerEmbedder:
             raise ConfigurationError(
                 f"PLUMBLINE_EMBEDDINGS={model} needs sentence-transformers: install plumbline[embeddings]."
             ) from error
+        file = _onnx_file(Path(model))
+        backend: dict[str, Any] = {"backend": "onnx", "model_kwargs": {"file_name": file}} if file else {}
         try:
-            self._model: Any = sentence_transformers.SentenceTransformer(model, backend=backend, device="cpu")
+            self._model: Any = sentence_transformers.SentenceTransformer(model, device="cpu", **backend)
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"The embedding model {model} cannot be loaded: {error}") from error
         self.name = model
 
     @property
     def dimensions(self) -> int:
-        return int(self._model.get_sentence_embedding_dimension())
+        return int(self._model.get_embedding_dimension())
 
     async def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return await asyncio.to_thread(self._encode, list(texts))
@@ -46,3 +52,9 @@ class SentenceTransformerEmbedder:
     def _encode(self, texts: list[str]) -> NDArray[np.float32]:
         vectors = self._model.encode(texts, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False)
         return np.asarray(vectors, np.float32)
+
+
+def _onnx_file(folder: Path) -> str:
+    """Its name within the folder; empty if there is none."""
+    found = sorted(folder.glob("onnx/*.onnx"), key=lambda file: ("int8" not in file.name, file.name))
+    return f"onnx/{found[0].name}" if found else ""

@@ -55,6 +55,8 @@ def _write(path: Path, encoder: Encoder) -> None:
         "changed_since_fit": encoder.changed_since_fit,
         "settled": encoder.settled,
         "embedder": encoder.embedder,
+        "trained": encoder.latent.trained,
+        "families": dict(encoder.families),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".new")
@@ -83,10 +85,13 @@ def _read(path: Path) -> Encoder | None:
             return Encoder(
                 TermStatistics(arrays["terms"], arrays["counts"], meta["passages"], meta["total_length"]),
                 meta["average_length"],
-                LatentModel(arrays["features"], arrays["idf"], arrays["components"].astype(np.float32)),
+                LatentModel(
+                    arrays["features"], arrays["idf"], arrays["components"].astype(np.float32), meta["trained"]
+                ),
                 meta["changed_since_fit"],
                 meta["settled"],
                 meta["embedder"],
+                meta["families"],
             )
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
         return None

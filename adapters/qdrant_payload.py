@@ -29,6 +29,7 @@ def to_payload(passage: Passage) -> dict[str, Any]:
         "updated_at": passage.updated_at.isoformat() if passage.updated_at else None,
         "readers": sorted(passage.readers),
         "content_hash": passage.content_hash,
+        "part_urls": list(passage.part_urls),
         "anchors": str(passage.anchors),
     }
 
@@ -48,5 +49,6 @@ def from_payload(point_id: str, payload: Mapping[str, Any]) -> Passage:
         updated_at=datetime.fromisoformat(payload["updated_at"]) if payload["updated_at"] else None,
         readers=frozenset(payload["readers"]),
         content_hash=payload["content_hash"],
+        part_urls=tuple(payload.get("part_urls", ())),
         anchors=AnchorStyle(payload.get("anchors", AnchorStyle.SLUG)),
     )

@@ -11,6 +11,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from bot.evaluation.lexicon import Lexicon
+from bot.llama_launch import DEFAULT_MODEL, HUB
 from bot.settings import Settings, load_settings
 from bot.telemetry import configure_logging
 from core.errors import PlumblineError
@@ -23,6 +25,10 @@ app = typer.Typer(
 )
 evaluations = typer.Typer(no_args_is_help=True, help="Measure Plumbline on files of your own.")
 app.add_typer(evaluations, name="eval")
+language_model = typer.Typer(
+    no_args_is_help=True, help="Start a language model on this machine, and see what it can do."
+)
+app.add_typer(language_model, name="llm")
 
 out = Console()
 err = Console(stderr=True)
@@ -106,6 +112,31 @@ def doctor() -> None:
     _run(lambda settings: run_doctor(settings, out))
 
 
+@language_model.command("up")
+def llm_up(
+    model: Annotated[
+        str, typer.Option(help="A GGUF file, or OWNER/REPOSITORY[:QUANTISATION] on the model hub.")
+    ] = DEFAULT_MODEL,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8081,
+    hub: Annotated[str, typer.Option(help="Address of the model hub.")] = HUB,
+) -> None:
+    """Fetch a model and start a llama.cpp server with settings for the hardware that is found."""
+    from bot.llm_commands import run_up
+
+    _run(lambda settings: run_up(settings, model, host, port, out, hub=hub))
+
+
+@language_model.command("check")
+def llm_check(
+    url: Annotated[str, typer.Option(help="The server's address; default: PLUMBLINE_LLM_URL.")] = "",
+) -> None:
+    """Try what a server can do: schemas, probabilities, cache, streaming, speed. Exit code 1 if a needed one fails."""
+    from bot.llm_commands import run_check
+
+    _run(lambda settings: run_check(settings, url, out))
+
+
 @evaluations.command("retrieval")
 def eval_retrieval(
     questions: Annotated[Path, typer.Option(help="JSON lines with `question` and `gold_doc`.")],
@@ -113,13 +144,32 @@ def eval_retrieval(
     unanswerable: Annotated[
         Path | None, typer.Option(help="JSON lines with a `question` that has no document.")
     ] = None,
+    embeddings: Annotated[
+        str, typer.Option(help="`latent`, or a sentence-transformers model's name or folder (extra `embeddings`).")
+    ] = "latent",
     json_file: JsonFile = None,
 ) -> None:
     """Does the search find the document that answers?"""
     from bot.evaluation.report import write_json
     from bot.evaluation.retrieval import print_table, run
+    from bot.wiring import embedder
 
-    figures = run(questions, corpus, unanswerable)
+    figures = run(questions, corpus, unanswerable, embedder(embeddings))
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
+@evaluations.command("answers")
+def eval_answers(
+    questions: Annotated[Path, typer.Option(help="JSON lines with `question`, `answer` and `gold_doc`.")],
+    corpus: Annotated[list[Path], typer.Option(help="JSON lines with `path` and `text`, plain or .gz; repeatable.")],
+    json_file: JsonFile = None,
+) -> None:
+    """Does the source say what is said, and is it left unsaid where nothing answers?"""
+    from bot.evaluation.answers import print_table, run
+    from bot.evaluation.report import write_json
+
+    figures = run(questions, corpus)
     print_table(figures, out)
     write_json(figures, json_file)
 
@@ -134,6 +184,42 @@ def eval_privacy(
     from bot.evaluation.report import write_json
 
     figures = run(cases)
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
+@evaluations.command("ccf")
+def eval_ccf(
+    questions: Annotated[Path, typer.Option(help="JSON lines with `query` and `document`, the manual's family.")],
+    lexicon: Annotated[
+        list[Lexicon] | None, typer.Option(help="Keyword lists: none, mined or hand; repeatable. Default: all three.")
+    ] = None,
+    json_file: JsonFile = None,
+) -> None:
+    """Does the evidence chain choose the right manual? The table of Evidence-Chain RAG."""
+    from bot.evaluation.ccf import print_table, run
+    from bot.evaluation.report import write_json
+
+    figures = run(questions, lexicon or tuple(Lexicon))
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
+@evaluations.command("triage")
+def eval_triage(
+    train: Annotated[Path, typer.Option(help="Past tickets: JSON lines with `title`, `body`, `owner`; .gz too.")],
+    test: Annotated[
+        Path | None, typer.Option(help="The tickets to be assigned; without it, parts of the past.")
+    ] = None,
+    folds: Annotated[int, typer.Option(min=2, help="Parts, each assigned by what the others say.")] = 5,
+    json_file: JsonFile = None,
+) -> None:
+    """Does an incident reach the team that owns it, and at which hop?"""
+    from bot.evaluation.report import write_json
+    from bot.evaluation.triage import print_table, run
+
+    with out.status("Learning from the first part.") as status:
+        figures = run(train, test, folds, lambda part: status.update(f"Part {part} is measured."))
     print_table(figures, out)
     write_json(figures, json_file)
 
@@ -180,6 +266,23 @@ def eval_log_templates(
     figures = run(logs)
     print_table(figures, out)
     write_json(figures, json_file)
+
+
+@evaluations.command("agent-stability")
+def eval_agent_stability(
+    llm: Annotated[str, typer.Option(help="Address of a llama.cpp server; a model of random weights will do.")],
+    trajectories: Annotated[int, typer.Option(help="How many investigations.", min=1)] = 300,
+    json_file: JsonFile = None,
+) -> None:
+    """Does the investigating model end every investigation well, whatever it says?"""
+    from bot.evaluation.agent_stability import print_table, run
+    from bot.evaluation.report import write_json
+
+    figures = asyncio.run(run(llm, trajectories, out))
+    print_table(figures, out)
+    write_json(figures, json_file)
+    if figures["crashes"]:
+        raise typer.Exit(1)
 
 
 @evaluations.command("load")

@@ -7,16 +7,14 @@ and `ensemble` are the four retrievers of the Ericsson chatbot (section VI-G); `
 from __future__ import annotations
 
 import asyncio
-import gzip
-import json
 import tempfile
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,17 +24,16 @@ from rich.table import Table
 
 from adapters.encoder_file import EncoderFile
 from adapters.qdrant_edge import EdgeIndex
-from adapters.sources.formats import parse_markdown
-from adapters.sources.front_matter import Properties
+from bot.evaluation.corpus import CorpusFile
 from bot.evaluation.intervals import SEED, bootstrap_interval
+from bot.evaluation.json_lines import json_lines
 from core.answering.find import ANSWER_THRESHOLD, ENGINE, answer
 from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question
-from core.errors import MalformedInput
-from core.knowledge.document import Document, Passage
+from core.knowledge.document import Passage
 from core.knowledge.encoder import Encoder
 from core.knowledge.ranking import fused
 from core.knowledge.retriever import CANDIDATES, RERANKED, Retriever
-from core.ports import ScoredPassage
+from core.ports import Embedder, ScoredPassage
 from handlers.ingest_knowledge import ingest_knowledge
 
 CUTOFFS = (1, 3, 5)
@@ -54,30 +51,26 @@ class Case:
     gold_path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusFile:
-    """A file of documents as a knowledge source."""
+def run(
+    questions: Path, corpora: Sequence[Path], unanswerable: Path | None = None, embedder: Embedder | None = None
+) -> dict[str, Any]:
+    """Figures as in DESIGN, section 7. Raises MalformedInput for a file that is not as described there.
 
-    name: str
-    path: Path
-
-    async def documents(self) -> AsyncIterator[Document]:
-        for row in _rows(self.path, "path", "text"):
-            yield _document(self.name, row["path"], row["text"])
+    `embedder` gives the dense vectors in place of the latent model that is fitted to the corpus.
+    """
+    return asyncio.run(_run(questions, corpora, unanswerable, embedder))
 
 
-def run(questions: Path, corpora: Sequence[Path], unanswerable: Path | None = None) -> dict[str, Any]:
-    """Figures as in DESIGN, section 7. Raises MalformedInput for a file that is not as described there."""
-    return asyncio.run(_run(questions, corpora, unanswerable))
-
-
-async def _run(questions: Path, corpora: Sequence[Path], unanswerable: Path | None) -> dict[str, Any]:
-    answerable = [Case(row["question"], row["gold_doc"]) for row in _rows(questions, "question", "gold_doc")]
-    without = [Case(row["question"]) for row in _rows(unanswerable, "question")] if unanswerable else []
-    async with _corpus(corpora) as corpus:
+async def _run(
+    questions: Path, corpora: Sequence[Path], unanswerable: Path | None, embedder: Embedder | None
+) -> dict[str, Any]:
+    answerable = [Case(row["question"], row["gold_doc"]) for row in json_lines(questions, "question", "gold_doc")]
+    without = [Case(row["question"]) for row in json_lines(unanswerable, "question")] if unanswerable else []
+    async with _corpus(corpora, embedder) as corpus:
         figures: dict[str, Any] = {
             "measure": "retrieval",
             "engine": ENGINE,
+            "embeddings": embedder.name if embedder else "latent",
             "seed": SEED,
             "cases": len(answerable),
             "documents": corpus.documents,
@@ -124,6 +117,7 @@ class _Corpus:
     index: EdgeIndex
     encoder: Encoder
     retriever: Retriever
+    embedder: Embedder | None
 
     def methods(self) -> dict[str, Method]:
         return {
@@ -156,22 +150,26 @@ class _Corpus:
         return await self.index.search_lexical(self.encoder.encode_query(query).lexical, READERS, CANDIDATES)
 
     async def _nearest(self, query: str) -> list[ScoredPassage]:
-        return await self.index.search_dense(self.encoder.encode_query(query).dense, READERS, CANDIDATES)
+        if self.embedder:
+            vector = await self.embedder.embed_query(query)
+        else:
+            vector = self.encoder.encode_query(query).dense
+        return await self.index.search_dense(vector, READERS, CANDIDATES)
 
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @asynccontextmanager
-async def _corpus(files: Sequence[Path]) -> AsyncGenerator[_Corpus]:
+async def _corpus(files: Sequence[Path], embedder: Embedder | None) -> AsyncGenerator[_Corpus]:
     with tempfile.TemporaryDirectory(prefix="plumbline-eval-") as folder:
         index, encoders = EdgeIndex(Path(folder) / "index"), EncoderFile(Path(folder) / "encoder.npz")
         sources = [CorpusFile(str(number), path) for number, path in enumerate(files, start=1)]
-        report = await ingest_knowledge(sources, index, encoders)
+        report = await ingest_knowledge(sources, index, encoders, embedder)
         encoder = await encoders.load()
         assert encoder is not None
         passages = sorted([passage async for passage in index.scan()], key=lambda passage: passage.id)
-        yield _Corpus(report.added, tuple(passages), index, encoder, Retriever(index, encoders))
+        yield _Corpus(report.added, tuple(passages), index, encoder, Retriever(index, encoders, embedder), embedder)
         await index.close()
 
 
@@ -226,25 +224,3 @@ def _tfidf(passages: Sequence[Passage]) -> Method:
 
 def _ranked(passages: Iterable[Passage]) -> list[str]:
     return list(dict.fromkeys(passage.document_id for passage in passages))
-
-
-def _document(source: str, path: str, text: str) -> Document:
-    try:
-        properties, body = parse_markdown(text)
-    except MalformedInput:
-        properties, body = Properties(), text
-    parts = PurePosixPath(path).parts
-    family = parts[0] if len(parts) > 1 else source
-    return Document(f"{source}/{path}", source, family, properties.title or PurePosixPath(path).stem, body)
-
-
-def _rows(path: Path, *fields: str) -> list[dict[str, str]]:
-    """The objects of a file of JSON lines, each with these fields. Raises MalformedInput."""
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-            rows: list[Any] = [json.loads(line) for line in file if line.strip()]
-    except (OSError, ValueError) as error:
-        raise MalformedInput(f"{path} is no file of JSON lines: {error}.") from error
-    if not rows or not all(isinstance(row, dict) and set(fields) <= row.keys() for row in rows):
-        raise MalformedInput(f"{path} must have one JSON object on each line, each with {', '.join(fields)}.")
-    return rows

@@ -22,6 +22,7 @@ QUESTIONS = [
 ]
 ANSWERABLE = [row for row in QUESTIONS if row["gold_doc"]]
 UNANSWERABLE = [row for row in QUESTIONS if not row["gold_doc"]]
+TWO_FAMILIES = "how do I drain a runner, and how many stages does a canary have?"
 
 
 @pytest.fixture(scope="module")
@@ -35,13 +36,13 @@ async def _answers(data_dir: Path) -> dict[str, Answer]:
         await ingest(core)
         asker, place = Person(Platform.TERMINAL, "test"), Place(Platform.TERMINAL, "test")
         return {
-            row["question"]: await prepare_answer(
-                Question(f"test:{number}", row["question"], asker, place, Audience(), core.clock.now()),
+            asked: await prepare_answer(
+                Question(f"test:{number}", asked, asker, place, Audience(), core.clock.now()),
                 retriever=core.knowledge.retriever,
                 store=core.store,
                 clock=core.clock,
             )
-            for number, row in enumerate(QUESTIONS)
+            for number, asked in enumerate([*(row["question"] for row in QUESTIONS), TWO_FAMILIES])
         }
 
 
@@ -68,3 +69,16 @@ def test_every_sentence_has_a_citation_that_holds_it(answers: dict[str, Answer])
     for answer in answers.values():
         numbers = {citation.number for citation in answer.citations}
         assert all(sentence.citations and numbers.issuperset(sentence.citations) for sentence in answer.sentences)
+
+
+def test_a_question_for_two_families_is_answered_on_both_parts_each_with_its_own_citation(
+    answers: dict[str, Answer],
+) -> None:
+    answer = answers[TWO_FAMILIES]
+    families = {citation.number: citation.document_id.split("/")[1] for citation in answer.citations}
+    assert {families[number] for sentence in answer.sentences for number in sentence.citations} == {
+        "ci-cd",
+        "deployment",
+    }
+    assert any("drydock runner" in sentence.text for sentence in answer.sentences)
+    assert any("Stage: canary 1" in sentence.text for sentence in answer.sentences)

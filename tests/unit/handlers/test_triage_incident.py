@@ -108,3 +108,10 @@ async def test_where_nobody_can_be_named_nobody_is_called(triage: Triage) -> Non
     assert found.owner is not None
     assert found.owner.owner is None
     assert found.owner.on_call == ()
+
+
+async def test_every_vote_of_the_negotiation_is_kept_with_its_reason(triage: Triage) -> None:
+    found = await triage(incident())
+    assert found.owner is not None
+    assert {vote.voter for vote in found.owner.votes} == {candidate.team_id for candidate in found.owner.candidates}
+    assert all(vote.choice == "sales" and vote.reason for vote in found.owner.votes)

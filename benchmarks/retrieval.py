@@ -1,0 +1,254 @@
+"""How fast, large and quickly ready the embedded index is, beside rank-bm25 with Qdrant's local mode in the same run.
+
+    .venv/bin/python benchmarks/retrieval.py [--passages 100000] [--questions 200] [--json FILE]
+
+The corpus is made up: pages of one passage in words drawn by Zipf's law, in families, each readable by everybody or by one
+of many channels. It is ingested as any source is. Then a fresh process opens the index and asks every question as a
+member of a few channels: encoding, both searches with the audience filter, fusion, rerank and evidence chain. The other
+side scores all passages with rank-bm25 and searches Qdrant's local mode for the same dense vectors with the same filter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from qdrant_client import QdrantClient, models
+from rank_bm25 import BM25Okapi
+
+from adapters.encoder_file import EncoderFile
+from adapters.fitting import fit_apart
+from adapters.qdrant_edge import EdgeIndex
+from core.conversation import PUBLIC, Audience
+from core.knowledge.chain import evidence_chain
+from core.knowledge.document import Document, Passage
+from core.knowledge.encoder import Encoder
+from core.knowledge.retriever import CANDIDATES, RERANKED, Retriever
+from core.knowledge.terms import terms
+from handlers.ingest_knowledge import ingest_knowledge
+
+SEED = 1
+VOCABULARY = 50_000  # distinct words
+ZIPF = 1.1  # exponent of the words' frequencies
+SECTIONS = 4  # of a page
+WORDS = (50, 120)  # of a section, least and most
+HEADING = 4  # words
+FAMILIES = 12
+CHANNELS = 200
+PUBLIC_SHARE = 0.5  # of the pages
+MEMBERSHIPS = 5  # channels that the asker may read
+BASELINE_QUESTIONS = 20  # the other side takes about a second for each
+UPSERT = 1_000  # points written to the local mode at once
+SYLLABLES = [consonant + vowel for consonant in "bcdfghjklmnprstvwz" for vowel in "aeiou"]
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUpSource:
+    """Pages of one passage each."""
+
+    pages: int
+    name: str = "made-up"
+
+    async def documents(self) -> AsyncIterator[Document]:
+        generator = np.random.default_rng(SEED)
+        for number in range(self.pages):
+            yield page(number, generator)
+
+
+def word(rank: int) -> str:
+    """A pronounceable word for each frequency rank."""
+    size = len(SYLLABLES)
+    return SYLLABLES[rank % size] + SYLLABLES[rank // size % size] + SYLLABLES[rank // size**2 % size]
+
+
+def text(count: int, generator: np.random.Generator) -> str:
+    ranks = generator.zipf(ZIPF, 4 * count)
+    return " ".join(word(int(rank)) for rank in ranks[ranks <= VOCABULARY][:count])
+
+
+def page(number: int, generator: np.random.Generator) -> Document:
+    sections = [
+        f"## {text(HEADING, generator)}\n\n{text(int(generator.integers(*WORDS)), generator)}." for _ in range(SECTIONS)
+    ]
+    family = f"family-{generator.integers(FAMILIES)}"
+    public = generator.random() < PUBLIC_SHARE
+    readers = frozenset({PUBLIC if public else f"channel-{generator.integers(CHANNELS)}"})
+    return Document(
+        f"made-up/{number}", "made-up", family, text(HEADING, generator), "\n\n".join(sections), readers=readers
+    )
+
+
+def questions(count: int) -> list[str]:
+    generator = np.random.default_rng(SEED + 1)
+    return [text(int(generator.integers(4, 12)), generator) for _ in range(count)]
+
+
+def audience() -> Audience:
+    return Audience(frozenset({PUBLIC, *(f"channel-{number}" for number in range(MEMBERSHIPS))}))
+
+
+def status_megabytes(field: str) -> float:
+    """A line of this process's status: VmRSS, its resident set, or VmHWM, the most that this ever was."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
+
+
+def opened(folder: Path) -> tuple[EdgeIndex, EncoderFile]:
+    return EdgeIndex(folder / "index"), EncoderFile(folder / "encoder.npz")
+
+
+async def build(folder: Path, passages: int) -> dict[str, float]:
+    index, encoders = opened(folder)
+    started = time.perf_counter()
+    await ingest_knowledge([MadeUpSource(passages)], index, encoders, fit=fit_apart)
+    seconds = time.perf_counter() - started
+    count = await index.count()
+    await index.close()
+    return {
+        "passages": count,
+        "build_s": round(seconds, 1),
+        "build_peak_mb": round(status_megabytes("VmHWM")),
+        "disk_mb": round(disk_megabytes(folder)),
+    }
+
+
+def disk_megabytes(folder: Path) -> float:
+    """What its files take, without the holes in them."""
+    return sum(file.stat().st_blocks * 512 for file in folder.rglob("*") if file.is_file()) / 2**20
+
+
+async def answer(folder: Path, asked: Sequence[str]) -> dict[str, float]:
+    """In a process that was just started."""
+    started = time.perf_counter()
+    index, encoders = opened(folder)
+    retriever = Retriever(index, encoders)
+    evidence_chain(await retriever.retrieve("ready", audience(), RERANKED))
+    ready = time.perf_counter() - started
+    taken = Durations()
+    for question in asked:
+        with taken.timed():
+            evidence_chain(await retriever.retrieve(question, audience(), RERANKED))
+    await index.close()
+    return {"open_s": round(ready, 2), **taken.percentiles(), "memory_mb": round(status_megabytes("VmRSS"))}
+
+
+@dataclass(slots=True)
+class Durations:
+    """Milliseconds by the clock, and of this process on all cores: a busy machine changes only the former."""
+
+    clock: list[float] = field(default_factory=list[float])
+    cpu: list[float] = field(default_factory=list[float])
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        clock, cpu = time.perf_counter(), time.process_time()
+        yield
+        self.clock.append(1000 * (time.perf_counter() - clock))
+        self.cpu.append(1000 * (time.process_time() - cpu))
+
+    def percentiles(self) -> dict[str, float]:
+        if not self.clock:
+            return {}
+        return {
+            f"{name}p{share}_ms": round(float(np.percentile(durations, share)), 1)
+            for name, durations in (("", self.clock), ("cpu_", self.cpu))
+            for share in (50, 95)
+        }
+
+
+async def baseline(folder: Path, asked: Sequence[str]) -> dict[str, float]:
+    """rank-bm25 over all passages, and Qdrant's local mode over their dense vectors, as each is used by its manual."""
+    index, encoders = opened(folder)
+    encoder = await encoders.load()
+    assert encoder is not None
+    passages = [passage async for passage in index.scan()]
+    await index.close()
+    started = time.perf_counter()
+    lexical = BM25Okapi([terms(passage.indexed_text) for passage in passages])
+    client = local_mode(encoder, passages)
+    built = time.perf_counter() - started
+    readable = np.array([not passage.readers.isdisjoint(audience().readers) for passage in passages])
+    allowed = models.Filter(
+        must=[models.FieldCondition(key="readers", match=models.MatchAny(any=sorted(audience().readers)))]
+    )
+    taken = Durations()
+    for question in asked:
+        with taken.timed():
+            scores = np.where(readable, lexical.get_scores(terms(question)), 0.0)
+            np.argpartition(-scores, CANDIDATES)
+            client.query_points(
+                "made-up", encoder.encode_query(question).dense.tolist(), query_filter=allowed, limit=CANDIDATES
+            )
+    client.close()
+    return {"build_s": round(built, 1), **taken.percentiles(), "memory_mb": round(status_megabytes("VmRSS"))}
+
+
+def local_mode(encoder: Encoder, passages: Sequence[Passage]) -> QdrantClient:
+    client = QdrantClient(":memory:")
+    size = encoder.encode_query("").dense.size
+    client.create_collection("made-up", models.VectorParams(size=size, distance=models.Distance.DOT))
+    for begin in range(0, len(passages), UPSERT):
+        points = [
+            models.PointStruct(
+                id=passage.id,
+                vector=encoder.latent.encode_passage(passage.indexed_text).tolist(),
+                payload={"readers": sorted(passage.readers)},
+            )
+            for passage in passages[begin : begin + UPSERT]
+        ]
+        client.upsert("made-up", points)
+    return client
+
+
+def in_a_fresh_process(part: str, folder: Path, count: int) -> tuple[dict[str, Any], float]:
+    """The part's figures, and the seconds that the whole process took."""
+    command = [sys.executable, __file__, "--part", part, "--folder", str(folder), "--questions", str(count)]
+    started = time.perf_counter()
+    # As the installed command does: the repository and not this folder is where packages are found.
+    found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1])
+    return json.loads(found.stdout), time.perf_counter() - started
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--passages", type=int, default=100_000)
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--part", choices=["answer", "baseline"], help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help="Where the index is kept; one that is there already is used.")
+    arguments = parser.parse_args()
+    if arguments.part:
+        measure = {"answer": answer, "baseline": baseline}[arguments.part]
+        print(json.dumps(asyncio.run(measure(arguments.folder, questions(arguments.questions)))))
+        return
+    with tempfile.TemporaryDirectory(prefix="plumbline-retrieval-") as temporary:
+        folder = arguments.folder or Path(temporary)
+        figures: dict[str, Any] = {"measure": "retrieval at scale", "seed": SEED}
+        if not (folder / "encoder.npz").exists():
+            figures["built"] = asyncio.run(build(folder, arguments.passages))
+        _, ready = in_a_fresh_process("answer", folder, 0)
+        figures["plumbline"], _ = in_a_fresh_process("answer", folder, arguments.questions)
+        figures["plumbline"]["ready_s"] = round(ready, 2)
+        figures["rank_bm25_and_local_mode"], _ = in_a_fresh_process("baseline", folder, BASELINE_QUESTIONS)
+    figures["times_faster"] = {
+        key: round(figures["rank_bm25_and_local_mode"][key] / figures["plumbline"][key], 1)
+        for key in ("p50_ms", "p95_ms", "cpu_p50_ms", "cpu_p95_ms")
+    }
+    print(json.dumps(figures, indent=2))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

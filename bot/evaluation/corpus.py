@@ -1,0 +1,35 @@
+"""A file of documents as a knowledge source, for measures."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from adapters.sources.formats import parse_markdown
+from adapters.sources.front_matter import Properties
+from bot.evaluation.json_lines import json_lines
+from core.errors import MalformedInput
+from core.knowledge.document import Document
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusFile:
+    """A file of documents as a knowledge source."""
+
+    name: str
+    path: Path
+
+    async def documents(self) -> AsyncIterator[Document]:
+        for row in json_lines(self.path, "path", "text"):
+            yield _document(self.name, row["path"], row["text"])
+
+
+def _document(source: str, path: str, text: str) -> Document:
+    try:
+        properties, body = parse_markdown(text)
+    except MalformedInput:
+        properties, body = Properties(), text
+    parts = PurePosixPath(path).parts
+    family = parts[0] if len(parts) > 1 else source
+    return Document(f"{source}/{path}", source, family, properties.title or PurePosixPath(path).stem, body)

@@ -1,0 +1,142 @@
+"""`plumbline eval ccf` on a file of a few made-up questions."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from bot.evaluation.ccf import print_table, run
+from bot.evaluation.ccf_corpus import Case, silver_corpus
+from bot.evaluation.ccf_lexicon import Keywords
+from bot.evaluation.ccf_plumbline import Plumbline
+from bot.evaluation.lexicon import Lexicon
+from core.errors import MalformedInput
+
+METHODS = ["bm25", "dense_svd", "hybrid", "hybrid_reranker", "evidence_chain", "plumbline", "plumbline_selective"]
+FIGURES = {
+    *("recall@1", "recall@3", "recall@5", "recall@10", "mrr", "correctness", "citation_precision", "hallucination"),
+    *("coverage", "hallucination_answered", "p50_ms", "p95_ms", "tokens_mean", "correctness_ci", "hallucination_ci"),
+}
+QUESTIONS = {
+    "ferry": ["渡轮的班次如何查询？", "渡轮票价是多少", "渡轮延误怎么办", "如何取消渡轮订票", "Ferry F7 渡轮载客多少"],
+    "depot": [
+        "仓库的货架如何编号？",
+        "仓库盘点多久一次",
+        "仓库温度告警怎么办",
+        "如何登记仓库入库",
+        "Depot D4 仓库面积多少",
+    ],
+    "kiosk": [
+        "售票亭如何重启？",
+        "售票亭打印机缺纸",
+        "售票亭屏幕黑屏怎么办",
+        "如何升级售票亭软件",
+        "Kiosk K2 售票亭密码",
+    ],
+}
+CASES = [Case(question, family) for family, questions in QUESTIONS.items() for question in questions]
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    path = tmp_path / "questions.jsonl"
+    rows = [{"id": n, "query": case.question, "document": case.family} for n, case in enumerate(CASES, start=1)]
+    path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def figures(questions: Path) -> dict[str, Any]:
+    return run(questions, [Lexicon.NONE, Lexicon.MINED])
+
+
+def test_every_method_is_measured_with_every_lexicon(figures: dict[str, Any]) -> None:
+    assert list(figures["results"]) == ["none", "mined"]
+    assert (figures["cases"], figures["engine"], figures["seed"]) == (15, "evidence", 7)
+    assert figures["families"] == {"depot": 5, "ferry": 5, "kiosk": 5}
+    for results in figures["results"].values():
+        assert list(results) == METHODS
+        assert all(row.keys() >= FIGURES for row in results.values())
+
+
+def test_questions_that_name_their_family_are_answered_right(figures: dict[str, Any]) -> None:
+    row = figures["results"]["none"]["plumbline"]
+    assert row["correctness"] == row["coverage"] == row["citation_precision"] == 1.0
+    assert row["hallucination"] == row["hallucination_answered"] == 0.0
+    assert {"gain", "gain_ci"} <= row.keys()
+
+
+def test_only_the_selective_method_abstains(figures: dict[str, Any]) -> None:
+    results = figures["results"]["none"]
+    assert all(results[method]["coverage"] == 1.0 for method in METHODS[:-1])
+    assert 0.5 < results["plumbline_selective"]["coverage"] < 1.0
+
+
+def test_what_was_not_answered_is_neither_right_nor_hallucinated(figures: dict[str, Any]) -> None:
+    for row in (figures["results"][lexicon]["plumbline_selective"] for lexicon in ("none", "mined")):
+        assert row["correctness"] + row["hallucination"] == pytest.approx(row["coverage"], abs=2e-4)
+
+
+def test_a_chain_cites_one_family_so_its_precision_is_its_correctness(figures: dict[str, Any]) -> None:
+    for method in ("evidence_chain", "plumbline"):
+        row = figures["results"]["mined"][method]
+        assert row["citation_precision"] == row["correctness"]
+
+
+def test_the_silver_corpus_has_a_profile_for_each_family_and_a_chunk_for_each_question() -> None:
+    chunks = silver_corpus(CASES, {"ferry": ("渡轮", "F7")})
+    assert [chunk.id for chunk in chunks if chunk.profile] == ["profile-depot", "profile-ferry", "profile-kiosk"]
+    assert len(chunks) == 3 + len(CASES)
+    assert all(("渡轮, F7" in chunk.text) == (chunk.family == "ferry") for chunk in chunks)
+
+
+def test_nothing_of_the_tested_question_is_in_the_corpus() -> None:
+    tested, rest = CASES[0], CASES[1:]
+    keywords = Keywords.chosen(Lexicon.MINED, rest)
+    assert all("班次" not in chunk.text for chunk in silver_corpus(rest, keywords.lists()))
+    assert "班次" in tested.question
+
+
+def test_keywords_are_found_as_written_but_not_within_longer_words() -> None:
+    keywords = Keywords({"a": {"MU": 1.0, "日志": 1.0}, "b": {"uMAC": 1.0}})
+    assert keywords.shares("uMAC是什么", ["a", "b"]).tolist() == [0.0, 1.0]
+    assert keywords.shares("mu的日志在umac哪里", ["a", "b"]).tolist() == pytest.approx([2 / 3, 1 / 3])
+    assert keywords.shares("什么", ["a", "b"]).tolist() == [0.5, 0.5]
+
+
+def test_the_hyper_parameters_come_from_the_corpus_alone() -> None:
+    rest = CASES[1:]
+    fitted = Plumbline(rest, silver_corpus(rest, {}), Lexicon.NONE)
+    assert fitted.keyword_share == 0.0
+    assert 0 < fitted.threshold < 1
+    assert fitted.reply(CASES[0].question).family == "ferry"
+    assert fitted.selective_reply("zzz").family == ""
+
+
+def test_the_tables_show_every_method_and_how_the_hand_lists_were_written(figures: dict[str, Any]) -> None:
+    shown = io.StringIO()
+    print_table(figures, Console(width=250, file=shown))
+    assert all(shown.getvalue().count(method) >= 2 for method in METHODS)
+    assert Lexicon.HAND.label == "written with the questions in view"
+
+
+@pytest.mark.parametrize(
+    "rows", [[("a?", "x"), ("b?", "x")], [("a?", "x"), ("b?", "x"), ("c?", "y")], [("a?", "x"), ("b?", "y")]]
+)
+def test_a_file_that_cannot_leave_a_question_out_is_refused(rows: list[tuple[str, str]], tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text("\n".join(json.dumps({"query": query, "document": family}) for query, family in rows))
+    with pytest.raises(MalformedInput, match="two families"):
+        run(path)
+
+
+def test_an_empty_question_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text("\n".join(json.dumps({"query": query, "document": query[:1]}) for query in ("", "", "x?", "x!")))
+    with pytest.raises(MalformedInput, match="empty"):
+        run(path)
