@@ -18,7 +18,7 @@ from core.knowledge.passages import passages_of
 from core.knowledge.ranking import RankedPassage
 
 KEYWORD_SHARES = (0.0, 0.25, 0.5, 0.75)  # what keywords may count for beside the model; chosen in the inner loop
-SELECTED = 0.78  # share of the corpus's own questions that the selective threshold answers: 0.70 and two standard errors
+SELECTED = 0.78  # share of its own questions that the selective threshold answers: 0.70 is asked for, the rest is room for chance
 
 Shares = NDArray[np.float64]
 
