@@ -41,10 +41,28 @@ def history_votes(neighbours: Sequence[Neighbour]) -> dict[str, HistoryVote]:
 
 
 def discussion_group(
-    votes: Mapping[str, HistoryVote], matches: Mapping[str, DocumentMatch], named: Iterable[str]
+    votes: Mapping[str, HistoryVote],
+    matches: Mapping[str, DocumentMatch],
+    learned: Mapping[str, float],
+    named: Iterable[str],
+    removed: frozenset[str] = frozenset(),
 ) -> list[str]:
-    """The ids of at most GROUP teams: those named by ownership or monitoring first, then the best of either list."""
-    by_history = sorted(votes, key=lambda team: (-votes[team].share, team))[:FROM_HISTORY]
-    by_document = sorted(matches, key=lambda team: (-matches[team].score, team))[:FROM_DOCUMENTS]
+    """The ids of at most GROUP teams, without those `removed` in earlier hops (Algorithm 1).
+
+    Those named by ownership or monitoring come first. Where a model learned from the history, its probabilities choose
+    the candidates from history and rank them all; otherwise the best of the two lists take turns.
+    """
+    from_history = learned or {team: vote.share for team, vote in votes.items()}
+    from_documents = {team: match.score for team, match in matches.items()}
+    by_history = _best(from_history, FROM_HISTORY, removed)
+    by_document = _best(from_documents, FROM_DOCUMENTS, removed)
     in_turn = [team for pair in zip(by_history, by_document, strict=False) for team in pair]
-    return list(dict.fromkeys([*named, *in_turn, *by_history, *by_document]))[:GROUP]
+    ranked = [*in_turn, *by_history, *by_document]
+    if learned:
+        ranked.sort(key=lambda team: -learned[team])
+    kept = [team for team in named if team not in removed]
+    return list(dict.fromkeys([*kept, *ranked]))[:GROUP]
+
+
+def _best(scores: Mapping[str, float], count: int, removed: frozenset[str]) -> list[str]:
+    return sorted(scores.keys() - removed, key=lambda team: (-scores[team], team))[:count]

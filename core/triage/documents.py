@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log
@@ -48,6 +48,17 @@ def profile(document: str) -> DocumentProfile:
     return DocumentProfile(frozenset(claimed), frozenset(disowned))
 
 
+def rarity(teams: Sequence[Team]) -> Mapping[str, float]:
+    """Every term that a team document claims, and its weight: the fewer teams claim it, the more."""
+    return _rarity(tuple(team.document for team in teams if team.document))
+
+
+@lru_cache(maxsize=16)
+def _rarity(documents: tuple[str, ...]) -> Mapping[str, float]:
+    claims = Counter(term for document in documents for term in profile(document).claimed)
+    return {term: log((1 + len(documents)) / count) for term, count in claims.items()}
+
+
 def matches(text: str, teams: Sequence[Team]) -> dict[str, DocumentMatch]:
     """Team id → match, for the teams whose document fits the incident's text at all.
 
@@ -55,8 +66,8 @@ def matches(text: str, teams: Sequence[Team]) -> dict[str, DocumentMatch]:
     score is the claimed share of the weight of all words that any team claims.
     """
     profiles = {team.id: profile(team.document) for team in teams if team.document}
-    claims = Counter(term for known in profiles.values() for term in known.claimed)
-    weights = {term: log((1 + len(profiles)) / claims[term]) for term in set(terms(text)) if term in claims}
+    rare = rarity(teams)
+    weights = {term: rare[term] for term in set(terms(text)) if term in rare}
     total = sum(weights.values())
     written = {term: word.strip(_PUNCTUATION) for word in reversed(text.split()) for term in terms(word)}
     found: dict[str, DocumentMatch] = {}

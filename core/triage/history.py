@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from core.conversation import Audience
 from core.incident import PastIncident
 from core.knowledge.terms import terms
+from core.triage.postings import Postings
+
+KEPT_VIEWS = 8  # histories of audiences that may not read all of it; each takes as much memory as the whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,43 +32,30 @@ class IncidentHistory:
 
     def __init__(self, incidents: Sequence[PastIncident]) -> None:
         self.incidents = tuple(incidents)
-        rows, columns, counts = array("i"), array("i"), array("i")
-        self._vocabulary: dict[str, int] = {}
-        for row, incident in enumerate(self.incidents):
-            for term, count in Counter(terms(_text_of(incident))).items():
-                rows.append(row)
-                columns.append(self._vocabulary.setdefault(term, len(self._vocabulary)))
-                counts.append(count)
-        order = np.argsort(np.asarray(columns, np.int32), kind="stable")
-        self._rows = np.asarray(rows, np.int32)[order]
-        frequencies = np.bincount(np.asarray(columns, np.int32), minlength=len(self._vocabulary))
-        self._starts = np.concatenate(([0], np.cumsum(frequencies)))
-        self._idf = np.log((1 + len(self.incidents)) / (1 + frequencies)) + 1
-        weights = (1 + np.log(np.asarray(counts, np.float64)[order])) * np.repeat(self._idf, frequencies)
-        lengths = np.sqrt(np.bincount(self._rows, weights**2, minlength=len(self.incidents)))
-        self._weights = (weights / lengths[self._rows]).astype(np.float32)
+        self._readable: dict[frozenset[int], IncidentHistory] = {}
+        self._postings = Postings.of(Counter(terms(_text_of(incident))) for incident in self.incidents)
+
+    def readable_by(self, audience: Audience) -> IncidentHistory:
+        """The history without the incidents that this audience may not read; built once for all who read the same."""
+        hidden = frozenset(
+            row for row, incident in enumerate(self.incidents) if not audience.may_read(incident.readers)
+        )
+        if not hidden:
+            return self
+        if hidden not in self._readable:
+            kept = [incident for row, incident in enumerate(self.incidents) if row not in hidden]
+            self._readable = {hidden: IncidentHistory(kept), **dict(list(self._readable.items())[: KEPT_VIEWS - 1])}
+        return self._readable[hidden]
 
     def similar(self, text: str, limit: int, without: frozenset[str] = frozenset()) -> list[Neighbour]:
         """The `limit` incidents most similar to `text`, most similar first, those with an id in `without` left out."""
-        scores = np.zeros(len(self.incidents), np.float64)
-        length = 0.0
-        for term, count in Counter(terms(text)).items():
-            column = self._vocabulary.get(term)
-            weight = (1 + np.log(count)) * (self._idf[column] if column is not None else np.log(1 + len(scores)) + 1)
-            length += float(weight) ** 2
-            if column is not None:
-                postings = slice(self._starts[column], self._starts[column + 1])
-                scores[self._rows[postings]] += weight * self._weights[postings]
+        scores = self._postings.similarities(Counter(terms(text)))
         wanted = min(limit + len(without), len(scores))
-        if not wanted or not length:
+        if not wanted:
             return []
         best = np.argpartition(-scores, wanted - 1)[:wanted]
         ranked: list[int] = best[np.lexsort((best, -scores[best]))].tolist()
-        found = [
-            Neighbour(self.incidents[row], min(1.0, float(scores[row]) / length**0.5))
-            for row in ranked
-            if scores[row] > 0
-        ]
+        found = [Neighbour(self.incidents[row], float(scores[row])) for row in ranked if scores[row] > 0]
         return [neighbour for neighbour in found if neighbour.incident.id not in without][:limit]
 
 

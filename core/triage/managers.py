@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from core.incident import Incident
@@ -11,7 +11,9 @@ from core.team import Team
 from core.triage.candidates import NEIGHBOURS, HistoryVote, discussion_group, history_votes
 from core.triage.documents import DocumentMatch, matches
 from core.triage.enrichment import Enrichment
-from core.triage.history import IncidentHistory
+from core.triage.history import IncidentHistory, Neighbour
+from core.triage.likeness import IncidentText
+from core.triage.owner_model import OwnerModel
 
 SHOWN_INCIDENTS = 3  # similar incidents named in a reason
 
@@ -23,6 +25,7 @@ class Ground(StrEnum):
     DOCUMENT = "team document"
     OWNERSHIP = "service ownership"
     MONITORING = "monitoring"
+    LEARNED = "learned from history"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,33 +59,73 @@ class Discussion:
     agreement: float
 
 
-def discuss(incident: Incident, teams: Sequence[Team], history: IncidentHistory, enrichment: Enrichment) -> Discussion:
-    """Every candidate team's opinion on the incident, with what monitoring found added to its text."""
-    known = {team.id: team for team in teams}
-    text = f"{incident.description}\n{incident.service}\n{enrichment.text}"
-    neighbours = [
-        neighbour
-        for neighbour in history.similar(text, NEIGHBOURS, without=frozenset({incident.id}))
-        if neighbour.incident.owner in known
-    ]
-    votes = {team: vote for team, vote in history_votes(neighbours).items() if team in known}
-    fits = matches(text, teams)
-    owners = _owners({incident.service: 1.0}, teams)
-    located = _owners(enrichment.services, teams)
-    group = discussion_group(votes, fits, [*located, *owners])
-    arguments = {team: _arguments(known[team], incident, votes, fits, owners, located) for team in group}
-    return Discussion(
-        tuple(Opinion(known[team], arguments[team]) for team in group),
-        frozenset(argument.ground for found in arguments.values() for argument in found),
-        neighbours[0].similarity if neighbours else 0.0,
-        max(vote.share for vote in votes.values()) / sum(vote.share for vote in votes.values()) if votes else 0.0,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _Owned:
     service: str
     share: float
+
+
+@dataclass(frozen=True, slots=True)
+class TriageEvidence:
+    """All that is known of whose incident it is, by team id; gathered once, however long the negotiation takes.
+
+    `learned` has a probability for every team, or nothing where no model was fitted to the history.
+    """
+
+    service: str
+    teams: Mapping[str, Team]
+    neighbours: tuple[Neighbour, ...]
+    votes: Mapping[str, HistoryVote]
+    fits: Mapping[str, DocumentMatch]
+    owners: Mapping[str, _Owned]
+    located: Mapping[str, _Owned]
+    learned: Mapping[str, float]
+
+
+def gather(
+    incident: Incident,
+    teams: Sequence[Team],
+    history: IncidentHistory,
+    enrichment: Enrichment,
+    model: OwnerModel | None = None,
+) -> TriageEvidence:
+    """What speaks for each team, with what monitoring found added to the incident's text.
+
+    A past incident of a team that was renamed or merged counts for the team that has its name among its aliases.
+    """
+    known = {team.id: team for team in teams}
+    current = {alias: team.id for team in teams for alias in (*team.aliases, team.id)}
+    text = "\n".join(part for part in (incident.description, incident.service, enrichment.text) if part)
+    neighbours = tuple(
+        replace(neighbour, incident=replace(neighbour.incident, owner=current[neighbour.incident.owner]))
+        for neighbour in history.similar(text, NEIGHBOURS, without=frozenset({incident.id}))
+        if neighbour.incident.owner in current
+    )
+    return TriageEvidence(
+        incident.service,
+        known,
+        neighbours,
+        {team: vote for team, vote in history_votes(neighbours).items() if team in known},
+        matches(text, teams),
+        _owners({incident.service: 1.0}, teams),
+        _owners(enrichment.services, teams),
+        model.probabilities(IncidentText(incident.title, text), teams) if model and teams else {},
+    )
+
+
+def discuss(evidence: TriageEvidence, removed: frozenset[str] = frozenset()) -> Discussion:
+    """The opinions of the candidate teams; `removed` are those that said it is not theirs."""
+    group = discussion_group(
+        evidence.votes, evidence.fits, evidence.learned, [*evidence.located, *evidence.owners], removed
+    )
+    arguments = {team: _arguments(team, evidence, removed) for team in group}
+    shares = [vote.share for vote in evidence.votes.values()]
+    return Discussion(
+        tuple(Opinion(evidence.teams[team], arguments[team]) for team in group),
+        frozenset(argument.ground for found in arguments.values() for argument in found),
+        evidence.neighbours[0].similarity if evidence.neighbours else 0.0,
+        max(shares) / sum(shares) if shares else 0.0,
+    )
 
 
 def _owners(services: Mapping[str, float], teams: Sequence[Team]) -> dict[str, _Owned]:
@@ -96,25 +139,27 @@ def _owners(services: Mapping[str, float], teams: Sequence[Team]) -> dict[str, _
     return dict(sorted(owned.items(), key=lambda item: (-item[1].share, item[0])))
 
 
-def _arguments(
-    team: Team,
-    incident: Incident,
-    votes: Mapping[str, HistoryVote],
-    fits: Mapping[str, DocumentMatch],
-    owners: Mapping[str, _Owned],
-    located: Mapping[str, _Owned],
-) -> tuple[Argument, ...]:
+def _arguments(team: str, evidence: TriageEvidence, removed: frozenset[str]) -> tuple[Argument, ...]:
     found: list[Argument] = []
-    if place := located.get(team.id):
+    if place := evidence.located.get(team):
         found.append(Argument(Ground.MONITORING, place.share, f"monitoring points at {place.service}, which it owns"))
-    if team.id in owners:
-        found.append(Argument(Ground.OWNERSHIP, owners[team.id].share, f"owns service {incident.service}"))
-    if (vote := votes.get(team.id)) and vote.incidents:
-        found.append(Argument(Ground.HISTORY, vote.share, _history_reason(vote, votes)))
-    if fit := fits.get(team.id):
-        share = fit.score / sum(match.score for match in fits.values())
+    if team in evidence.owners:
+        found.append(Argument(Ground.OWNERSHIP, evidence.owners[team].share, f"owns service {evidence.service}"))
+    if team in evidence.learned:
+        found.append(_learned_argument(team, evidence.learned, removed))
+    if (vote := evidence.votes.get(team)) and vote.incidents:
+        found.append(Argument(Ground.HISTORY, vote.share, _history_reason(vote, evidence.votes)))
+    if fit := evidence.fits.get(team):
+        share = fit.score / sum(match.score for match in evidence.fits.values())
         found.append(Argument(Ground.DOCUMENT, share, f"its document speaks of {', '.join(fit.words)}"))
     return tuple(found)
+
+
+def _learned_argument(team: str, learned: Mapping[str, float], removed: frozenset[str]) -> Argument:
+    """The probability, given that it is none of the teams that turned it away."""
+    left = sum(probability for other, probability in learned.items() if other not in removed)
+    share = learned[team] / left if left else 0.0
+    return Argument(Ground.LEARNED, share, f"owns {share:.0%} of incidents that read like it, as learned from all")
 
 
 def _history_reason(vote: HistoryVote, votes: Mapping[str, HistoryVote]) -> str:

@@ -2,50 +2,82 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.incident import Incident, TeamScore
+from core.incident import Incident, TeamScore, Vote
 from core.team import Team
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
-from core.triage.managers import Argument, Discussion, Ground, Opinion, discuss
+from core.triage.managers import Argument, Discussion, Ground, Opinion, TriageEvidence, discuss, gather
+from core.triage.owner_model import OwnerModel
 
-WEIGHTS = {Ground.HISTORY: 0.45, Ground.DOCUMENT: 0.2, Ground.OWNERSHIP: 0.35, Ground.MONITORING: 1.5}
+WEIGHTS = {
+    Ground.HISTORY: 0.45,
+    Ground.DOCUMENT: 0.2,
+    Ground.OWNERSHIP: 0.35,
+    Ground.MONITORING: 1.5,
+    Ground.LEARNED: 0.65,
+}
 """How much each ground counts. What was measured now outweighs what the texts look like."""
 
+LEARNED_FROM = (Ground.HISTORY, Ground.DOCUMENT)  # count through what is learned of them, where a model was fitted
 DOUBT = 0.1  # counts like a ground that speaks for nobody
-MIN_SHARE = 0.4  # of the votes, below which nobody is named
+MIN_SHARE = 0.4  # of the scores, below which nobody is named
 MIN_LEAD = 0.1  # ahead of the second, below which nobody is named
+INSISTS = 0.8  # share of the best score from which a manager is not convinced by another team's
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`candidates` are best first, their scores sum to at most 1; `owner` is the first of them or None."""
+    """`candidates` are best first, their scores sum to at most 1; `owner` is the first of them or None.
+
+    `votes` holds one vote of every manager in the discussion; with the evidence engine there is one round, since nothing
+    that a manager learns later could change what it says.
+    """
 
     owner: TeamScore | None
     candidates: tuple[TeamScore, ...]
     discussion: Discussion
+    votes: tuple[Vote, ...] = ()
 
 
 def propose_owner(
-    incident: Incident, teams: Sequence[Team], history: IncidentHistory, enrichment: Enrichment
+    incident: Incident,
+    teams: Sequence[Team],
+    history: IncidentHistory,
+    enrichment: Enrichment,
+    model: OwnerModel | None = None,
+    removed: frozenset[str] = frozenset(),
 ) -> Verdict:
-    """The team that most of the evidence speaks for; no owner where the evidence is thin or divided."""
-    discussion = discuss(incident, teams, history, enrichment)
+    """The team that most of the evidence speaks for; no owner where the evidence is thin or divided.
+
+    Teams in `removed` turned the incident away in earlier hops and take no part.
+    """
+    return negotiate(gather(incident, teams, history, enrichment, model), removed)
+
+
+def negotiate(evidence: TriageEvidence, removed: frozenset[str] = frozenset()) -> Verdict:
+    """Who is named, given all the evidence: a team that more than half of the managers vote for, and clearly ahead."""
+    discussion = discuss(evidence, removed)
+    located = min(1.0, sum(owned.share for owned in evidence.located.values()))
     candidates = tuple(
         sorted(
-            (_score(opinion, discussion.grounds, enrichment) for opinion in discussion.opinions),
+            (_score(opinion, discussion.grounds, located) for opinion in discussion.opinions),
             key=lambda candidate: (-candidate.score, candidate.team_id),
         )
     )
-    return Verdict(candidates[0] if _is_clear(candidates) else None, candidates, discussion)
+    votes = tuple(_vote(candidate, candidates[0]) for candidate in candidates)
+    named = _has_majority(votes) and _is_clear(candidates) and _can_be_shown(candidates[0], discussion)
+    return Verdict(candidates[0] if named else None, candidates, discussion, votes)
 
 
-def _score(opinion: Opinion, grounds: frozenset[Ground], enrichment: Enrichment) -> TeamScore:
-    weights = {ground: WEIGHTS[ground] for ground in grounds}
+def _score(opinion: Opinion, grounds: frozenset[Ground], located: float) -> TeamScore:
+    without = LEARNED_FROM if Ground.LEARNED in grounds else ()
+    weights = {ground: 0.0 if ground in without else WEIGHTS[ground] for ground in grounds}
     if Ground.MONITORING in weights:
-        weights[Ground.MONITORING] *= min(1.0, sum(enrichment.services.values()))
+        weights[Ground.MONITORING] *= located
 
     def weighted(argument: Argument) -> float:
         return weights[argument.ground] * argument.score
@@ -59,7 +91,31 @@ def _score(opinion: Opinion, grounds: frozenset[Ground], enrichment: Enrichment)
     )
 
 
+def _vote(own: TeamScore, best: TeamScore) -> Vote:
+    """A manager votes for its own team unless another has much more to say for itself; nothing to say: it abstains."""
+    if not best.score:
+        return Vote(1, own.team_id, None, "nothing speaks for any team")
+    choice = own if own.score >= INSISTS * best.score else best
+    return Vote(1, own.team_id, choice.team_id, f"{choice.team_name}: {'; '.join(choice.reasons[:2])}")
+
+
+def _has_majority(votes: Sequence[Vote]) -> bool:
+    """Abstentions count as members of the group (section 3.1.2)."""
+    counted = Counter(vote.choice for vote in votes if vote.choice)
+    return any(count > len(votes) / 2 for count in counted.values())
+
+
 def _is_clear(candidates: Sequence[TeamScore]) -> bool:
     if not candidates or candidates[0].score < MIN_SHARE:
         return False
     return len(candidates) == 1 or candidates[0].score - candidates[1].score >= MIN_LEAD
+
+
+def _can_be_shown(candidate: TeamScore, discussion: Discussion) -> bool:
+    """A number that was learned is no reason by itself: an incident like no other belongs to nobody known."""
+    return any(
+        argument.ground is not Ground.LEARNED
+        for opinion in discussion.opinions
+        for argument in opinion.arguments
+        if opinion.team.id == candidate.team_id
+    )

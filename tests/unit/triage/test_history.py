@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
+from core.conversation import Audience
 from core.incident import PastIncident, Severity
 from core.triage.history import IncidentHistory
 
@@ -62,3 +64,17 @@ def test_an_empty_history_finds_nothing() -> None:
 
 def test_a_history_of_empty_incidents_finds_nothing() -> None:
     assert IncidentHistory([past("A", ""), past("B", "")]).similar(POOL, 5) == []
+
+
+def test_an_audience_finds_only_what_it_may_read() -> None:
+    private = replace(past("P", POOL), readers=frozenset({"channel:vault"}))
+    history = IncidentHistory([private, past("A", "Pool of the gateway drained")])
+    vault = Audience(frozenset({"public", "channel:vault"}))
+    assert [found.incident.id for found in history.readable_by(Audience()).similar(POOL, 5)] == ["A"]
+    assert [found.incident.id for found in history.readable_by(vault).similar(POOL, 5)] == ["P", "A"]
+    assert history.readable_by(Audience(frozenset())).similar(POOL, 5) == []
+
+
+def test_a_view_of_the_history_is_built_once_for_all_who_read_the_same() -> None:
+    history = IncidentHistory([replace(past("P", POOL), readers=frozenset({"channel:vault"})), past("A", POOL)])
+    assert history.readable_by(Audience()) is history.readable_by(Audience(frozenset({"public", "channel:help"})))

@@ -131,3 +131,27 @@ def test_a_well_supported_owner_has_more_evidence_than_a_thin_one() -> None:
     thin = evaluate_owner(propose_owner(incident("vessels JWKS"), TEAMS, EMPTY, NOTHING))
     assert strong.coe > thin.coe
     assert strong.rce > thin.rce
+
+
+def test_every_manager_votes_once_and_says_why() -> None:
+    verdict = propose_owner(incident("tokens rejected, unknown kid in positions"), TEAMS, TOKENS, NOTHING)
+    assert {vote.voter for vote in verdict.votes} == {candidate.team_id for candidate in verdict.candidates}
+    assert all(vote.choice == "identity" and vote.reason.startswith("Identity: ") for vote in verdict.votes)
+
+
+def test_a_manager_with_nearly_as_good_a_claim_votes_for_its_own_team() -> None:
+    verdict = propose_owner(incident("vessels JWKS"), TEAMS, EMPTY, NOTHING)
+    assert {(vote.voter, vote.choice) for vote in verdict.votes} == {("fleet", "fleet"), ("identity", "identity")}
+
+
+def test_a_team_that_turned_it_away_is_not_asked_again() -> None:
+    verdict = propose_owner(incident("unknown kid in tokens"), TEAMS, TOKENS, NOTHING, removed=frozenset({"identity"}))
+    assert "identity" not in {candidate.team_id for candidate in verdict.candidates}
+
+
+def test_past_incidents_of_a_renamed_or_merged_team_count_for_its_successor() -> None:
+    history = IncidentHistory([past("INC-1", "unknown kid", "login"), past("INC-2", "kid rejected", "keys")])
+    successor = Team("identity", "Identity", aliases=("login", "keys"))
+    verdict = propose_owner(incident("unknown kid rejected"), [BOARDING, successor], history, NOTHING)
+    assert verdict.candidates[0].team_id == "identity"
+    assert "owned 2 of the 2 most similar incidents" in verdict.candidates[0].reasons[0]

@@ -1,0 +1,322 @@
+"""`plumbline eval triage`: does an incident reach the team that owns it, and at which hop (Triangle, section 4.2)?
+
+Tickets are JSON lines with `title`, `body` and `owner`, plain or .gz. Folds are split by the text without case and
+punctuation, so that equal texts never stand on both sides. The team documents of `plumbline` are written from the
+training tickets alone: the words that set a team's tickets apart. A team that turns a ticket away takes no part in the
+next hop. Of the ablations of Triangle's Table 2, `without_distillation` matches the documents by the ticket's own words,
+`without_negotiation` assigns in the decider's order; without monitoring there is no enrichment to leave out.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from math import log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from bot.evaluation.intervals import RESAMPLES, SEED, bootstrap_interval
+from bot.evaluation.triage_baselines import installed
+from core.confidence.calibrator import Calibrator, fit
+from core.confidence.measures import ece, risk_coverage
+from core.confidence.owner_evidence import evaluate_owner, labels_from
+from core.conversation import Place, Platform
+from core.errors import MalformedInput
+from core.incident import Alert, AlertStatus, Incident, PastIncident, Severity
+from core.team import Team
+from core.triage.candidates import discussion_group
+from core.triage.distil import Alignment
+from core.triage.enrichment import Enrichment
+from core.triage.history import IncidentHistory
+from core.triage.likeness import IncidentText
+from core.triage.managers import TriageEvidence, gather
+from core.triage.negotiate import negotiate
+from core.triage.owner_model import OwnerModel, text_of
+
+HOPS = 5
+PRECISION = 0.9  # at which it is counted how many tickets are decided without a person
+DOCUMENT_WORDS = 40  # of a team, in a document that is written from its tickets
+MIN_TICKETS = 2  # of a team that hold a word before its document does
+DOCUMENT_FOLDS = 4  # of the training tickets, whose documents are worth what they are for the others
+CURVE_POINTS = 20
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+_WORD = re.compile(r"\w+")
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    title: str
+    body: str
+    owner: str
+
+    @property
+    def text(self) -> str:
+        return "\n".join(dict.fromkeys(part for part in (self.title, self.body) if part))
+
+    @property
+    def key(self) -> str:
+        return " ".join(_WORD.findall(f"{self.title} {self.body}".casefold()))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a method made of one ticket: the teams it would ask, best first, and how sure it is of the first.
+
+    `confidence` orders tickets; `probability` in [0, 1] is what it claims.
+    """
+
+    ranked: tuple[str, ...]
+    confidence: float
+    probability: float
+    owner: str
+
+    @property
+    def correct(self) -> bool:
+        return self.ranked[:1] == (self.owner,)
+
+
+Outcomes = dict[str, list[Outcome]]  # method → one outcome a ticket
+
+
+def run(
+    train: Path, test: Path | None = None, folds: int = 5, on_fold: Callable[[int], None] = lambda _: None
+) -> dict[str, Any]:
+    """Figures as in DESIGN, section 7: one split if there is a test file, otherwise `folds` of the training file.
+
+    Raises MalformedInput for a file that is not as described there.
+    """
+    tickets = list(_tickets(train))
+    parts = [(tickets, list(_tickets(test)))] if test else _folds(tickets, folds)
+    found: defaultdict[str, list[Outcome]] = defaultdict(list)
+    for number, (known, asked) in enumerate(parts, start=1):
+        for method, outcomes in _measured(known, asked).items():
+            found[method] += outcomes
+        on_fold(number)
+    return {
+        "measure": "triage",
+        "engine": "evidence",
+        "seed": SEED,
+        "cases": len(found["plumbline"]),
+        "folds": len(parts),
+        "results": {method: _figures(outcomes) for method, outcomes in found.items()},
+        "risk_coverage": _curve(found["plumbline"]),
+    }
+
+
+def print_table(figures: Mapping[str, Any], console: Console) -> None:
+    title = f"{figures['cases']} tickets, {figures['folds']} folds"
+    table = Table("method", "hop@1", "95 %", "hop@3", "hop@5", "F1", "ECE", "decided", title=title)
+    for method, row in figures["results"].items():
+        low, high = row["hop@1_ci"]
+        shown = (row[key] for key in ("hop@3", "hop@5", "macro_f1", "ece", "coverage@precision90"))
+        table.add_row(method, f"{row['hop@1']:.3f}", f"{low:.2f}–{high:.2f}", *(f"{value:.3f}" for value in shown))
+    console.print(table)
+    console.print(
+        f"F1 is the mean over teams; decided: the share of tickets, the surest first, of which {PRECISION:.0%} are right."
+    )
+
+
+def _measured(known: Sequence[Ticket], asked: Sequence[Ticket]) -> Outcomes:
+    found = _plumbline(known, asked)
+    teams = sorted({ticket.owner for ticket in known})
+    owners = np.array([teams.index(ticket.owner) for ticket in known])
+    texts, tested = [ticket.text for ticket in known], [ticket.text for ticket in asked]
+    for name, scorer in installed().items():
+        scores = scorer(texts, owners, len(teams), tested)
+        found[name] = [_outcome(row, teams, ticket.owner) for row, ticket in zip(scores, asked, strict=True)]
+    return found
+
+
+def _outcome(scores: FloatArray, teams: Sequence[str], owner: str) -> Outcome:
+    """A baseline's claim: its score's share of all scores; of distances the logistic function first, and the margin
+    over the second orders the tickets.
+    """
+    order: list[int] = np.argsort(-scores, kind="stable").tolist()
+    distances = scores.min() < 0
+    positive = 1 / (1 + np.exp(-scores)) if distances else scores
+    share = float(positive[order[0]] / positive.sum()) if positive.sum() else 0.0
+    confidence = float(scores[order[0]] - scores[order[1]]) if distances else share
+    return Outcome(tuple(teams[team] for team in order[:HOPS]), confidence, share, owner)
+
+
+def _plumbline(known: Sequence[Ticket], asked: Sequence[Ticket]) -> Outcomes:
+    """The product's own triage, and it without its parts."""
+    incidents = [
+        PastIncident(str(number), ticket.title, ticket.body, "", Severity.WARNING, AT + number * timedelta(seconds=1), ticket.owner)
+        for number, ticket in enumerate(known)
+    ]  # fmt: skip
+    teams = _teams(known)
+    parts = [(_teams(rest), {ticket.text for ticket in left_out}) for rest, left_out in _folds(known, DOCUMENT_FOLDS)]
+    unseen = {text: documented for documented, texts in parts for text in texts}
+    history = IncidentHistory(incidents)
+    model = OwnerModel.fitted(incidents, teams, lambda incident: unseen[text_of(incident).text])
+    if model is None:
+        raise MalformedInput(f"{len(known)} tickets are too few to learn from.")
+    calibrator = fit(labels_from(model), "eval", AT)
+    assert calibrator is not None
+    undistilled = replace(model, alignment=Alignment())
+    found: Outcomes = {"plumbline": [], "without_distillation": [], "without_negotiation": []}
+    for ticket in asked:
+        evidence = gather(_incident(ticket), teams, history, Enrichment())
+        text = IncidentText(ticket.title, ticket.text)
+        signals = model.signals(text, teams)
+        for name, variant in (("plumbline", model), ("without_distillation", undistilled)):
+            learned = replace(evidence, learned=variant.weighed(signals, text, teams))
+            found[name].append(_negotiated(learned, calibrator, ticket.owner))
+        found["without_negotiation"].append(_decided(evidence, ticket.owner))
+    return found
+
+
+def _negotiated(evidence: TriageEvidence, calibrator: Calibrator, owner: str) -> Outcome:
+    verdict = negotiate(evidence)
+    ranked = [verdict.candidates[0].team_id]
+    while len(ranked) < HOPS and (left := negotiate(evidence, frozenset(ranked)).candidates):
+        ranked.append(left[0].team_id)
+    evaluation = evaluate_owner(verdict)
+    probability = calibrator.probability(evaluation, ranked[0])
+    return Outcome(tuple(ranked), probability + evaluation.rce / 1_000, probability, owner)
+
+
+def _decided(evidence: TriageEvidence, owner: str) -> Outcome:
+    ranked: list[str] = []
+    while len(ranked) < HOPS and (group := discussion_group(evidence.votes, evidence.fits, {}, (), frozenset(ranked))):
+        ranked.append(group[0])
+    share = evidence.votes[ranked[0]].share if ranked and ranked[0] in evidence.votes else 0.0
+    return Outcome(tuple(ranked), share, min(1.0, share), owner)
+
+
+def _teams(known: Sequence[Ticket]) -> list[Team]:
+    """The teams, each with a document of the words that set its tickets apart."""
+    held: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for ticket in known:
+        held[ticket.owner].update(set(_WORD.findall(ticket.text.casefold())))
+    everywhere = Counter(word for words in held.values() for word in words.elements())
+    sizes = Counter(ticket.owner for ticket in known)
+    teams: list[Team] = []
+    for owner, words in sorted(held.items()):
+        telling = {
+            word: count * log(count / sizes[owner] / (everywhere[word] / len(known)))
+            for word, count in words.items()
+            if count >= MIN_TICKETS
+        }
+        best = sorted((word for word, gain in telling.items() if gain > 0), key=lambda word: (-telling[word], word))
+        teams.append(Team(owner, owner, f"## We own\n\n{' '.join(best[:DOCUMENT_WORDS])}\n"))
+    return teams
+
+
+def _incident(ticket: Ticket) -> Incident:
+    alert = Alert("1", "ticket", AlertStatus.FIRING, Severity.WARNING, AT, description=ticket.body)
+    return Incident(
+        id="asked",
+        source="eval",
+        group_key="",
+        title=ticket.title,
+        severity=Severity.WARNING,
+        service="",
+        labels={},
+        alerts=(alert,),
+        alert_count=1,
+        delivery_count=1,
+        started_at=AT,
+        opened_at=AT,
+        updated_at=AT,
+        place=Place(Platform.CONSOLE, "eval"),
+    )
+
+
+def _figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Every figure with its 95 % bootstrap interval over tickets."""
+    hops = {
+        f"hop@{hop}": [float(outcome.owner in outcome.ranked[:hop]) for outcome in outcomes]
+        for hop in range(1, HOPS + 1)
+    }
+    teams = sorted({name for outcome in outcomes for name in (outcome.owner, *outcome.ranked[:1])})
+    place = {team: number for number, team in enumerate(teams)}
+    owners = np.array([place[outcome.owner] for outcome in outcomes])
+    first = np.array([place[outcome.ranked[0]] if outcome.ranked else -1 for outcome in outcomes])
+    confidence = np.array([outcome.confidence for outcome in outcomes])
+    probability = np.array([outcome.probability for outcome in outcomes])
+    correct = (owners == first).astype(np.float64)
+    measures: dict[str, Callable[[NDArray[np.int64]], float]] = {
+        "macro_f1": lambda rows: _macro_f1(owners[rows], first[rows], len(teams)),
+        "ece": lambda rows: ece(probability[rows], correct[rows]),
+        "coverage@precision90": lambda rows: _coverage(confidence[rows], correct[rows]),
+    }
+    figures: dict[str, Any] = {}
+    for name, values in hops.items():
+        figures |= {name: round(float(np.mean(values)), 4), f"{name}_ci": bootstrap_interval(values)}
+    draws = np.random.default_rng(SEED).integers(0, len(owners), (RESAMPLES, len(owners)))
+    for name, measure in measures.items():
+        low, high = np.percentile([measure(rows) for rows in draws], [2.5, 97.5])
+        figures |= {
+            name: round(measure(np.arange(len(owners))), 4),
+            f"{name}_ci": [round(float(low), 4), round(float(high), 4)],
+        }
+    return figures
+
+
+def _macro_f1(owners: NDArray[np.int64], first: NDArray[np.int64], teams: int) -> float:
+    """The mean over the teams that own a ticket or were named for one."""
+    right = np.bincount(owners[owners == first], minlength=teams)
+    both = np.bincount(owners, minlength=teams) + np.bincount(first[first >= 0], minlength=teams)
+    return float((2 * right[both > 0] / both[both > 0]).mean())
+
+
+def _coverage(confidence: FloatArray, correct: FloatArray) -> float:
+    """The largest share of tickets, the surest first, of which PRECISION are right."""
+    found = risk_coverage(confidence, correct)
+    return float(found.coverage[found.risk <= 1 - PRECISION].max(initial=0.0))
+
+
+def _curve(outcomes: Sequence[Outcome]) -> list[dict[str, float]]:
+    """The risk–coverage curve of the owners, thinned out."""
+    found = risk_coverage(
+        np.array([outcome.confidence for outcome in outcomes]),
+        np.array([float(outcome.correct) for outcome in outcomes]),
+    )
+    shown = np.searchsorted(found.coverage, np.arange(1, CURVE_POINTS + 1) / CURVE_POINTS - 1e-9)
+    return [{"coverage": round(float(found.coverage[at]), 4), "risk": round(float(found.risk[at]), 4)} for at in shown]
+
+
+def _folds(tickets: Sequence[Ticket], folds: int) -> list[tuple[list[Ticket], list[Ticket]]]:
+    """Training and test tickets of each fold; the same for the same file."""
+    keys = sorted({ticket.key for ticket in tickets})
+    order = np.random.default_rng(SEED).permutation(len(keys))
+    part = {key: int(place) % folds for key, place in zip(keys, order, strict=True)}
+    return [
+        (
+            [ticket for ticket in tickets if part[ticket.key] != fold],
+            [ticket for ticket in tickets if part[ticket.key] == fold],
+        )
+        for fold in range(folds)
+    ]
+
+
+def _tickets(path: Path) -> Iterator[Ticket]:
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                yield _ticket(line, f"{path}, line {number}")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise MalformedInput(f"{path} cannot be read: {error}.") from error
+
+
+def _ticket(line: str, where: str) -> Ticket:
+    try:
+        row = json.loads(line)
+        return Ticket(str(row["title"]), str(row["body"]), str(row["owner"]))
+    except (ValueError, KeyError, TypeError):
+        raise MalformedInput(f"{where}: expected a JSON object with title, body and owner.") from None

@@ -1,0 +1,158 @@
+"""The methods that Triangle is compared with (its Table 1, but DeepCT), and a linear SVM. Each scores every team.
+
+`lgbm` uses LightGBM, a development dependency, and is left out where that is not installed. `mart` has FastTree's defaults in scikit-learn's histogram
+gradient boosting, on latent features since it takes no sparse ones, with fewer trees. Both are one-vs-all.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+Scorer = Callable[[Sequence[str], NDArray[np.int64], int, Sequence[str]], FloatArray]
+"""Training texts, their teams (0 to teams - 1), number of teams, test texts → scores, shape (test texts, teams)."""
+
+HASHES = 64  # of a MinHash signature
+BAND = 2  # hashes that must agree before two texts are compared
+MIN_OWN = 5  # incidents of a team, below which no trees are grown for it
+LGBM_TREES = 100
+MART_TREES = 30
+LATENT = 50  # dimensions
+SEED = 7
+
+_PRIME = (1 << 31) - 1
+_WORD = re.compile(r"\w+")
+
+
+def content_based(texts: Sequence[str], owners: NDArray[np.int64], teams: int, asked: Sequence[str]) -> FloatArray:
+    """Locality-sensitive hashing: teams by the estimated Jaccard similarity of their incidents that share a bucket."""
+    generator = np.random.default_rng(SEED)
+    factors, shifts = generator.integers(1, _PRIME, (2, HASHES))
+    buckets: defaultdict[tuple[int, bytes], list[int]] = defaultdict(list)
+    signatures = [_signature(text, factors, shifts) for text in texts]
+    for row, signature in enumerate(signatures):
+        for band in range(0, HASHES, BAND):
+            buckets[band, signature[band : band + BAND].tobytes()].append(row)
+    known = np.array(signatures)
+    scores = np.zeros((len(asked), teams))
+    for number, text in enumerate(asked):
+        signature = _signature(text, factors, shifts)
+        found = [buckets.get((band, signature[band : band + BAND].tobytes()), []) for band in range(0, HASHES, BAND)]
+        rows = sorted({row for bucket in found for row in bucket})
+        if rows:
+            np.add.at(scores[number], owners[rows], (known[rows] == signature).mean(axis=1) ** 2)
+    return scores
+
+
+def _signature(text: str, factors: NDArray[np.int64], shifts: NDArray[np.int64]) -> NDArray[np.int64]:
+    numbers = np.array([crc32(word.encode()) % _PRIME for word in set(_words(text))] or [0], np.int64)
+    return ((numbers[:, np.newaxis] * factors + shifts) % _PRIME).min(axis=0)
+
+
+def inverted_index(texts: Sequence[str], owners: NDArray[np.int64], teams: int, asked: Sequence[str]) -> FloatArray:
+    """Word → teams that met it; teams by the sum of the words' inverse frequencies, and of how much of each is theirs."""
+    table: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for text, owner in zip(texts, owners.tolist(), strict=True):
+        for word in set(_words(text)):
+            table[word][owner] += 1
+    scores = np.zeros((len(asked), teams))
+    for number, text in enumerate(asked):
+        for word in set(_words(text)) & table.keys():
+            held = table[word].total()
+            for owner, count in table[word].items():
+                scores[number, owner] += np.log(len(texts) / held) * count / held
+    return scores
+
+
+def lgbm(texts: Sequence[str], owners: NDArray[np.int64], teams: int, asked: Sequence[str]) -> FloatArray:
+    """One LightGBM model a team on TF-IDF words."""
+    new_model = import_module("lightgbm").LGBMClassifier
+    words = _text_features().TfidfVectorizer(min_df=5, max_features=3_000, sublinear_tf=True, dtype=np.float32)
+    known, tested = words.fit_transform(texts), words.transform(asked)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        return _one_vs_all(
+            lambda: new_model(n_estimators=LGBM_TREES, n_jobs=1, verbose=-1, random_state=SEED),
+            known, owners, teams, tested,
+        )  # fmt: skip
+
+
+def mart(texts: Sequence[str], owners: NDArray[np.int64], teams: int, asked: Sequence[str]) -> FloatArray:
+    """One model of multiple additive regression trees a team, on latent features."""
+    new_model = import_module("sklearn.ensemble").HistGradientBoostingClassifier
+    words = _text_features().TfidfVectorizer(min_df=2, sublinear_tf=True)
+    counted = words.fit_transform(texts)
+    latent = import_module("sklearn.decomposition").TruncatedSVD(min(LATENT, counted.shape[1]), random_state=SEED)
+    known, tested = latent.fit_transform(counted), latent.transform(words.transform(asked))
+    return _one_vs_all(
+        lambda: new_model(
+            learning_rate=0.2, max_iter=MART_TREES, max_leaf_nodes=20, min_samples_leaf=10, early_stopping=False
+        ),
+        known, owners, teams, tested,
+    )  # fmt: skip
+
+
+def linear_svm(texts: Sequence[str], owners: NDArray[np.int64], teams: int, asked: Sequence[str]) -> FloatArray:
+    """A linear support vector machine on word and character n-grams; the scores are signed distances."""
+    hstack = import_module("scipy.sparse").hstack
+    new_view = _text_features().TfidfVectorizer
+    views = [
+        new_view(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32),
+        new_view(analyzer="char_wb", ngram_range=(2, 5), min_df=2, sublinear_tf=True, dtype=np.float32),
+    ]
+    known = hstack([view.fit_transform(texts) for view in views]).tocsr()
+    model = import_module("sklearn.svm").LinearSVC(C=1.0).fit(known, owners)
+    scores = np.full((len(asked), teams), -2.0)
+    scores[:, model.classes_] = model.decision_function(hstack([view.transform(asked) for view in views]).tocsr())
+    return scores
+
+
+def _one_vs_all(
+    new_model: Callable[[], Any], known: Any, owners: NDArray[np.int64], teams: int, asked: Any
+) -> FloatArray:
+    """A team with too few incidents for a model of its own scores its share of all incidents."""
+    shares = np.bincount(owners, minlength=teams) / len(owners)
+    columns = [
+        new_model().fit(known, owners == team).predict_proba(asked)[:, 1]
+        if shares[team] * len(owners) >= MIN_OWN
+        else None
+        for team in range(teams)
+    ]
+    size = next(len(column) for column in columns if column is not None)
+    return np.stack(
+        [np.full(size, share) if column is None else column for column, share in zip(columns, shares, strict=True)],
+        axis=1,
+    )
+
+
+def _text_features() -> Any:
+    """Untyped, and slow to import."""
+    return import_module("sklearn.feature_extraction.text")
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+BASELINES: Mapping[str, Scorer] = {
+    "content_based": content_based,
+    "inverted_index": inverted_index,
+    "lgbm": lgbm,
+    "mart": mart,
+    "linear_svm": linear_svm,
+}
+
+
+def installed() -> Mapping[str, Scorer]:
+    """The baselines whose libraries are there."""
+    return {name: scorer for name, scorer in BASELINES.items() if name != "lgbm" or find_spec("lightgbm")}

@@ -1,0 +1,97 @@
+"""How much incidents are alike: by words and word pairs, by the letters of the whole, and by the letters of the title."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.triage.postings import Postings
+
+GRAMS = range(2, 6)  # lengths in characters; they carry what languages, spellings and broken encodings have in common
+MAX_CHARACTERS = 8_000  # of a text that are read
+MAX_WORD = 64  # characters; longer runs are encoded data
+WORD_CACHE = 100_000  # distinct words whose character sequences are remembered
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentText:
+    """What is known when an incident is opened: `text` is all of it, its title included."""
+
+    title: str
+    text: str
+
+    @property
+    def key(self) -> str:
+        """Equal for incidents that say the same."""
+        return " ".join(_words(self.text))
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """The texts of past incidents, to be compared with."""
+
+    words: Postings
+    characters: Postings
+    titles: Postings
+
+    @classmethod
+    def of(cls, texts: Sequence[IncidentText]) -> Self:
+        return cls(
+            Postings.of(_word_counts(text.text) for text in texts),
+            Postings.of(_character_counts(text.text) for text in texts),
+            Postings.of(_character_counts(text.title) for text in texts),
+        )
+
+    def to(self, text: IncidentText) -> NDArray[np.float64]:
+        """The mean cosine with each of the texts, in [0, 1], shape (texts,)."""
+        return (
+            self.words.similarities(_word_counts(text.text))
+            + self.characters.similarities(_character_counts(text.text))
+            + self.titles.similarities(_character_counts(text.title))
+        ) / 3
+
+    def among(self) -> NDArray[np.float32]:
+        """The same for every pair of the texts, shape (texts, texts); 4 bytes a pair."""
+        total = np.zeros((self.words.size, self.words.size), np.float32)
+        for postings in (self.words, self.characters, self.titles):
+            matrix = postings.matrix()
+            total += (matrix @ matrix.T).toarray()
+        return (total / 3).astype(np.float32)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in _WORD.findall(text[:MAX_CHARACTERS].casefold()) if len(word) <= MAX_WORD]
+
+
+def _word_counts(text: str) -> Counter[str]:
+    words = _words(text)
+    return Counter([*words, *map(" ".join, pairwise(words))])
+
+
+def _character_counts(text: str) -> Counter[str]:
+    return Counter(gram for word in text[:MAX_CHARACTERS].casefold().split() for gram in _grams(word))
+
+
+@lru_cache(maxsize=WORD_CACHE)
+def _grams(word: str) -> tuple[str, ...]:
+    """The character sequences of a word with its edges marked by blanks."""
+    return tuple(_sequences(f" {word[:MAX_WORD]} "))
+
+
+def _sequences(word: str) -> Iterator[str]:
+    for length in GRAMS:
+        if len(word) <= length:
+            yield word
+            return
+        for start in range(len(word) - length + 1):
+            yield word[start : start + length]

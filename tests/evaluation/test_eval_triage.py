@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bot.evaluation import triage
+from bot.evaluation.triage_baselines import Scorer, content_based, inverted_index, linear_svm, mart
+from core.errors import MalformedInput
+
+WORDS = {"printing": "printer toner paper", "access": "password token login", "network": "switch cable router"}
+TICKETS = [
+    {"title": f"{word} {verb}", "body": f"{word} {verb} in hall{place}", "owner": team}
+    for team, words in WORDS.items()
+    for place in range(45)
+    for word, verb in zip([*words.split(), "thing", "screen"], ("broken", "lost", "slow", "odd", "dark"), strict=True)
+]
+TEXTS = [str(ticket["body"]) for ticket in TICKETS]
+OWNERS = np.array([sorted(WORDS).index(ticket["owner"]) for ticket in TICKETS])
+
+
+def written(path: Path, tickets: list[dict[str, str]]) -> Path:
+    path.write_text("".join(json.dumps(ticket) + "\n" for ticket in tickets), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def few_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(triage, "installed", lambda: {"inverted_index": inverted_index})
+
+
+@pytest.mark.usefixtures("few_baselines")
+def test_every_method_is_measured_on_every_ticket_once(tmp_path: Path) -> None:
+    found = triage.run(written(tmp_path / "tickets.jsonl", TICKETS), folds=2)
+    assert (found["cases"], found["folds"]) == (len(TICKETS), 2)
+    assert found["results"].keys() == {"plumbline", "without_distillation", "without_negotiation", "inverted_index"}
+    for row in found["results"].values():
+        hops = [row[f"hop@{hop}"] for hop in range(1, 6)]
+        assert hops == sorted(hops)
+        assert hops[2] == 1.0  # there are three teams
+        low, high = row["hop@1_ci"]
+        assert low <= row["hop@1"] <= high
+        assert {"macro_f1", "ece", "coverage@precision90", "ece_ci"} <= row.keys()
+    assert found["results"]["plumbline"]["hop@1"] > 0.7
+    assert found["risk_coverage"][-1]["coverage"] == 1.0
+
+
+@pytest.mark.usefixtures("few_baselines")
+def test_a_test_file_makes_one_split(tmp_path: Path) -> None:
+    train, test = written(tmp_path / "train.jsonl", TICKETS), tmp_path / "test.jsonl.gz"
+    with gzip.open(test, "wt", encoding="utf-8") as file:
+        file.write(json.dumps({"title": "toner empty", "body": "toner gone", "owner": "printing"}) + "\n")
+    found = triage.run(train, test)
+    assert (found["cases"], found["folds"]) == (1, 1)
+
+
+def test_equal_texts_never_stand_on_both_sides() -> None:
+    tickets = [triage.Ticket(f"Title {n % 7}!", "BODY" if n % 2 else "body", "a") for n in range(60)]
+    for known, asked in triage._folds(tickets, 3):
+        assert {ticket.key for ticket in known}.isdisjoint(ticket.key for ticket in asked)
+
+
+@pytest.mark.parametrize("baseline", [content_based, inverted_index, linear_svm, mart])
+def test_a_baseline_finds_the_team_whose_words_are_used(baseline: Scorer) -> None:
+    scores = baseline(TEXTS, OWNERS, 3, ["toner lost in hall5", "password broken in hall5"])
+    assert scores.argmax(axis=1).tolist() == [sorted(WORDS).index("printing"), sorted(WORDS).index("access")]
+
+
+@pytest.mark.parametrize(
+    ("confidence", "correct", "coverage"),
+    [([0.9, 0.8, 0.2], [1, 1, 0], 2 / 3), ([0.9, 0.8, 0.2], [0, 1, 1], 0.0), ([0.9, 0.8], [1, 1], 1.0)],
+)
+def test_coverage_is_the_most_that_can_be_decided_at_the_precision(
+    confidence: list[float], correct: list[int], coverage: float
+) -> None:
+    assert triage._coverage(np.array(confidence), np.array(correct, float)) == pytest.approx(coverage)
+
+
+def test_macro_f1_counts_every_team_alike() -> None:
+    owners, first = np.array([0, 0, 0, 1]), np.array([0, 0, 0, 0])
+    assert triage._macro_f1(owners, first, 2) == pytest.approx((6 / 7 + 0) / 2)
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"title": "a", "body": "b"}'])
+def test_a_line_that_is_no_ticket_is_named(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "tickets.jsonl"
+    path.write_text(line + "\n", encoding="utf-8")
+    with pytest.raises(MalformedInput, match="line 1"):
+        triage.run(path)
+
+
+@pytest.mark.usefixtures("few_baselines")
+def test_too_few_tickets_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(MalformedInput, match="too few"):
+        triage.run(written(tmp_path / "tickets.jsonl", TICKETS[:50]))
