@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core.answering.answer import Answer
+from core.confidence.badge import Badge
+from core.confidence.badge_explanation import BadgeExplanation
+from core.confidence.drift import Drift
+from core.confidence.prediction import Estimator
 from core.curated import CuratedAnswer
 from core.incident import Incident
 
@@ -19,9 +23,14 @@ class AnswerMessage:
 
 @dataclass(frozen=True, slots=True)
 class IncidentMessage:
-    """The one message of an incident, edited in place as the work goes on."""
+    """The one message of an incident, edited in place as the work goes on.
+
+    `asks_owner` and `asks_cause`: what was found is put as a question, because the badge is low (see `Policy`).
+    """
 
     incident: Incident
+    asks_owner: bool = False
+    asks_cause: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +54,56 @@ class ProposalMessage:
     answer: CuratedAnswer
 
 
+@dataclass(frozen=True, slots=True)
+class BadgeMessage:
+    """“Why this number?” of an answer, an owner or a cause."""
+
+    explanation: BadgeExplanation
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerPing:
+    """Calls the team that very probably owns an incident. `mention` is the team's own id on the platform.
+
+    Empty where plumbline.yaml names none: then the team is only named. It never addresses everybody in a channel.
+    """
+
+    team_name: str
+    mention: str
+    badge: Badge
+
+
+@dataclass(frozen=True, slots=True)
+class DriftAlarm:
+    """The badges of an estimator no longer tell the truth: for the operators, with the reliability diagram.
+
+    `shown` are the probabilities of its latest judged badges and `correct` what became of them, oldest first.
+    """
+
+    estimator: Estimator
+    drift: Drift
+    shown: tuple[float, ...]
+    correct: tuple[bool, ...]
+
+    @property
+    def title(self) -> str:
+        return f"{self.estimator.kind.capitalize()}s, {self.estimator.engine}"
+
+    @property
+    def text(self) -> str:
+        drift = self.drift
+        return (
+            f"The confidence of {self.estimator.kind}s ({self.estimator.engine}, {self.estimator.version}) has drifted. "
+            f"The last {drift.outcomes} that were judged promised {100 * drift.promised:.0f} % on average and "
+            f"{100 * drift.kept:.0f} % turned out right; they are off by {100 * drift.error:.1f} %, "
+            f"and chance explains at most {100 * drift.limit:.1f} %."
+        )
+
+
 class NoticeKind(StrEnum):
     INFORMATION = "information"
     THANKS = "thanks"
+    PROGRESS = "progress"
     ERROR = "error"
 
 
@@ -60,7 +116,17 @@ class Notice:
     reference: str = ""
 
 
-Message = AnswerMessage | IncidentMessage | IncidentDetails | CorrectionRequest | ProposalMessage | Notice
+Message = (
+    AnswerMessage
+    | IncidentMessage
+    | IncidentDetails
+    | CorrectionRequest
+    | ProposalMessage
+    | BadgeMessage
+    | OwnerPing
+    | DriftAlarm
+    | Notice
+)
 
 ASK_WHAT_IS_RIGHT = (
     "What is right? Type it below, or reply to me in this thread with “correct:” and the right answer. "
@@ -70,6 +136,11 @@ PROPOSED = "Proposed as the answer to:"
 TENTATIVE = "I am not certain: other documents come about as close. The nearest that I have:"
 CONFLICTING = "Another source says otherwise. Newest first:"
 ASK = "Ask:"  # before the teams that may know
+WHY = "Why this confidence?"
+JUDGED_BY = "Judged by:"
+PING = "this is very probably yours."
+IS_IT_YOURS = "Is this yours, {team}?"
+COULD_IT_BE = "Could it be this? {cause}"
 
 
 class Verdict(StrEnum):
@@ -85,6 +156,9 @@ class Verdict(StrEnum):
     TAKE_IT = "take-it"
     CORRECTION = "correction"
     CONFIRM = "confirm"
+    WHY_ANSWER = "why-answer"
+    WHY_OWNER = "why-owner"
+    WHY_CAUSE = "why-cause"
 
 
 VERDICT_LABELS = {
@@ -98,7 +172,13 @@ VERDICT_LABELS = {
     Verdict.TAKE_IT: "Take it",
     Verdict.CORRECTION: "Send",
     Verdict.CONFIRM: "Confirm",
+    Verdict.WHY_ANSWER: "Why this number?",
+    Verdict.WHY_OWNER: "Owner: why this number?",
+    Verdict.WHY_CAUSE: "Cause: why this number?",
 }
+
+# They ask what a badge rests on.
+WHY_VERDICTS = frozenset({Verdict.WHY_ANSWER, Verdict.WHY_OWNER, Verdict.WHY_CAUSE})
 
 # What a judging button says about the prediction that it stands under; the other buttons judge nothing.
 CORRECT = {

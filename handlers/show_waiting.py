@@ -1,0 +1,60 @@
+"""While a person waits for an answer that takes long, its message says what is going on; then it becomes the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+from core.conversation import Question
+from core.errors import Unavailable
+from core.messages import Notice, NoticeKind
+from handlers.post_message import Poster
+
+PATIENCE = 2.0  # seconds after which people wonder whether they were heard
+INTERVAL = 5.0  # seconds between two looks at the queue
+
+THINKING = "Reading what I found …"
+WAITING = "Waiting for the language model: {position} in the queue …"
+
+_ORDINALS = {1: "1st", 2: "2nd", 3: "3rd"}
+
+
+def answer_intent(question: Question) -> str:
+    """What names the message that is first a sign of waiting and then the answer."""
+    return f"answer:{question.id}"
+
+
+@asynccontextmanager
+async def shown_waiting(question: Question, position: Callable[[], int], *, poster: Poster) -> AsyncGenerator[None]:
+    """Show how far it is until the block ends, in the message of `answer_intent`; nothing if that is soon.
+
+    `position` is the question's place in the queue for the model, from 1; 0 while it is being worked on.
+    """
+    done = asyncio.Event()
+    telling = asyncio.create_task(_tell(question, position, poster, done))
+    try:
+        yield
+    finally:
+        done.set()
+        await telling  # a post that has begun is finished, so that the answer replaces it and does not come twice
+
+
+async def _tell(question: Question, position: Callable[[], int], poster: Poster, done: asyncio.Event) -> None:
+    pause = PATIENCE
+    while not await _happens(done, pause):
+        pause = INTERVAL
+        place = position()
+        text = WAITING.format(position=_ORDINALS.get(place, f"{place}th")) if place else THINKING
+        try:
+            await poster.post_or_edit(answer_intent(question), question.place, Notice(text, NoticeKind.PROGRESS), text)
+        except Unavailable:
+            return  # a sign of waiting is not worth a second try
+
+
+async def _happens(event: asyncio.Event, seconds: float) -> bool:
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True
