@@ -14,13 +14,14 @@ from contextlib import suppress
 import structlog
 from pydantic import TypeAdapter
 
-from core.conversation import Question
+from core.conversation import Place, Question
 from core.errors import StoreUnavailable
 from core.feedback import Feedback
 from core.ports import Store, Task
 
 ANSWER = "answer_question"
 FEEDBACK = "record_feedback"
+RETRACTION = "retract_question"
 
 POLLING_INTERVAL = 1.0  # seconds between looks at the task table when nobody rings
 BATCH = 100  # tasks read at once
@@ -28,6 +29,7 @@ MAX_UNDER_WAY = 500  # workflows at once: most of them wait, as for a chat that 
 
 QUESTION = TypeAdapter(Question)
 FEEDBACK_EVENT = TypeAdapter(Feedback)
+PLACE = TypeAdapter(Place)
 
 log = structlog.get_logger()
 
@@ -46,6 +48,10 @@ class TaskInbox:
     async def press(self, feedback: Feedback) -> None:
         payload = FEEDBACK_EVENT.dump_python(feedback, mode="json")
         await self._accept(Task(feedback.id, FEEDBACK, feedback.subject, payload))
+
+    async def retract(self, question_id: str, place: Place) -> None:
+        payload = PLACE.dump_python(place, mode="json")
+        await self._accept(Task(f"retract:{question_id}", RETRACTION, question_id, payload))
 
     async def _accept(self, task: Task) -> None:
         async with self._store.transaction() as transaction:

@@ -36,6 +36,10 @@ class ChatUnavailable(Unavailable):
     """Slack, Teams or the local page did not take a message. The post stays recorded and is tried again."""
 
 
+class Withdrawn(PlumblineError):
+    """A message was to be posted, and what it answers was deleted meanwhile. It is not posted; what stood is gone."""
+
+
 class MessageNotFound(PlumblineError):
     """The chat message to edit or to reply to no longer exists: somebody deleted it."""
 

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from weakref import WeakValueDictionary
 
 from core.conversation import MessageReference, Place, Platform
-from core.errors import ConfigurationError, MessageNotFound
+from core.errors import ConfigurationError, MessageNotFound, Withdrawn
 from core.messages import Message
 from core.ports import Messenger, Store
 
@@ -32,10 +32,15 @@ class Poster:
         return self._locks.setdefault(intent, asyncio.Lock())
 
     async def post_once(self, intent: str, place: Place, message: Message, version: str = "") -> MessageReference:
-        """Post the message unless it was posted for this intent before. `version` names the content that it shows."""
+        """Post the message unless it was posted for this intent before. `version` names the content that it shows.
+
+        Raises Withdrawn if it must not stand there any more.
+        """
         messenger = self._messenger(place)
         async with self._store.transaction() as transaction:
             post = await transaction.posts.intend(intent, place)
+            if post.withdrawn:
+                raise Withdrawn(f"What {intent} answers was deleted.")
             if post.reference is not None:
                 return post.reference
             await transaction.posts.attempted(intent)
@@ -44,6 +49,10 @@ class Poster:
         async with self._store.transaction() as transaction:
             # What was found may show an older content than this one.
             await transaction.posts.posted(intent, reference, UNKNOWN_VERSION if found else version)
+            withdrawn = (await transaction.posts.intend(intent, place)).withdrawn
+        if withdrawn:  # while it was on its way
+            await messenger.delete(reference)
+            raise Withdrawn(f"What {intent} answers was deleted.")
         return reference
 
     async def post_or_edit(self, intent: str, place: Place, message: Message, version: str) -> MessageReference:
@@ -65,6 +74,15 @@ class Poster:
         async with self._store.transaction() as transaction:
             await transaction.posts.edited(intent, version)
         return reference
+
+    async def withdraw(self, intent: str, place: Place) -> None:
+        """Take a message away if it stands there, and let nobody post it any more."""
+        async with self._store.transaction() as transaction:
+            post = await transaction.posts.withdraw(intent, place)
+        messenger = self._messenger(place)
+        reference = post.reference or (await messenger.find(place, intent) if post.attempted else None)
+        if reference is not None:
+            await messenger.delete(reference)
 
     def _messenger(self, place: Place) -> Messenger:
         messenger = self._messengers.get(place.platform)

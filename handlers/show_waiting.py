@@ -20,9 +20,9 @@ WAITING = "Waiting for the language model: {position} in the queue …"
 _ORDINALS = {1: "1st", 2: "2nd", 3: "3rd"}
 
 
-def answer_intent(question: Question) -> str:
+def answer_intent(question_id: str) -> str:
     """What names the message that is first a sign of waiting and then the answer."""
-    return f"answer:{question.id}"
+    return f"answer:{question_id}"
 
 
 @asynccontextmanager
@@ -47,7 +47,9 @@ async def _tell(question: Question, position: Callable[[], int], poster: Poster,
         place = position()
         text = WAITING.format(position=_ORDINALS.get(place, f"{place}th")) if place else THINKING
         try:
-            await poster.post_or_edit(answer_intent(question), question.place, Notice(text, NoticeKind.PROGRESS), text)
+            await poster.post_or_edit(
+                answer_intent(question.id), question.place, Notice(text, NoticeKind.PROGRESS), text
+            )
         except Unavailable:
             return  # a sign of waiting is not worth a second try
 

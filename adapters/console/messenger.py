@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from adapters.console.live import Live
 from adapters.console.messages import ConsoleMessages
 from adapters.console.payload import encode
 from core.conversation import MessageReference, Place
 from core.errors import MessageNotFound
-from core.messages import Message
+from core.messages import Message, Notice
 from core.ports import Clock
+
+DELETED = "This was deleted."
 
 
 class ConsoleMessenger:
@@ -30,6 +34,11 @@ class ConsoleMessenger:
         kind, payload = encode(message)
         await self._messages.replace(_number(reference.message_id), kind, payload)
         self._live.notify()
+
+    async def delete(self, reference: MessageReference) -> None:
+        """The page shows in its place that it is gone: readers who have it open would not see it vanish."""
+        with suppress(MessageNotFound):
+            await self.edit(reference, Notice(DELETED))
 
     async def find(self, place: Place, intent: str) -> MessageReference | None:
         found = await self._messages.find(intent)

@@ -28,10 +28,9 @@ class SqlIncidents:
     async def get(self, incident_id: str) -> Incident | None:
         return await self._one(incidents.c.id == incident_id)
 
-    async def open_for(self, source: str, group_key: str) -> Incident | None:
-        return await self._one(
-            incidents.c.source == source, incidents.c.group_key == group_key, incidents.c.state == IncidentState.OPEN
-        )
+    async def latest_for(self, source: str, group_key: str) -> Incident | None:
+        of_group = (incidents.c.source == source, incidents.c.group_key == group_key)
+        return await self._one(*of_group, incidents.c.state == IncidentState.OPEN) or await self._one(*of_group)
 
     async def in_thread(self, place: Place) -> Incident | None:
         return await self._one(
@@ -43,6 +42,16 @@ class SqlIncidents:
     async def recent(self, limit: int) -> list[Incident]:
         rows = await self._connection.execute(
             sa.select(incidents.c.body).order_by(incidents.c.opened_at.desc(), incidents.c.id.desc()).limit(limit)
+        )
+        return [_BODY.validate_python(body) for body in rows.scalars()]
+
+    async def noted(self, limit: int) -> list[Incident]:
+        root_cause = incidents.c.body[("resolution", "root_cause")].as_string()  # a note has it, if only empty
+        rows = await self._connection.execute(
+            sa.select(incidents.c.body)
+            .where(root_cause.is_not(None))
+            .order_by(incidents.c.opened_at.desc(), incidents.c.id.desc())
+            .limit(limit)
         )
         return [_BODY.validate_python(body) for body in rows.scalars()]
 

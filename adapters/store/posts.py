@@ -27,12 +27,13 @@ class SqlPosts:
             "place": _PLACE.dump_python(place, mode="json"),
             "attempted": False,
             "content_hash": "",
+            "withdrawn": False,
         }
         if await insert_if_absent(self._connection, posts, values):
             return Post(intent, place)
         row = (await self._connection.execute(sa.select(posts).where(posts.c.intent == intent))).one()
         reference = _REFERENCE.validate_python(row.reference) if row.reference else None
-        return Post(intent, _PLACE.validate_python(row.place), row.attempted, reference, row.content_hash)
+        return Post(intent, _PLACE.validate_python(row.place), row.attempted, reference, row.content_hash, row.withdrawn)
 
     async def attempted(self, intent: str) -> None:
         await self._update(intent, attempted=True)
@@ -45,6 +46,11 @@ class SqlPosts:
 
     async def forget(self, intent: str) -> None:
         await self._update(intent, attempted=False, reference=sa.null(), content_hash="")
+
+    async def withdraw(self, intent: str, place: Place) -> Post:
+        await self.intend(intent, place)
+        await self._update(intent, withdrawn=True)
+        return await self.intend(intent, place)
 
     async def _update(self, intent: str, **values: Any) -> None:
         await self._connection.execute(posts.update().where(posts.c.intent == intent).values(values))

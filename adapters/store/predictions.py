@@ -53,6 +53,12 @@ class SqlPredictions:
             },
         )
 
+    async def labels_of(self, prediction_id: str) -> list[Outcome]:
+        rows = await self._connection.execute(
+            sa.select(outcomes).where(outcomes.c.prediction_id == prediction_id).order_by(outcomes.c.labelled_at)
+        )
+        return [_outcome(row) for row in rows]
+
     async def labelled(self, estimator: Estimator) -> list[tuple[Prediction, Outcome]]:
         rows = await self._connection.execute(
             sa.select(predictions.c.body, outcomes)

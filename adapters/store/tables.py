@@ -57,6 +57,7 @@ incidents = sa.Table(
     sa.Column("message_id", sa.Text),
     sa.Column("body", sa.JSON, nullable=False),
     sa.Index("ix_incidents_message", "channel", "message_id"),
+    sa.Index("ix_incidents_group", "source", "group_key", "opened_at"),
     sa.Index(
         "uq_incidents_open",
         "source",
@@ -75,6 +76,7 @@ posts = sa.Table(
     sa.Column("attempted", sa.Boolean, nullable=False, default=False),
     sa.Column("reference", sa.JSON),
     sa.Column("content_hash", sa.Text, nullable=False, default=""),
+    sa.Column("withdrawn", sa.Boolean, nullable=False, default=False),
 )
 
 predictions = sa.Table(

@@ -30,6 +30,10 @@ class Transport(Protocol):
         """Replace the card of a message."""
         ...
 
+    async def delete(self, service_url: str, conversation_id: str, message_id: str) -> None:
+        """Take a message away."""
+        ...
+
     async def close(self) -> None: ...
 
 

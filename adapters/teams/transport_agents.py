@@ -43,6 +43,10 @@ class AgentsTransport:
         conversations = await self._conversations(service_url)
         await _answer(conversations.update_activity(conversation_id, message_id, _activity(card)))
 
+    async def delete(self, service_url: str, conversation_id: str, message_id: str) -> None:
+        conversations = await self._conversations(service_url)
+        await _answer(conversations.delete_activity(conversation_id, message_id))
+
     async def close(self) -> None:
         for session in self._sessions.values():
             await session.close()
@@ -64,9 +68,9 @@ def _activity(card: Card) -> Activity:
     return activity
 
 
-async def _answer(request: Awaitable[ResourceResponse]) -> ResourceResponse:
+async def _answer(request: Awaitable[ResourceResponse | None]) -> ResourceResponse:
     try:
-        return await request
+        return await request or ResourceResponse()
     except aiohttp.ClientResponseError as error:
         if error.status < 300:  # taken, and answered with something other than JSON
             return ResourceResponse()

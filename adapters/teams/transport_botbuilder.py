@@ -46,6 +46,12 @@ class BotbuilderTransport:
             async with client:
                 await client.conversations.update_activity(conversation_id, message_id, _activity(card))
 
+    async def delete(self, service_url: str, conversation_id: str, message_id: str) -> None:
+        client = await self._client(service_url)
+        with _failures_translated():
+            async with client:
+                await client.conversations.delete_activity(conversation_id, message_id)
+
     async def close(self) -> None:
         """Every request closes its own connection."""
 

@@ -113,6 +113,21 @@ async def test_an_edit_of_a_deleted_message_says_that_it_is_gone(chat: Chat) -> 
         await chat.messenger.edit(reference, Notice("goodbye"))
 
 
+async def test_a_message_can_be_taken_away_and_once_gone_that_is_no_error(chat: Chat) -> None:
+    reference = await chat.messenger.post(chat.place, HELLO, "intent")
+    await chat.messenger.delete(reference)
+    assert chat.count() == 0 or "hello" not in chat.shown(reference)  # the page says in its place that it is gone
+    await chat.messenger.delete(reference)
+
+
+async def test_taking_away_on_a_platform_that_is_down_leaves_the_message(chat: Chat) -> None:
+    reference = await chat.messenger.post(chat.place, HELLO, "intent")
+    chat.break_down()
+    with pytest.raises(ChatUnavailable):
+        await chat.messenger.delete(reference)
+    assert "hello" in chat.shown(reference)
+
+
 async def test_a_reply_to_a_deleted_message_says_that_it_is_gone(chat: Chat) -> None:
     root = await chat.messenger.post(chat.place, HELLO, "root")
     await chat.delete(root)

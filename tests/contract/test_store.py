@@ -12,6 +12,7 @@ import pytest
 
 from adapters.store.store import SqlStore
 from core.confidence.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
+from core.confidence.resolution import Resolution
 from core.conversation import MessageReference, Place, Platform, Speaker, Turn
 from core.errors import Conflict
 from core.incident import Incident, IncidentState
@@ -108,7 +109,7 @@ async def test_a_transaction_that_raises_leaves_nothing_behind(store: Store) -> 
 async def test_a_transaction_sees_what_it_has_written(store: Store) -> None:
     async with store.transaction() as transaction:
         await transaction.incidents.save(incident())
-        assert await transaction.incidents.open_for("alertmanager", "group") == incident()
+        assert await transaction.incidents.latest_for("alertmanager", "group") == incident()
 
 
 async def test_a_conflict_undoes_only_what_its_own_transaction_wrote(store: Store) -> None:
@@ -242,15 +243,17 @@ async def test_a_group_may_have_many_incidents_of_which_one_is_open(store: Store
     resolved = incident("old", state=IncidentState.RESOLVED)
     await saved(store, resolved, replace(resolved, id="older"), incident("new"))
     async with store.transaction() as transaction:
-        assert await transaction.incidents.open_for("alertmanager", "group") == incident("new")
-        assert await transaction.incidents.open_for("alertmanager", "other") is None
-        assert await transaction.incidents.open_for("grafana", "group") is None
+        assert await transaction.incidents.latest_for("alertmanager", "group") == incident("new")
+        assert await transaction.incidents.latest_for("alertmanager", "other") is None
+        assert await transaction.incidents.latest_for("grafana", "group") is None
 
 
-async def test_an_incident_that_is_resolved_is_open_no_more(store: Store) -> None:
-    await saved(store, incident(), incident(revision=2, state=IncidentState.RESOLVED))
+async def test_the_incident_of_a_group_that_was_opened_last_is_found_once_none_is_open(store: Store) -> None:
+    resolved = incident("old", state=IncidentState.RESOLVED)
+    last = replace(resolved, id="last", opened_at=NOW + timedelta(minutes=1))
+    await saved(store, last, resolved)
     async with store.transaction() as transaction:
-        assert await transaction.incidents.open_for("alertmanager", "group") is None
+        assert await transaction.incidents.latest_for("alertmanager", "group") == last
 
 
 async def test_the_latest_incidents_come_first(store: Store) -> None:
@@ -279,6 +282,17 @@ async def test_an_incident_without_a_message_is_in_no_thread(store: Store) -> No
         assert await transaction.incidents.in_thread(CHANNEL) is None
 
 
+async def test_incidents_with_a_note_come_newest_first(store: Store) -> None:
+    noted = [
+        incident(f"i{n}", group_key=f"g{n}", opened_at=NOW + timedelta(minutes=n), resolution=Resolution("", fix="x"))
+        for n in range(3)
+    ]
+    await saved(store, incident("without", group_key="w"), *noted)
+    async with store.transaction() as transaction:
+        assert await transaction.incidents.noted(2) == [noted[2], noted[1]]
+        assert len(await transaction.incidents.noted(MANY)) == 3
+
+
 # --- posts -----------------------------------------------------------------------------------------------------------
 
 
@@ -305,6 +319,20 @@ async def test_a_post_that_is_forgotten_is_a_wish_again(store: Store) -> None:
         await transaction.posts.forget("intent")
     async with store.transaction() as transaction:
         assert await transaction.posts.intend("intent", CHANNEL) == Post("intent", CHANNEL)
+
+
+async def test_a_withdrawn_post_keeps_its_record_and_is_never_a_wish_again(store: Store) -> None:
+    reference = MessageReference(CHANNEL, "17.30")
+    async with store.transaction() as transaction:
+        await transaction.posts.intend("intent", CHANNEL)
+        await transaction.posts.posted("intent", reference, "v1")
+        assert await transaction.posts.withdraw("intent", CHANNEL) == Post(
+            "intent", CHANNEL, False, reference, "v1", True
+        )
+        assert (await transaction.posts.withdraw("never meant", CHANNEL)).withdrawn
+    async with store.transaction() as transaction:
+        assert (await transaction.posts.intend("intent", CHANNEL)).withdrawn
+        assert (await transaction.posts.intend("never meant", CHANNEL)).withdrawn
 
 
 async def test_two_who_intend_the_same_share_one_record(store: Store) -> None:
@@ -344,6 +372,18 @@ async def test_of_two_persons_labels_the_latest_counts_and_one_prediction_counts
         assert await transaction.predictions.labelled(ESTIMATOR) == [(prediction(), latest)]
         assert await transaction.predictions.recent(PredictionKind.OWNER, MANY) == [(prediction(), latest)]
         assert await transaction.predictions.count_labelled(ESTIMATOR) == 1
+
+
+async def test_every_persons_label_on_a_prediction_is_kept_oldest_first(store: Store) -> None:
+    async with store.transaction() as transaction:
+        for number in (1, 2):
+            await transaction.predictions.add(prediction(f"p{number}"))
+        await transaction.predictions.label(label(by="note", minute=2))
+        await transaction.predictions.label(label(by="slack:U1", minute=1, correct=False))
+        await transaction.predictions.label(label("p2"))
+        labels = await transaction.predictions.labels_of("p1")
+        assert [(each.labelled_by, each.correct) for each in labels] == [("slack:U1", False), ("note", True)]
+        assert await transaction.predictions.labels_of("p3") == []
 
 
 async def test_labels_are_those_of_one_kind_and_engine_oldest_prediction_first(store: Store) -> None:

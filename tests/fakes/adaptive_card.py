@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 MAX_MESSAGE = 28 * 1024  # bytes
-MAX_ACTIONS = 6  # shown; further ones hide in a menu
+MAX_ACTIONS = 6  # shown; further ones hide in a menu, as do those that are meant to
 SPACINGS = {None, "None", "Small", "Default", "Medium", "Large"}
 SIZES = {None, "Small", "Default", "Medium", "Large"}
 WEIGHTS = {None, "Default", "Bolder", "Lighter"}
@@ -21,8 +21,9 @@ def problems(card: dict[str, Any], summary: str) -> list[str]:
     found = [problem for index, element in enumerate(card["body"]) for problem in _element(f"body[{index}]", element)]
     actions = card.get("actions", [])
     found += [problem for index, action in enumerate(actions) for problem in _action(f"actions[{index}]", action)]
-    if len(actions) > MAX_ACTIONS:
-        found.append(f"actions: {len(actions)} of them")
+    primary = [action for action in actions if action.get("mode") != "secondary"]
+    if len(primary) > MAX_ACTIONS:
+        found.append(f"actions: {len(primary)} of them")
     if (card["type"], card["version"]) != ("AdaptiveCard", "1.5"):
         found.append(f"version: {card['version']}")
     if not card["body"]:
@@ -66,9 +67,8 @@ def _element(path: str, element: dict[str, Any]) -> Iterator[str]:
                 yield f"{path}.inlines: empty"
             for index, run in enumerate(element["inlines"]):
                 yield from _text(f"{path}.inlines[{index}]", run, {"selectAction"})
-        case "Input.Text":
-            if not element["id"] or not element["label"] or element["maxLength"] < 1:
-                yield f"{path}: without an id, a label or a length"
+        case "Image" | "Input.Text":
+            yield from _leaf(path, element)
         case "Container":
             if element.get("style") not in STYLES:
                 yield f"{path}.style: {element['style']!r}"
@@ -78,6 +78,14 @@ def _element(path: str, element: dict[str, Any]) -> Iterator[str]:
                 yield from _elements(f"{path}.columns[{index}]", column["items"])
         case kind:
             yield f"{path}.type: {kind!r} is not used by Plumbline"
+
+
+def _leaf(path: str, element: dict[str, Any]) -> Iterator[str]:
+    is_image = element["type"] == "Image"
+    if is_image and (not element["url"].startswith("data:image/png;base64,") or not element["altText"]):
+        yield f"{path}: no picture of ours, or none that is told in words"
+    if not is_image and (not element["id"] or not element["label"] or element["maxLength"] < 1):
+        yield f"{path}: without an id, a label or a length"
 
 
 def _elements(path: str, elements: list[dict[str, Any]]) -> Iterator[str]:

@@ -24,6 +24,7 @@ from core.conversation import Channel, MessageReference, Place, Platform
 from core.incident import Incident
 from core.knowledge.document import Document
 from core.knowledge.passages import passages_of
+from core.knowledge.windows import windowed
 from core.messages import Message
 from core.ports import EncodedPassage, SparseVector, Transaction
 from tests.fakes.clock import FakeClock
@@ -100,7 +101,9 @@ class Site:
     async def file(self, document: Document) -> None:
         """Put a document into the index."""
         nothing = (SparseVector((), ()), np.zeros(4, np.float32))
-        await self.index.upsert([EncodedPassage(passage, *nothing) for passage in passages_of(document)])
+        await self.index.upsert(
+            [EncodedPassage(passage, *nothing, windowed(passage)) for passage in passages_of(document)]
+        )
 
     def happen(self, incident: Incident) -> None:
         """An incident is stored, or changes."""

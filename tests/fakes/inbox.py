@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.conversation import Question
+from core.conversation import Place, Question
 from core.feedback import Feedback
 
 
@@ -12,6 +12,7 @@ class FakeInbox:
     def __init__(self) -> None:
         self.questions: list[Question] = []
         self.feedback: list[Feedback] = []
+        self.retracted: list[tuple[str, Place]] = []
         self.broken: Exception | None = None
 
     async def ask(self, question: Question) -> None:
@@ -19,6 +20,11 @@ class FakeInbox:
             raise self.broken
         if question.id not in {known.id for known in self.questions}:
             self.questions.append(question)
+
+    async def retract(self, question_id: str, place: Place) -> None:
+        if self.broken is not None:
+            raise self.broken
+        self.retracted.append((question_id, place))
 
     async def press(self, feedback: Feedback) -> None:
         if self.broken is not None:

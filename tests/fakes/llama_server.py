@@ -19,7 +19,7 @@ SLOTS = 4
 
 def an_answer(body: dict[str, Any]) -> str:
     """What is valid under the schemas that the contract uses."""
-    schema = body.get("response_format", {}).get("schema")
+    schema = body.get("json_schema") or body.get("response_format", {}).get("schema")
     if schema is None:
         return f"The disk is full. Seed {body['seed']}."
     return json.dumps(schema["enum"][0] if "enum" in schema else {"cause": "disk", "sure": True})
@@ -39,6 +39,7 @@ class FakeLlamaServer:
     logits_all: bool = True  # of the python server: whether it tells log probabilities
     breaks_off: bool = False  # in the middle of a stream
     waits: asyncio.Event | None = None  # in the middle of a stream, for this
+    waiting: asyncio.Event = field(default_factory=asyncio.Event)  # it does
     left: asyncio.Event = field(default_factory=asyncio.Event)  # a client went away in the middle of a stream
     bodies: list[dict[str, Any]] = field(default_factory=list)
     url: str = ""
@@ -51,6 +52,7 @@ class FakeLlamaServer:
     def application(self) -> web.Application:
         app = web.Application(middlewares=[self._guard])
         app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/v1/completions", self._chat)
         app.router.add_post("/v1/embeddings", self._embeddings)
         if self.kind == "native":
             app.router.add_get("/health", self._health)
@@ -104,7 +106,7 @@ class FakeLlamaServer:
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.bodies.append(body)
-        words = sum(len(message["content"].split()) + 1 for message in body["messages"])
+        words = len(body.get("prompt", ())) + sum(len(one["content"].split()) + 1 for one in body.get("messages", ()))
         if words + body["max_tokens"] > CONTEXT:
             message = f"This model's maximum context length is {CONTEXT} tokens. However, you requested {words} tokens"
             return web.json_response({"error": {"message": message, "code": "context_length_exceeded"}}, status=400)
@@ -122,6 +124,7 @@ class FakeLlamaServer:
                     assert request.transport is not None
                     request.transport.close()
                 if number == 2 and self.waits is not None:
+                    self.waiting.set()
                     await self.waits.wait()
         except (ConnectionError, asyncio.CancelledError):
             self.left.set()

@@ -7,6 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 from core.answering.answer import Answer, Citation, Conflict, Contact, Sentence
 from core.confidence.badge import Badge, Strength
+from core.confidence.badge_explanation import BadgeExplanation, BadgeReference
+from core.confidence.drift import Drift
+from core.confidence.prediction import Estimator, Evaluation, PredictionKind
+from core.confidence.track_record import TrackRecord
 from core.conversation import Person, Place, Platform
 from core.curated import CuratedAnswer
 from core.incident import (
@@ -27,12 +31,15 @@ from core.incident import (
 )
 from core.messages import (
     AnswerMessage,
+    BadgeMessage,
     CorrectionRequest,
+    DriftAlarm,
     IncidentDetails,
     IncidentMessage,
     Message,
     Notice,
     NoticeKind,
+    OwnerPing,
     ProposalMessage,
 )
 
@@ -218,6 +225,34 @@ def confirmed(**fields: object) -> CuratedAnswer:
     )
 
 
+# --- confidence ------------------------------------------------------------------------------------------------------
+
+
+def badge_explanation(**fields: object) -> BadgeExplanation:
+    usual = BadgeExplanation(
+        kind=PredictionKind.ANSWER,
+        badge=CALIBRATED,
+        evaluation=Evaluation(0.82, 0.64),
+        references=(BadgeReference("Rolling back", f"{HANDBOOK}/rolling-back"), BadgeReference("Change freeze")),
+        hidden=1,
+        record=TrackRecord(0.8, 0.9, 34, 26),
+        estimator="evidence answer-evidence-3",
+        calibrator="answer:evidence:answer-evidence-3:20260301T030000",
+    )
+    return replace(usual, **fields)
+
+
+def drift_alarm(**fields: object) -> DriftAlarm:
+    """Badges of 90 % that came true in half of the cases."""
+    usual = DriftAlarm(
+        Estimator(PredictionKind.OWNER, "evidence", "owner-evidence-2"),
+        Drift(error=0.4, limit=0.08, promised=0.9, kept=0.5, outcomes=60),
+        shown=(0.9,) * 60,
+        correct=(True, False) * 30,
+    )
+    return replace(usual, **fields)
+
+
 # --- all of them -----------------------------------------------------------------------------------------------------
 
 SAMPLES: dict[str, Message] = {
@@ -243,6 +278,14 @@ SAMPLES: dict[str, Message] = {
     "correction request": CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
     "proposal": ProposalMessage(proposed()),
     "proposal that was confirmed": ProposalMessage(confirmed()),
+    "incident put as questions": IncidentMessage(explained_incident(), asks_owner=True, asks_cause=True),
+    "badge explanation": BadgeMessage(badge_explanation()),
+    "badge explanation without a number": BadgeMessage(
+        badge_explanation(badge=UNCALIBRATED, record=None, calibrator="", references=(), hidden=0)
+    ),
+    "ping": OwnerPing("Payments", "S0PAYMENTS", CALIBRATED),
+    "ping of a team without a mention": OwnerPing("Payments", "", CALIBRATED),
+    "drift alarm": drift_alarm(),
     "information": Notice("Ask me about CI/CD and operations.\n• how do I roll back a canary?"),
     "thanks": Notice("Noted, thank you.", NoticeKind.THANKS),
     "error": Notice("Something went wrong on my side.", NoticeKind.ERROR, reference="4f2a91bc"),
@@ -302,6 +345,13 @@ def everywhere(text: str, count: int = 1) -> dict[str, Message]:
         "incident": IncidentMessage(struck),
         "incident without an owner": IncidentMessage(replace(struck, owner=replace(proposal, owner=None))),
         "details": IncidentDetails(struck),
+        "incident put as questions": IncidentMessage(struck, asks_owner=True, asks_cause=True),
+        "badge explanation": BadgeMessage(
+            badge_explanation(
+                references=tuple(BadgeReference(text, text) for _ in several), estimator=text, calibrator=text
+            )
+        ),
+        "ping": OwnerPing(text, "", CALIBRATED),
         "information": Notice(text),
         "thanks": Notice(text, NoticeKind.THANKS),
         "error": Notice(text, NoticeKind.ERROR, text),

@@ -52,6 +52,11 @@ class RecordingMessenger:
         self.standing[reference] = message
         self._after(trouble)
 
+    async def delete(self, reference: MessageReference) -> None:
+        trouble = self._before()
+        self.standing.pop(reference, None)
+        self._after(trouble)
+
     async def find(self, place: Place, intent: str) -> MessageReference | None:
         return None if self.forgetful else self._intents.get((place, intent))
 

@@ -68,7 +68,7 @@ class FakePassageIndex:
         self, score: Callable[[EncodedPassage], float], readers: frozenset[str], limit: int
     ) -> list[ScoredPassage]:
         readable = [point for point in self.points.values() if not point.passage.readers.isdisjoint(readers)]
-        scored = [ScoredPassage(point.passage, score(point)) for point in readable]
+        scored = [ScoredPassage(point.passage, point.windows, score(point)) for point in readable]
         return sorted(scored, key=lambda found: -found.score)[:limit]
 
 

@@ -64,6 +64,8 @@ class FakeSlack:
         }
         self.people: dict[str, dict[str, Any]] = {PERSON: {"id": PERSON, "name": "ines"}}
         self.members: dict[str, list[str]] = {channel: [PERSON, BOT_USER] for channel in self.channels}
+        self.files: dict[str, bytes] = {}  # what was uploaded, by id
+        self.shared: list[Arguments] = []  # what was made of uploads: channel, thread and files
         self.refusals: list[Refusal] = []
         self.hang_up = False  # close the connection instead of answering, after the work was done
         self._sockets: asyncio.Queue[web.WebSocketResponse] = asyncio.Queue()
@@ -73,16 +75,20 @@ class FakeSlack:
             "auth.test": self._auth_test,
             "chat.postMessage": self._post,
             "chat.update": self._update,
+            "chat.delete": self._delete,
             "conversations.history": self._history,
             "conversations.replies": self._replies,
             "conversations.info": self._info,
             "conversations.members": self._members,
             "users.list": self._users,
             "apps.connections.open": self._open_connection,
+            "files.getUploadURLExternal": self._upload_url,
+            "files.completeUploadExternal": self._share,
         }
         app = web.Application()
         app.router.add_route("*", "/api/{method}", self._call)
         app.router.add_get("/socket", self._socket)
+        app.router.add_post("/upload/{file}", self._upload)
         self._server = TestServer(app)
 
     async def __aenter__(self) -> Self:
@@ -111,6 +117,13 @@ class FakeSlack:
 
     def message(self, channel: str, ts: str) -> dict[str, Any]:
         return next(each for each in self.messages if (each["channel"], each["ts"]) == (channel, ts))
+
+    def _delete(self, arguments: Arguments) -> Answer:
+        channel, ts = arguments["channel"], arguments["ts"]
+        if not any((each["channel"], each["ts"]) == (channel, ts) for each in self.messages):
+            return {"ok": False, "error": "message_not_found"}
+        self.delete(channel, ts)
+        return {"ok": True, "channel": channel, "ts": ts}
 
     async def send(self, kind: str, payload: dict[str, Any]) -> dict[str, Any]:
         """Send an envelope over Socket Mode once an app is connected, and wait for its acknowledgement."""
@@ -212,6 +225,20 @@ class FakeSlack:
 
     def _users(self, arguments: Arguments) -> Answer:
         return {"members": list(self.people.values())}
+
+    def _upload_url(self, arguments: Arguments) -> Answer:
+        file = f"F{len(self.files) + 1:03}"
+        self.files[file] = b""
+        return {"file_id": file, "upload_url": str(self._server.make_url(f"/upload/{file}"))}
+
+    async def _upload(self, request: web.Request) -> web.Response:
+        self.files[request.match_info["file"]] = await request.read()
+        return web.Response(text="OK")
+
+    def _share(self, arguments: Arguments) -> Answer:
+        files = json.loads(arguments["files"]) if isinstance(arguments["files"], str) else arguments["files"]
+        self.shared.append(arguments)
+        return {"files": files}
 
     def _open_connection(self, arguments: Arguments) -> Answer:
         return {"url": str(self._server.make_url("/socket")).replace("http", "ws", 1)}

@@ -55,9 +55,11 @@ class InMemoryIncidents:
     async def get(self, incident_id: str) -> Incident | None:
         return self.by_id.get(incident_id)
 
-    async def open_for(self, source: str, group_key: str) -> Incident | None:
-        opened = [incident for incident in self.by_id.values() if incident.state is IncidentState.OPEN]
-        return next((each for each in opened if (each.source, each.group_key) == (source, group_key)), None)
+    async def latest_for(self, source: str, group_key: str) -> Incident | None:
+        of_group = [each for each in self.by_id.values() if (each.source, each.group_key) == (source, group_key)]
+        return max(
+            of_group, key=lambda each: (each.state is IncidentState.OPEN, each.opened_at, each.id), default=None
+        )
 
     async def in_thread(self, place: Place) -> Incident | None:
         for incident in self.by_id.values():
@@ -73,12 +75,16 @@ class InMemoryIncidents:
     async def recent(self, limit: int) -> list[Incident]:
         return sorted(self.by_id.values(), key=lambda each: (each.opened_at, each.id), reverse=True)[:limit]
 
+    async def noted(self, limit: int) -> list[Incident]:
+        return [each for each in await self.recent(len(self.by_id)) if each.resolution is not None][:limit]
+
     async def save(self, incident: Incident) -> None:
         known = self.by_id.get(incident.id)
-        rival = await self.open_for(incident.source, incident.group_key)
+        rival = await self.latest_for(incident.source, incident.group_key)
         if (known.revision if known else 0) != incident.revision - 1:
             raise Conflict(f"Incident {incident.id}: revision {incident.revision} does not follow.")
-        if incident.state is IncidentState.OPEN and rival is not None and rival.id != incident.id:
+        is_rivalled = rival is not None and rival.id != incident.id and rival.state is IncidentState.OPEN
+        if incident.state is IncidentState.OPEN and is_rivalled:
             raise Conflict(f"Incident {incident.id}: another one is open.")
         self.by_id[incident.id] = incident
 
@@ -102,6 +108,11 @@ class InMemoryPosts:
     async def forget(self, intent: str) -> None:
         self._change(intent, attempted=False, reference=None, content_hash="")
 
+    async def withdraw(self, intent: str, place: Place) -> Post:
+        await self.intend(intent, place)
+        self._change(intent, withdrawn=True)
+        return self.by_intent[intent]
+
     def _change(self, intent: str, **values: object) -> None:
         self.by_intent[intent] = replace(self.by_intent[intent], **values)
 
@@ -120,6 +131,10 @@ class InMemoryPredictions:
 
     async def label(self, outcome: Outcome) -> None:
         self.outcomes[outcome.prediction_id, outcome.labelled_by] = outcome
+
+    async def labels_of(self, prediction_id: str) -> list[Outcome]:
+        found = [outcome for (about, _), outcome in self.outcomes.items() if about == prediction_id]
+        return sorted(found, key=lambda outcome: outcome.labelled_at)
 
     async def labelled(self, estimator: Estimator) -> list[tuple[Prediction, Outcome]]:
         pairs = [(prediction, self._latest(prediction.id)) for prediction in self._made(estimator)]

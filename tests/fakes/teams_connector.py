@@ -87,6 +87,7 @@ class TeamsConnector:
         app.router.add_get("/teams/v3/conversations/{conversation}/pagedmembers", self._members)
         app.router.add_post("/teams/v3/conversations/{conversation}/activities", self._send)
         app.router.add_put("/teams/v3/conversations/{conversation}/activities/{id}", self._update)
+        app.router.add_delete("/teams/v3/conversations/{conversation}/activities/{id}", self._remove)
         self._server = TestServer(app)
 
     async def __aenter__(self) -> Self:
@@ -214,6 +215,15 @@ class TeamsConnector:
         self.updated.append(message)
         self.messages[message.id] = replace(self.messages[message.id], activity=message.activity)
         return web.json_response({"id": message.id})
+
+    async def _remove(self, request: web.Request) -> web.Response:
+        if failure := self._failure():
+            return failure
+        message_id = request.match_info["id"]
+        if message_id not in self.messages:
+            return _gone()
+        self.delete(message_id)
+        return web.Response()
 
     def _failure(self) -> web.Response | None:
         if not self.failures:

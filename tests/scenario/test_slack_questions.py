@@ -24,6 +24,13 @@ from tests.fakes.slack_bot import SlackBot, slack_bot
 TS = "1773480600.000100"
 
 
+def deletion(previous: dict[str, object] | None = None) -> dict[str, object]:
+    """As Slack tells that a message was deleted."""
+    gone = previous or {"ts": TS, "user": PERSON, "text": "how?"}
+    event = {"type": "message", "subtype": "message_deleted", "channel": CHANNEL, "ts": "1773480700.000100"}
+    return event | {"deleted_ts": TS, "previous_message": gone}
+
+
 @pytest.fixture
 async def bot() -> AsyncIterator[SlackBot]:
     async with slack_bot() as started:
@@ -66,7 +73,7 @@ async def test_a_retried_event_is_one_question(bot: SlackBot) -> None:
         pytest.param(mention(bot_id="B0OTHER"), id="by another bot"),
         pytest.param(mention(user=BOT_USER, bot_id=BOT), id="by itself"),
         pytest.param(message(f"<@{BOT_USER}> hi", subtype="bot_message", user=None), id="by a webhook"),
-        pytest.param({"type": "message", "subtype": "message_deleted", "channel": CHANNEL, "ts": TS}, id="deleted"),
+        pytest.param(deletion(), id="deleted"),
         pytest.param(
             {
                 "type": "message",
@@ -83,6 +90,17 @@ async def test_a_retried_event_is_one_question(bot: SlackBot) -> None:
 async def test_what_is_not_said_to_the_bot_is_no_question(bot: SlackBot, event: dict[str, object]) -> None:
     assert (await bot.event(event)).status == 200
     assert bot.inbox.questions == []
+
+
+async def test_a_deleted_message_is_retracted_in_case_it_was_a_question(bot: SlackBot) -> None:
+    await bot.event(mention())
+    assert (await bot.event(deletion())).status == 200
+    assert bot.inbox.retracted == [(bot.inbox.questions[0].id, bot.inbox.questions[0].place)]
+
+
+async def test_a_deleted_message_in_a_thread_is_retracted_there(bot: SlackBot) -> None:
+    await bot.event(deletion({"ts": TS, "thread_ts": "1773480000.000001"}))
+    assert bot.inbox.retracted == [(f"slack:{CHANNEL}:{TS}", Place(Platform.SLACK, CHANNEL, "1773480000.000001"))]
 
 
 async def test_a_direct_message_needs_no_mention(bot: SlackBot) -> None:

@@ -70,6 +70,13 @@ async def test_a_mention_in_a_channel_becomes_a_question(chat: TeamsAdapter) -> 
     assert question.asked_at == chat.clock.now()
 
 
+async def test_a_deleted_message_is_retracted_in_case_it_was_a_question(chat: TeamsAdapter) -> None:
+    asked = chat.connector.activity()
+    await chat.deliver(asked)
+    await chat.deliver(asked | {"type": "messageDelete", "channelData": {"eventType": "softDeleteMessage"}})
+    assert chat.inbox.retracted == [(chat.inbox.questions[0].id, chat.inbox.questions[0].place)]
+
+
 async def test_a_personal_chat_is_one_thread_that_only_this_person_reads(chat: TeamsAdapter) -> None:
     await chat.deliver(chat.connector.personal())
     [question] = chat.inbox.questions

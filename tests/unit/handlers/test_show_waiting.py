@@ -51,7 +51,7 @@ async def test_the_place_in_the_queue_is_shown_in_one_message() -> None:
 async def test_the_answer_takes_the_place_of_the_sign() -> None:
     messenger = RecordingMessenger()
     poster = await shown(messenger, [0])
-    await poster.post_or_edit(answer_intent(QUESTION), THREAD, Notice("The answer."), "answer")
+    await poster.post_or_edit(answer_intent(QUESTION.id), THREAD, Notice("The answer."), "answer")
     assert list(messenger.standing.values()) == [Notice("The answer.")]
 
 

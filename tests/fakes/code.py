@@ -1,0 +1,26 @@
+"""Source code that a test wrote down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.ports import Definition
+
+
+def definition(
+    name: str, *references: str, container: str = "", path: str = "shop/pool.py", text: str = ""
+) -> Definition:
+    return Definition(name, container, "shop", path, 1, text or f"def {name}(): ...", references)
+
+
+class FakeCodeReader:
+    """Holds definitions; keeps what it was asked for."""
+
+    def __init__(self, definitions: Sequence[Definition] = (), name: str = "code") -> None:
+        self.name = name
+        self.asked: list[Sequence[str]] = []
+        self._definitions = definitions
+
+    async def definitions(self, names: Sequence[str]) -> list[Definition]:
+        self.asked.append(names)
+        return [each for each in self._definitions if each.name in names]

@@ -1,0 +1,234 @@
+"""Loki, Kubernetes, GitHub Actions, GitLab CI and Jenkins, as far as their documentation says how they answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from adapters.tools.http import Http
+from core.ports import LogLine
+from tests.fakes.refusals import Refusals, as_middleware
+
+TOKEN = "Bearer tool-token"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class FakeToolServer(Refusals):
+    """A server that lets in whoever has the token."""
+
+    def app(self) -> web.Application:
+        @web.middleware
+        async def door(request: web.Request, handler: Callable[[web.Request], Any]) -> web.StreamResponse:
+            if request.headers.get("Authorization") != TOKEN:
+                return web.json_response({"message": "Unauthorized"}, status=401)
+            return await handler(request)
+
+        app = web.Application(middlewares=[as_middleware(self), door])
+        app.add_routes(self.routes())
+        return app
+
+    def routes(self) -> list[web.RouteDef]:
+        return []
+
+
+@asynccontextmanager
+async def reached(
+    server: FakeToolServer, *, token: str = TOKEN, elsewhere: frozenset[str] = frozenset()
+) -> AsyncIterator[Http]:
+    """The way to a server on loopback."""
+    served = TestServer(server.app())
+    await served.start_server()
+    async with aiohttp.ClientSession() as session:
+        yield Http("the server", str(served.make_url("")), session, {"Authorization": token}, elsewhere=elsewhere)
+    await served.close()
+
+
+def nanoseconds(at: datetime) -> int:
+    return round((at - EPOCH).total_seconds() * 1e6) * 1_000
+
+
+class FakeLoki(FakeToolServer):
+    """Streams by their labels. It gives at most `most` entries in one answer, the newest first."""
+
+    def __init__(self, lines: Sequence[LogLine] = (), most: int = 5_000) -> None:
+        super().__init__()
+        self.lines = lines
+        self.most = most
+
+    def routes(self) -> list[web.RouteDef]:
+        return [web.get("/loki/api/v1/query_range", self._query)]
+
+    async def _query(self, request: web.Request) -> web.Response:
+        query = request.query
+        start, end = int(query["start"]), int(query["end"])
+        size = min(int(query["limit"]), self.most)
+        found = [
+            (nanoseconds(line.at), line)
+            for line in self.lines
+            if f'{{app="{line.service}"}}' == query["query"] and start <= nanoseconds(line.at) < end
+        ]
+        newest = sorted(found, key=lambda each: each[0], reverse=True)[:size]
+        levels = dict.fromkeys(line.level for _, line in newest)
+        result = [
+            {
+                "stream": {"app": "any", "level": level.lower()},
+                "values": [[str(at), line.text] for at, line in newest if line.level == level],
+            }
+            for level in levels
+        ]
+        return web.json_response({"status": "success", "data": {"resultType": "streams", "result": result}})
+
+
+class FakeKubernetes(FakeToolServer):
+    """One namespace, `live`. Lists come in pages of `most`."""
+
+    def __init__(self, lines: Sequence[LogLine] = (), most: int = 500) -> None:
+        super().__init__()
+        self.lines = lines
+        self.most = most
+        self.events: list[dict[str, Any]] = []
+        self.statuses: dict[str, dict[str, Any]] = {}
+
+    def routes(self) -> list[web.RouteDef]:
+        base = "/api/v1/namespaces/live"
+        return [
+            web.get(f"{base}/pods", self._pods),
+            web.get(f"{base}/events", self._events),
+            web.get(f"{base}/pods/{{pod}}/log", self._log),
+        ]
+
+    async def _pods(self, request: web.Request) -> web.Response:
+        service = request.query["labelSelector"].removeprefix("app=")
+        known = {line.service for line in self.lines} | self.statuses.keys()
+        pods = [
+            {
+                "metadata": {"name": f"{service}-0"},
+                "spec": {"nodeName": "node-1", "containers": [{"name": "main"}]},
+                "status": self.statuses.get(service, {"phase": "Running"}),
+            }
+        ]
+        return self._page(request, pods if service in known else [])
+
+    async def _events(self, request: web.Request) -> web.Response:
+        return self._page(request, self.events)
+
+    def _page(self, request: web.Request, items: Sequence[dict[str, Any]]) -> web.Response:
+        start = int(request.query.get("continue", "0"))
+        size = min(self.most, int(request.query["limit"]))
+        following = str(start + size) if start + size < len(items) else ""
+        return web.json_response({"metadata": {"continue": following}, "items": items[start : start + size]})
+
+    async def _log(self, request: web.Request) -> web.Response:
+        service = request.match_info["pod"].removesuffix("-0")
+        since = datetime.fromisoformat(request.query["sinceTime"])
+        written = [
+            f"{line.at:%Y-%m-%dT%H:%M:%S}.{line.at.microsecond:06d}000Z {part}"
+            for line in sorted(self.lines, key=lambda line: line.at)
+            if line.service == service and line.at >= since
+            for part in f"{line.level} {line.text}".splitlines()
+        ]
+        return web.Response(text="\n".join(written[-int(request.query["tailLines"]) :]))
+
+
+def event(reason: str, message: str, at: str, pod: str = "api-0", kind: str = "Warning") -> dict[str, Any]:
+    involved = {"kind": "Pod", "name": pod}
+    return {
+        "type": kind,
+        "reason": reason,
+        "message": message,
+        "lastTimestamp": at,
+        "involvedObject": involved,
+        "count": 3,
+    }
+
+
+class FakeGitHub(FakeToolServer):
+    """Runs of `acme/api`; the log of a job lies where `log_url` points."""
+
+    log_url = ""
+
+    def __init__(self, runs: Sequence[dict[str, Any]] = ()) -> None:
+        super().__init__()
+        self.runs = runs
+
+    def routes(self) -> list[web.RouteDef]:
+        base = "/repos/acme/api/actions"
+        return [
+            web.get(f"{base}/runs", self._runs),
+            web.get(f"{base}/runs/{{run}}/jobs", self._jobs),
+            web.get(f"{base}/jobs/{{job}}/logs", self._log),
+        ]
+
+    async def _runs(self, request: web.Request) -> web.Response:
+        newest = [run for run in self.runs if f"<={run['created_at']}" <= request.query["created"]]
+        return web.json_response(
+            {"total_count": len(newest), "workflow_runs": newest[: int(request.query["per_page"])]}
+        )
+
+    async def _jobs(self, request: web.Request) -> web.Response:
+        steps = [{"name": "Set up", "conclusion": "success"}, {"name": "Run tests", "conclusion": "failure"}]
+        jobs = [
+            {"id": 70, "name": "lint", "conclusion": "success", "steps": []},
+            {"id": 71, "name": "build", "conclusion": "failure", "steps": steps},
+        ]
+        return web.json_response({"total_count": 2, "jobs": jobs})
+
+    async def _log(self, request: web.Request) -> web.Response:
+        raise web.HTTPFound(self.log_url)
+
+
+class FakeGitLab(FakeToolServer):
+    """Pipelines of `acme/api`."""
+
+    def __init__(self, pipelines: Sequence[dict[str, Any]] = ()) -> None:
+        super().__init__()
+        self.pipelines = pipelines
+
+    def routes(self) -> list[web.RouteDef]:
+        base = "/api/v4/projects/acme%2Fapi"
+        return [
+            web.get(f"{base}/pipelines", self._pipelines),
+            web.get(f"{base}/pipelines/{{pipeline}}/jobs", self._jobs),
+            web.get(f"{base}/jobs/{{job}}/trace", self._trace),
+        ]
+
+    async def _pipelines(self, request: web.Request) -> web.Response:
+        before = request.query["created_before"]
+        return web.json_response([each for each in self.pipelines if each["created_at"] < before])
+
+    async def _jobs(self, request: web.Request) -> web.Response:
+        assert request.query["scope[]"] == "failed"
+        return web.json_response(
+            [
+                {"id": 80, "name": "flaky", "stage": "test", "allow_failure": True},
+                {"id": 81, "name": "unit", "stage": "test", "failure_reason": "script_failure"},
+            ]
+        )
+
+    async def _trace(self, request: web.Request) -> web.Response:
+        return web.Response(text="collecting\nE   assert 1 == 2\n")
+
+
+class FakeJenkins(FakeToolServer):
+    """Builds of the job `api` in the folder `acme`."""
+
+    def __init__(self, builds: Sequence[dict[str, Any]] = ()) -> None:
+        super().__init__()
+        self.builds = builds
+
+    def routes(self) -> list[web.RouteDef]:
+        base = "/job/acme/job/api"
+        return [web.get(f"{base}/api/json", self._job), web.get(f"{base}/{{build}}/consoleText", self._console)]
+
+    async def _job(self, request: web.Request) -> web.Response:
+        assert request.query["tree"].startswith("builds[")
+        return web.json_response({"_class": "org.jenkinsci.plugins.workflow.job.WorkflowJob", "builds": self.builds})
+
+    async def _console(self, request: web.Request) -> web.Response:
+        return web.Response(text="Started by timer\nE   assert 1 == 2\nFinished: FAILURE\n")

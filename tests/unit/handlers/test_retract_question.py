@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from core.conversation import Place, Platform
+from core.errors import Withdrawn
+from core.messages import Notice
+from handlers.post_message import Poster
+from handlers.retract_question import AnswersUnderWay, retract_question
+from handlers.show_waiting import answer_intent
+from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.store import InMemoryStore
+
+THREAD = Place(Platform.SLACK, "C0ASK", "17.25")
+ANSWER = Notice("The answer.")
+
+
+@pytest.fixture
+def messenger() -> RecordingMessenger:
+    return RecordingMessenger()
+
+
+@pytest.fixture
+def poster(messenger: RecordingMessenger) -> Poster:
+    return Poster(InMemoryStore(), {Platform.SLACK: messenger})
+
+
+async def test_an_answer_that_stands_is_taken_away(messenger: RecordingMessenger, poster: Poster) -> None:
+    await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
+    await retract_question("q1", THREAD, under_way=AnswersUnderWay(), poster=poster)
+    assert not messenger.standing
+
+
+async def test_an_answer_that_comes_later_is_not_posted(messenger: RecordingMessenger, poster: Poster) -> None:
+    await retract_question("q1", THREAD, under_way=AnswersUnderWay(), poster=poster)
+    with pytest.raises(Withdrawn):
+        await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
+    with pytest.raises(Withdrawn):
+        await poster.post_or_edit(answer_intent("q1"), THREAD, ANSWER, "answer")
+    assert not messenger.posted
+
+
+async def test_work_that_goes_on_is_stopped(poster: Poster) -> None:
+    under_way, begun, stopped = AnswersUnderWay(), asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    running = asyncio.create_task(under_way.run("q1", work()))
+    await begun.wait()
+    await retract_question("q1", THREAD, under_way=under_way, poster=poster)
+    with pytest.raises(Withdrawn):
+        await running
+    assert stopped.is_set()
+
+
+async def test_other_questions_are_not_touched(messenger: RecordingMessenger, poster: Poster) -> None:
+    await poster.post_once(answer_intent("q2"), THREAD, ANSWER)
+    await retract_question("q1", THREAD, under_way=AnswersUnderWay(), poster=poster)
+    assert list(messenger.standing.values()) == [ANSWER]
+
+
+async def test_what_the_work_raises_is_raised() -> None:
+    async def work() -> None:
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        await AnswersUnderWay().run("q1", work())
+
+
+async def test_whoever_waits_for_the_work_may_give_up_and_it_stops() -> None:
+    under_way, begun, stopped = AnswersUnderWay(), asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    running = asyncio.create_task(under_way.run("q1", work()))
+    await begun.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await stopped.wait()
