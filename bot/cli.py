@@ -96,6 +96,18 @@ def replay(
     _run(lambda settings: run_replay(settings, file, source, out, as_json=as_json))
 
 
+@app.command("webhook-check")
+def webhook_check(
+    file: Path,
+    source: Annotated[str, typer.Option(help="The monitoring system whose webhook was recorded.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was understood as JSON.")] = False,
+) -> None:
+    """Print what a recorded webhook would be understood as. Nothing is posted or kept."""
+    from bot.webhook_check import run_webhook_check
+
+    run_webhook_check(load_settings(), file, source, out, as_json=as_json)
+
+
 @app.command()
 def ingest(sources: Annotated[list[str] | None, typer.Argument(help="Sources to read; default: all.")] = None) -> None:
     """Build or refresh the corpus: only what changed."""
@@ -250,6 +262,21 @@ def eval_telemetry(
     from bot.evaluation.telemetry import print_table, run
 
     figures = run(cases)
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
+@evaluations.command("rca")
+def eval_rca(
+    cases: Annotated[Path, typer.Option(help="JSON lines with `question`, `observations` and `keys`; .gz too.")],
+    llm: Annotated[str, typer.Option(help="Address of a llama.cpp server that investigates as well.")] = "",
+    json_file: JsonFile = None,
+) -> None:
+    """Do recorded tool outputs lead to the cause, and do the quoted lines show it?"""
+    from bot.evaluation.rca import print_table, run
+    from bot.evaluation.report import write_json
+
+    figures = asyncio.run(run(cases, llm))
     print_table(figures, out)
     write_json(figures, json_file)
 

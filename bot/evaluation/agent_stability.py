@@ -29,7 +29,8 @@ from bot.demo import SAMPLE_COMPANY, scenarios
 from bot.evaluation.intervals import bootstrap_interval
 from bot.workspace import load_workspace
 from core.conversation import Place, Platform
-from core.incident import Incident, open_from
+from core.folding import open_from
+from core.incident import Incident
 from core.language_model import ModelRequest, Urgency
 from core.rca.controller import Investigation
 from core.rca.observation_tools import observation_tools

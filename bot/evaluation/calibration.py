@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bot.evaluation.intervals import SEED, bootstrap_interval
+from bot.evaluation.simulated_pair import measured, print_simulated
 from core.confidence.calibrator import Label, fit
 from core.confidence.curves import FLAT, Features, Prior, beta_features, fit_curve, log_odds
 from core.confidence.isotonic import ascending
@@ -106,6 +107,7 @@ def run(path: Path) -> dict[str, Any]:
             }
             for method in METHODS
         },
+        "simulated": measured(),
         "results": results,
     }
 
@@ -119,6 +121,7 @@ def print_table(figures: Mapping[str, Any], out: Console) -> None:
             table.add_row(budget, method, *("–" if value is None else f"{value:.4f}" for value in shown))
         table.add_section()
     out.print(table)
+    print_simulated(figures["simulated"], out)
 
 
 def _budgets(answers: int) -> dict[str, int]:

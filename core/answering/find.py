@@ -22,7 +22,7 @@ from core.knowledge.retriever import Retrieval, Retriever
 ENGINE = "evidence"
 RETRIEVED = 20  # passages that the evidence chain is chosen from
 NEAREST = 3  # documents that are named instead of an answer
-ANSWER_THRESHOLD = 0.25  # `coe` below which the references cannot decide; 90 % of each set that it was chosen on pass
+ANSWER_THRESHOLD = 0.33  # `coe` below which the references cannot decide; 90 % of what it was fitted on pass
 
 
 async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer, Evaluation]:
@@ -54,7 +54,7 @@ def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer
     kept = supported(composition.sentences, composition.citations, passages)
     cited = {source.document_id for source in composition.citations}
     ahead = lead(retrieval.passages, cited)
-    coe = decidability(chain.passages, retrieval.known)
+    coe = decidability(chain.passages, retrieval)
     evaluation = Evaluation(coe, support(composition.coverage, ahead))
     if not kept or coe < ANSWER_THRESHOLD:
         return _answer(question, Composition(citations=nearest(retrieval.passages))), evaluation

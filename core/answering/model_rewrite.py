@@ -67,7 +67,7 @@ async def _searched(query: str, question: Question, retriever: Retriever) -> Und
     retrieval = await retriever.search(query, question.audience, RETRIEVED)
     chain = evidence_chain(retrieval.passages)
     evidence = chain.passages if chain else ()
-    return UnderstoodQuestion(query, retrieval, evidence, decidability(evidence, retrieval.known))
+    return UnderstoodQuestion(query, retrieval, evidence, decidability(evidence, retrieval))
 
 
 async def _rewritten(question: Question, model: LanguageModel, request: ModelRequest) -> prompts.Rewritten:

@@ -87,8 +87,13 @@ class Passage:
     anchors: AnchorStyle = AnchorStyle.SLUG
 
     @property
-    def indexed_text(self) -> str:
-        """What is indexed: the passage with its title and number before it (Ericsson chatbot, section V-A)."""
+    def prefix(self) -> str:
+        """What stands before the text where it is indexed: title and number (Ericsson chatbot, section V-A)."""
         if self.kind is DocumentKind.PAGE:
-            return f"{PAGE_TITLE}{self.title}\nPassage {self.number}\n{PAGE_CONTENT}\n{self.text}"
-        return f"{self.title}\nPassage {self.number}\n{self.text}"
+            return f"{PAGE_TITLE}{self.title}\nPassage {self.number}\n{PAGE_CONTENT}\n"
+        return f"{self.title}\nPassage {self.number}\n"
+
+    @property
+    def indexed_text(self) -> str:
+        """What is indexed."""
+        return f"{self.prefix}{self.text}"

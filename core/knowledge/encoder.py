@@ -14,11 +14,14 @@ from core.knowledge.contrastive import pairs
 from core.knowledge.document import Passage
 from core.knowledge.latent import SEED, LatentModel
 from core.knowledge.lexical import passage_vector, query_vector, term_counts
-from core.knowledge.statistics import TermStatistics
+from core.knowledge.statistics import MeasuredPassage, TermStatistics
+from core.knowledge.term_numbers import term_numbers
 from core.knowledge.terms import terms
+from core.knowledge.windows import windowed
 from core.ports import EncodedPassage, SparseVector
 
-FORMAT = 4  # grows with every change that makes stored vectors unusable: tokens, weights, features
+FORMAT = 5  # grows with every change that makes what is stored unusable: tokens, weights, features, windows
+MAX_SAMPLE = 20_000  # passages that the latent model is fitted on
 REFIT_SHARE = 0.2  # of the passages changed since the last fit, above which the models are fitted anew
 
 
@@ -56,13 +59,14 @@ class Encoder:
 
     @classmethod
     def fitted(cls, passages: Sequence[Passage], embedder: str = "") -> Self:
-        """The encoder of a corpus. Takes seconds for some thousand passages."""
+        """The encoder of a corpus. Takes seconds for some thousand passages; the latent model sees MAX_SAMPLE at most."""
         statistics = TermStatistics.empty().changed(_measured(passages), ())
-        described: Sequence[Passage] = () if embedder else passages
+        generator = np.random.default_rng(SEED)
+        described: Sequence[Passage] = () if embedder else _sample(passages, generator)
         latent = LatentModel.fitted(
             [passage.indexed_text for passage in described],
             [passage.family for passage in described],
-            pairs(described, np.random.default_rng(SEED)),
+            pairs(described, generator),
         )
         return cls(statistics, statistics.average_length, latent, embedder=embedder, families=_families(passages))
 
@@ -80,10 +84,12 @@ class Encoder:
         return self.changed_since_fit > REFIT_SHARE * max(1, self.statistics.passages)
 
     def encode_passage(self, passage: Passage) -> EncodedPassage:
+        windows = windowed(passage)
         return EncodedPassage(
             passage,
-            passage_vector(term_counts(passage), self.average_length),
-            self.latent.encode_passage(passage.indexed_text),
+            passage_vector(term_counts(windows), self.average_length),
+            self.latent.encode_passage([*term_numbers(passage.prefix), *windows.text.tolist()]),
+            windows,
         )
 
     def encode_query(self, text: str) -> EncodedQuery:
@@ -96,6 +102,13 @@ def _families(passages: Sequence[Passage]) -> Counter[str]:
     return Counter(passage.family for passage in passages)
 
 
-def _measured(passages: Sequence[Passage]) -> list[tuple[list[int], float]]:
-    counts = [term_counts(passage) for passage in passages]
-    return [(list(row), sum(row.values())) for row in counts]
+def _measured(passages: Sequence[Passage]) -> list[MeasuredPassage]:
+    counted = [term_counts(windowed(passage)) for passage in passages]
+    return [(found.numbers, found.length) for found in counted]
+
+
+def _sample(passages: Sequence[Passage], generator: np.random.Generator) -> Sequence[Passage]:
+    if len(passages) <= MAX_SAMPLE:
+        return passages
+    chosen: list[int] = sorted(generator.choice(len(passages), MAX_SAMPLE, replace=False).tolist())
+    return [passages[index] for index in chosen]

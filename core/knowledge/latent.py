@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.knowledge.contrastive import MIN_PAIRS, Pair, trained
-from core.knowledge.statistics import term_number
-from core.knowledge.terms import terms
+from core.knowledge.term_numbers import term_numbers
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 DIMENSIONS = 128  # length of a dense vector; a smaller corpus fills the rest with zeros
 RANK = DIMENSIONS - 1  # most directions that are kept; the last dimension holds what they leave out
 MAX_FEATURES = 60_000  # most frequent terms kept: bounds the memory to 30 MB
-MAX_SAMPLE = 20_000  # passages that the model is fitted on
 SMALL_CORPUS = 100  # passages below which a term of a single passage is kept: there are few others
 SMALL_FAMILY = 30  # passages up to which families count by their size; larger ones all count the same
 OVERSAMPLING = 20  # extra directions of the randomised range finder
@@ -54,25 +52,19 @@ class LatentModel:
         are at least MIN_PAIRS, train it further.
         """
         generator = np.random.default_rng(SEED)
-        if len(texts) > MAX_SAMPLE:
-            chosen: list[int] = sorted(generator.choice(len(texts), MAX_SAMPLE, replace=False).tolist())
-            texts = [texts[index] for index in chosen]
-            families = [families[index] for index in chosen]
         if not texts:
             return cls(np.empty(0, np.uint32), np.empty(0, np.float32), np.empty((0, RANK), np.float32))
-        counts = [_feature_counts(text) for text in texts]
-        frequency = Counter(feature for row in counts for feature in row)
-        kept = sorted(
-            feature for feature, n in frequency.most_common(MAX_FEATURES) if n > 1 or len(texts) < SMALL_CORPUS
-        )
-        features = np.array(kept, np.uint32)
-        found = np.array([frequency[feature] for feature in kept], np.float32)
-        idf = (np.log((1 + len(texts)) / (1 + found)) + 1).astype(np.float32)
-        rows = [_row(row, features, idf) for row in counts]
+        counted = [_counted(term_numbers(text)) for text in texts]
+        features, frequency = np.unique(np.concatenate([numbers for numbers, _ in counted]), return_counts=True)
+        order = np.argsort(-frequency, kind="stable")[:MAX_FEATURES]
+        kept = np.sort(order[(frequency[order] > 1) | (len(texts) < SMALL_CORPUS)])
+        features = features[kept]
+        idf = (np.log((1 + len(texts)) / (1 + frequency[kept])) + 1).astype(np.float32)
+        rows = [_row(*row, features, idf) for row in counted]
         sizes = Counter(families)
         weights = [max(sizes[family], SMALL_FAMILY) ** -0.5 for family in families]
         matrix = _matrix(
-            [(spots, weight * values) for weight, (spots, values) in zip(weights, rows, strict=True)], kept
+            [(spots, weight * values) for weight, (spots, values) in zip(weights, rows, strict=True)], features.size
         )
         components = np.zeros((features.size, RANK), np.float32)
         if features.size:
@@ -81,18 +73,18 @@ class LatentModel:
         if len(pairs) < MIN_PAIRS:
             return cls(features, idf, components)
         asked, bodies = (
-            _matrix([_row(_feature_counts(text), features, idf) for text in column], kept)
+            _matrix([_row(*_counted(term_numbers(text)), features, idf) for text in column], features.size)
             for column in ([pair.asked for pair in pairs], [pair.body for pair in pairs])
         )
         return cls(features, idf, trained(components, asked, bodies, generator), trained=True)
 
-    def encode_passage(self, text: str) -> NDArray[np.float32]:
-        """The vector of a passage, of unit length.
+    def encode_passage(self, numbers: Sequence[int]) -> NDArray[np.float32]:
+        """The vector of a passage, given as its term numbers, of unit length.
 
         Of a model that was not trained, its last number is what the model cannot represent of it, where every query has
         0: a passage that the model knows badly is near to nothing.
         """
-        projected = self._projected(text)
+        projected = self._projected(numbers)
         if self.trained:
             return _unit(projected)
         return np.append(projected, np.sqrt(max(0.0, 1.0 - float(projected @ projected)))).astype(np.float32)
@@ -103,12 +95,12 @@ class LatentModel:
         A trained model knows what its words lead to and represents all of them. All zeros and 0 if the query shares no
         word with the corpus.
         """
-        projected = self._projected(text)
+        projected = self._projected(term_numbers(text))
         length = float(np.linalg.norm(projected))
         return _unit(projected), min(1.0, length) if not self.trained else float(length > 0)
 
-    def _projected(self, text: str) -> NDArray[np.float32]:
-        spots, values = _row(_feature_counts(text), self.features, self.idf)
+    def _projected(self, numbers: Sequence[int]) -> NDArray[np.float32]:
+        spots, values = _row(*_counted(numbers), self.features, self.idf)
         return values @ self.components[spots]
 
 
@@ -118,7 +110,7 @@ def _unit(projected: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.append(projected / length if length else projected, np.float32(0.0)).astype(np.float32)
 
 
-def _matrix(rows: Sequence[tuple[NDArray[np.intp], NDArray[np.float32]]], features: Sequence[int]) -> csr_array:
+def _matrix(rows: Sequence[tuple[NDArray[np.intp], NDArray[np.float32]]], features: int) -> csr_array:
     """One row for each text, given as the places of its features and their weights."""
     # Only a fit needs it: half a second of import and 30 MB that a running bot is spared.
     from scipy.sparse import csr_array
@@ -129,7 +121,7 @@ def _matrix(rows: Sequence[tuple[NDArray[np.intp], NDArray[np.float32]]], featur
             np.concatenate([spots for spots, _ in rows]),
             np.cumsum([0, *(spots.size for spots, _ in rows)]),
         ),
-        shape=(len(rows), len(features)),
+        shape=(len(rows), features),
     )
 
 
@@ -152,19 +144,18 @@ def _directions(matrix: csr_array, generator: np.random.Generator) -> NDArray[np
 
 
 def _row(
-    counts: dict[int, int], features: NDArray[np.uint32], idf: NDArray[np.float32]
+    numbers: NDArray[np.uint32], counts: NDArray[np.intp], features: NDArray[np.uint32], idf: NDArray[np.float32]
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
     """Where a text's known features stand in `features`, and their TF-IDF weights, together of unit length."""
-    numbers = np.fromiter(counts, np.uint32, len(counts))
     spots = np.searchsorted(features, numbers)
     known = spots < features.size
     known[known] = features[spots[known]] == numbers[known]
     spots = spots[known]
-    frequency = np.fromiter(counts.values(), np.float32, len(counts))[known]
-    values = (1 + np.log(frequency)) * idf[spots]
+    values = (1 + np.log(counts[known].astype(np.float32))) * idf[spots]
     length = float(np.linalg.norm(values))
     return spots, values / length if length else values
 
 
-def _feature_counts(text: str) -> dict[int, int]:
-    return Counter(map(term_number, terms(text)))
+def _counted(numbers: Sequence[int]) -> tuple[NDArray[np.uint32], NDArray[np.intp]]:
+    """Distinct numbers, ascending, and how often each occurs."""
+    return np.unique(np.asarray(numbers, np.uint32), return_counts=True)

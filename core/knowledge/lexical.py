@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from core.knowledge.document import Passage
-from core.knowledge.statistics import TermStatistics, term_number
-from core.knowledge.terms import terms
+from core.knowledge.statistics import TermStatistics
+from core.knowledge.term_numbers import term_number
+from core.knowledge.windows import WindowedPassage
 from core.ports import SparseVector
 
 K1 = 1.2  # how soon a repeated term stops to count more
@@ -17,25 +18,30 @@ B = 0.75  # how far a long passage is discounted, 0 to 1
 TITLE_WEIGHT = 2.0  # occurrences that one in the title counts for
 
 
-def term_counts(passage: Passage) -> dict[int, float]:
-    """Weighted occurrences of each term number in a passage and its title."""
-    counts = Counter[int]()
-    result: dict[int, float] = {}
-    counts.update(map(term_number, terms(passage.text)))
-    result.update(counts)
-    for term in terms(passage.title):
-        number = term_number(term)
-        result[number] = result.get(number, 0.0) + TITLE_WEIGHT
-    return result
+@dataclass(frozen=True, slots=True)
+class TermCounts:
+    """`counts[i]` above 0 is how often the term `numbers[i]` occurs; the numbers are distinct and ascend."""
+
+    numbers: NDArray[np.uint32]
+    counts: NDArray[np.float64]
+
+    @property
+    def length(self) -> float:
+        return float(self.counts.sum())
 
 
-def passage_vector(counts: Mapping[int, float], average_length: float) -> SparseVector:
+def term_counts(passage: WindowedPassage) -> TermCounts:
+    """Weighted occurrences of each term of a passage and its title."""
+    numbers, spots = np.unique(np.concatenate([passage.text, passage.title]), return_inverse=True)
+    weights = np.repeat([1.0, TITLE_WEIGHT], [passage.text.size, passage.title_end])
+    return TermCounts(numbers, np.bincount(spots, weights, numbers.size).astype(np.float64))
+
+
+def passage_vector(counted: TermCounts, average_length: float) -> SparseVector:
     """The saturated, length-normalised term frequencies of BM25 (Robertson and Zaragoza 2009, section 3.3)."""
-    numbers = sorted(counts)
-    frequency = np.array([counts[number] for number in numbers], np.float64)
-    norm = K1 * (1 - B + B * frequency.sum() / average_length)
-    weights = frequency * (K1 + 1) / (frequency + norm)
-    return SparseVector(tuple(numbers), tuple(weights.tolist()))
+    norm = K1 * (1 - B + B * counted.length / average_length)
+    weights = counted.counts * (K1 + 1) / (counted.counts + norm)
+    return SparseVector(tuple(counted.numbers.tolist()), tuple(weights.tolist()))
 
 
 def query_vector(query_terms: Mapping[str, float], statistics: TermStatistics) -> SparseVector:

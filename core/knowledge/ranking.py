@@ -14,6 +14,7 @@ from core.knowledge.rerank import (
     WINDOW_WEIGHT,
     Closeness,
 )
+from core.knowledge.windows import WindowedPassage
 from core.ports import ScoredPassage
 
 # A page says how things are done; a thread what was said once, an incident what happened once.
@@ -35,6 +36,7 @@ class FusedPassage:
     """
 
     passage: Passage
+    windows: WindowedPassage
     lexical: float
     dense: float
     fused: float
@@ -63,18 +65,19 @@ def fused(lexical: Sequence[ScoredPassage], dense: Sequence[ScoredPassage], dens
 
     Scores are fused, not ranks: a retriever that is sure by a wide margin should outvote one that is not.
     """
-    passages = {scored.passage.id: scored.passage for scored in (*lexical, *dense)}
+    retrieved = {scored.passage.id: scored for scored in (*lexical, *dense)}
     lexical_scores = {scored.passage.id: scored.score for scored in lexical}
     dense_scores = {scored.passage.id: scored.score for scored in dense}
     lexical_shares, dense_shares = _normalised(lexical_scores), _normalised(dense_scores)
     rows = [
         FusedPassage(
-            passage,
+            scored.passage,
+            scored.windows,
             lexical_scores.get(key, 0.0),
             dense_scores.get(key, 0.0),
             (1 - dense_share) * lexical_shares.get(key, 0.0) + dense_share * dense_shares.get(key, 0.0),
         )
-        for key, passage in passages.items()
+        for key, scored in retrieved.items()
     ]
     return sorted(rows, key=lambda row: (-row.fused, row.passage.id))
 

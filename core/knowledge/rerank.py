@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import LCSseq
 
-from core.knowledge.lexical import K1
-from core.knowledge.statistics import term_number
+from core.knowledge.lexical import K1, TITLE_WEIGHT, B
+from core.knowledge.term_numbers import term_number
 from core.knowledge.terms import Token
 from core.knowledge.windows import WindowedPassage
 
+AVERAGE_LENGTH = 90.0  # terms of a usual window with its title and heading
 ADJACENT = 2  # words apart at most that two neighbouring words of the query may stand
 
 # Chosen on headings and opening sentences of public documentation, each asked as a question after it was removed from
@@ -75,26 +76,47 @@ def closeness(query: WeightedQuery, passage: WindowedPassage) -> Closeness:
     """Compare a query with a passage."""
     if not query.numbers.size:
         return Closeness(0.0, 0.0, 0.0, 0.0, 0.0)
-    spots, known = _found(query.numbers, passage.numbers)
-    scores = np.bincount(
-        passage.windows[known], query.weights[spots[known]] * passage.weights[known], minlength=passage.count
-    )
-    _, in_text = _found(query.numbers, passage.text_numbers)
-    text = passage.text_numbers[in_text].tolist()
-    best = float(scores.max())
+    spots = np.minimum(np.searchsorted(query.numbers, passage.numbers), query.numbers.size - 1)
+    places = np.flatnonzero(query.numbers[spots] == passage.numbers)
+    spots = spots[places]
+    frequency = _frequency(spots, places, query.numbers.size, passage)
+    best = float((_saturated(frequency, passage) @ query.weights).max())
+    in_text = places >= passage.text_start
+    text = query.numbers[spots[in_text]].tolist()
+    positions = passage.positions[places[in_text] - passage.text_start].tolist()
     return Closeness(
         window=best,
         focus=best / ((K1 + 1) * query.total),
-        coverage=float(query.weights[np.unique(spots[known])].sum()) / query.total,
-        pairs=_pairs(query.pairs, text, passage.positions[in_text].tolist()),
+        coverage=float(query.weights[frequency.any(axis=0)].sum()) / query.total,
+        pairs=_pairs(query.pairs, text, positions),
         order=LCSseq.similarity(query.order, text) / len(query.order),
     )
 
 
-def _found(numbers: NDArray[np.uint32], wanted: NDArray[np.uint32]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Where each of `wanted` stands in the ascending `numbers`, and whether it does."""
-    spots = np.minimum(np.searchsorted(numbers, wanted), numbers.size - 1)
-    return spots, numbers[spots] == wanted
+def _frequency(
+    spots: NDArray[np.intp], places: NDArray[np.intp], terms: int, passage: WindowedPassage
+) -> NDArray[np.float64]:
+    """How often each term of the query (a column) stands in each window (a row), with its heading and the title.
+
+    The term `spots[i]` of the query stands at `places[i]`, which ascend, of the passage's numbers.
+    """
+    count = len(passage.bounds)
+    bounds = np.searchsorted(places, passage.bounds.reshape(2 * count, 2))  # of the text and of the heading, by turns
+    lengths = bounds[:, 1] - bounds[:, 0]
+    ends = np.cumsum(lengths)
+    held = spots[np.arange(lengths.sum()) + np.repeat(bounds[:, 0] - ends + lengths, lengths)]
+    rows = np.repeat(np.arange(2 * count) // 2, lengths)
+    in_title = spots[: np.searchsorted(places, passage.title_end)]
+    title = TITLE_WEIGHT * np.bincount(in_title, minlength=terms)
+    return np.bincount(rows * terms + held, minlength=count * terms).reshape(count, terms) + title
+
+
+def _saturated(frequency: NDArray[np.float64], passage: WindowedPassage) -> NDArray[np.float64]:
+    """The weights of BM25 for these frequencies, one window a row."""
+    start, end, heading_start, heading_end = passage.bounds.T.astype(np.float64)
+    lengths = end - start + heading_end - heading_start + TITLE_WEIGHT * passage.title_end
+    norm = K1 * (1 - B + B * lengths / AVERAGE_LENGTH)
+    return frequency * (K1 + 1) / (frequency + norm[:, None])
 
 
 def _pairs(pairs: Sequence[tuple[int, int]], text: Sequence[int], positions: Sequence[int]) -> float:
@@ -103,9 +125,6 @@ def _pairs(pairs: Sequence[tuple[int, int]], text: Sequence[int], positions: Seq
     spots: dict[int, set[int]] = {}
     for number, position in zip(text, positions, strict=True):
         spots.setdefault(number, set()).add(position)
-
-    def together(first: int, second: int) -> bool:
-        after = spots.get(second, set[int]())
-        return any(not after.isdisjoint(range(at, at + ADJACENT + 1)) for at in spots.get(first, ()))
-
-    return sum(together(*pair) for pair in pairs) / len(pairs)
+    reach = {first: {at + step for at in spots.get(first, ()) for step in range(ADJACENT + 1)} for first, _ in pairs}
+    nowhere = set[int]()
+    return sum(not reach[first].isdisjoint(spots.get(second, nowhere)) for first, second in pairs) / len(pairs)

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from core.conversation import Audience
 from core.knowledge.confirmed import confirmed_first
-from core.knowledge.document import Passage
 from core.knowledge.encoder import EncodedQuery, Encoder
+from core.knowledge.lexical import K1
 from core.knowledge.ranking import RankedPassage, fused, reranked
 from core.knowledge.rerank import DENSE_WEIGHT, LEXICAL_WEIGHT, closeness, weighted
-from core.knowledge.statistics import term_number
+from core.knowledge.term_numbers import term_number
 from core.knowledge.terms import tokens
-from core.knowledge.windows import WindowedPassage, windowed
 from core.ports import Embedder, EncoderStore, PassageIndex
 
 CANDIDATES = 50  # passages taken from each retriever
 RERANKED = 24  # best fused passages that get a closer look; 40 took longer and found hardly a page more
 MAX_QUERY = 4_000  # characters of a query that are read
-REMEMBERED = 2_000  # passages whose windows are kept in memory: about 25 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +27,19 @@ class Retrieval:
     """Passages, best first, and the weight (idf) of each distinct term of the query.
 
     `known` in [0, 1] is the length of the query's vector of weights without the terms that the whole corpus lacks, as a
-    share of its full length: what a cosine must be multiplied by to count those terms too.
+    share of its full length: what a cosine must be multiplied by to count those terms too. `background` in [0, 1] is the
+    mean cosine of the CANDIDATES nearest passages, where those that are lacking count 0: how near a passage is to this
+    query without answering it, which differs between encoders, corpora and queries. `attainable` is the most that a
+    passage could score by BM25, and `breadth` on how many terms that is spread: the square root of their number if all
+    weigh the same, at least 1.
     """
 
     passages: list[RankedPassage]
     weights: dict[str, float]
     known: float = 0.0
+    background: float = 0.0
+    attainable: float = 0.0
+    breadth: float = 1.0
 
 
 class Retriever:
@@ -44,7 +49,6 @@ class Retriever:
         self._index = index
         self._encoders = encoders
         self._embedder = embedder
-        self._windows: OrderedDict[tuple[str, str], WindowedPassage] = OrderedDict()
 
     async def retrieve(self, query: str, audience: Audience, limit: int) -> list[RankedPassage]:
         """The best `limit` passages (at most RERANKED) that `audience` may read; none before anything was ingested."""
@@ -65,20 +69,10 @@ class Retriever:
         weights, known = term_weights(encoder, encoded)
         prepared = weighted(tokens(query), weights)
         chosen = fused(lexical, dense, dense_weight / (LEXICAL_WEIGHT + dense_weight))[:RERANKED]
-        candidates = [(found, closeness(prepared, self._windowed(found.passage))) for found in chosen]
+        candidates = [(found, closeness(prepared, found.windows)) for found in chosen]
         ranked = confirmed_first(query, reranked(candidates, dense_weight, encoder.families))
-        return Retrieval(ranked[:limit], weights, known)
-
-    def _windowed(self, passage: Passage) -> WindowedPassage:
-        """The passage's windows, remembered for the passages that were candidates last."""
-        key = (passage.id, passage.content_hash)
-        if key in self._windows:
-            self._windows.move_to_end(key)
-        else:
-            self._windows[key] = windowed(passage)
-            if len(self._windows) > REMEMBERED:
-                self._windows.popitem(last=False)
-        return self._windows[key]
+        background = sum(max(0.0, found.score) for found in dense) / CANDIDATES
+        return Retrieval(ranked[:limit], weights, known, background, *_scale(encoded, weights))
 
 
 def term_weights(encoder: Encoder, query: EncodedQuery) -> tuple[dict[str, float], float]:
@@ -91,3 +85,10 @@ def term_weights(encoder: Encoder, query: EncodedQuery) -> tuple[dict[str, float
     length = float(np.linalg.norm(weights))
     known = float(np.linalg.norm(weights[encoder.statistics.frequencies(numbers) > 0]))
     return dict(zip(query.terms, weights.tolist(), strict=True)), known / length if length else 0.0
+
+
+def _scale(query: EncodedQuery, weights: dict[str, float]) -> tuple[float, float]:
+    """What a query's BM25 scores are to be compared with: `attainable` and `breadth` (see `Retrieval`)."""
+    counted = [count * weights[term] for term, count in query.terms.items()]
+    total = sum(counted)
+    return (K1 + 1) * total, total / math.hypot(*counted) if total else 1.0

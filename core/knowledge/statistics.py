@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-TERM_CACHE = 200_000  # terms whose number is remembered
-
-
-@lru_cache(maxsize=TERM_CACHE)
-def term_number(term: str) -> int:
-    """The term's place in every sparse vector: an unsigned 32-bit hash, the same on every machine."""
-    return zlib.crc32(term.encode())
+MeasuredPassage = tuple[NDArray[np.uint32], float]
+"""The distinct term numbers of a passage, and its length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +34,15 @@ class TermStatistics:
     def average_length(self) -> float:
         return self.total_length / self.passages if self.passages else 1.0
 
-    def changed(
-        self, added: Iterable[tuple[Iterable[int], float]], removed: Iterable[tuple[Iterable[int], float]]
-    ) -> Self:
-        """The statistics after passages, each given as its distinct term numbers and its length, came and went."""
-        numbers, signs = [self.terms], [self.counts]
-        passages, length = self.passages, self.total_length
-        for sign, group in ((1, added), (-1, removed)):
-            for terms, size in group:
-                array = np.fromiter(terms, np.uint32)
-                numbers.append(array)
-                signs.append(np.full(array.size, sign, np.int32))
-                passages += sign
-                length += sign * size
-        unique, inverse = np.unique(np.concatenate(numbers), return_inverse=True)
-        counts = np.bincount(inverse, weights=np.concatenate(signs), minlength=unique.size).astype(np.int32)
+    def changed(self, added: Sequence[MeasuredPassage], removed: Sequence[MeasuredPassage]) -> Self:
+        """The statistics after these passages came and went."""
+        gained, lost = _tallied(added), _tallied(removed)
+        terms, spots = np.unique(np.concatenate([self.terms, gained[0], lost[0]]), return_inverse=True)
+        signed = np.concatenate([self.counts, gained[1], -lost[1]])
+        counts = np.bincount(spots, weights=signed, minlength=terms.size).astype(np.int32)
         kept = counts > 0
-        return type(self)(unique[kept], counts[kept], passages, length)
+        length = self.total_length + sum(size for _, size in added) - sum(size for _, size in removed)
+        return type(self)(terms[kept], counts[kept], self.passages + len(added) - len(removed), length)
 
     def frequencies(self, numbers: NDArray[np.uint32]) -> NDArray[np.int32]:
         """The number of passages that hold each term, 0 for an unknown one."""
@@ -70,3 +55,9 @@ class TermStatistics:
         """Inverse document frequency of BM25, above 0 for every term (Robertson and Zaragoza 2009, eq. 3.4, plus 1)."""
         frequency = self.frequencies(numbers)
         return np.log1p((self.passages - frequency + 0.5) / (frequency + 0.5))
+
+
+def _tallied(passages: Sequence[MeasuredPassage]) -> tuple[NDArray[np.uint32], NDArray[np.intp]]:
+    """The terms of passages, ascending, and how many passages hold each."""
+    numbers = [np.empty(0, np.uint32), *(numbers for numbers, _ in passages)]
+    return np.unique(np.concatenate(numbers), return_counts=True)

@@ -14,7 +14,10 @@ WORD_CACHE = 200_000  # distinct words whose terms are remembered
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _LETTER = rf"[^\W_{_CJK}]"  # a letter or digit of any other script
-_WORD = re.compile(rf"([{_CJK}]+)|({_LETTER}+(?:(?:[._:/@+-]|_+){_LETTER}+)*)(?:['’](?:s|t|re|ve|ll|d|m)\b)?")
+_JOINED = r"(?:[._:/@+-]|_+)"  # what stands between the parts of an identifier
+_SUFFIX = r"(?:['’](?:s|t|re|ve|ll|d|m)\b)?"
+_WORD = re.compile(rf"([{_CJK}]+|{_LETTER}+(?:{_JOINED}{_LETTER}+)*){_SUFFIX}")
+_ASCII_WORD = re.compile(rf"([A-Za-z0-9]+(?:{_JOINED}[A-Za-z0-9]+)*){_SUFFIX}")  # the same, found twice as fast
 _CJK_RUN = re.compile(f"[{_CJK}]")
 _SEPARATOR = re.compile(r"[._:/@+-]+")
 # a lower-case letter before an upper-case one; an acronym before a capitalised word (`OOM|Killed`)
@@ -33,7 +36,7 @@ STOP_WORDS = frozenset(
     whom whose why will with won would wouldn yet you your yours""".split()
 )
 
-_stemmed: Callable[[str], str] = import_module("snowballstemmer").stemmer("english").stemWord
+_stemmed: Callable[[str], str] = import_module("Stemmer").Stemmer("english", 0).stemWord  # 0: the cache is below
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +49,17 @@ class Token:
 
 def tokens(text: str) -> list[Token]:
     """The words of a text with their terms, stop words left out (their positions still count)."""
-    return [
-        Token(found, position)
-        for position, (run, word) in enumerate(_WORD.findall(normalised(text)))
-        if (found := _terms_of(run or word))
-    ]
+    return [Token(found, position) for position, word in enumerate(words(text)) if (found := terms_of(word))]
 
 
 def terms(text: str) -> list[str]:
     """Every term of a text in order, repeated as often as it occurs."""
-    return [term for token in tokens(text) for term in token.terms]
+    return [term for word in words(text) for term in terms_of(word)]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in order, as they are written: identifiers whole, each run of CJK as one."""
+    return _ASCII_WORD.findall(text) if text.isascii() else _WORD.findall(normalised(text))
 
 
 def normalised(text: str) -> str:
@@ -64,7 +68,8 @@ def normalised(text: str) -> str:
 
 
 @lru_cache(maxsize=WORD_CACHE)
-def _terms_of(word: str) -> tuple[str, ...]:
+def terms_of(word: str) -> tuple[str, ...]:
+    """The terms of one word; none if it says nothing by itself."""
     if _CJK_RUN.match(word):
         return _character_pairs(word)
     parts = [part for part in _SEPARATOR.split(word) if part and len(part) <= MAX_TERM_LENGTH]

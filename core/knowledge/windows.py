@@ -2,104 +2,128 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.knowledge.document import Passage
-from core.knowledge.lexical import K1, TITLE_WEIGHT, B
 from core.knowledge.markdown import BlockKind, blocks
-from core.knowledge.statistics import term_number
-from core.knowledge.terms import tokens
+from core.knowledge.term_numbers import placed_term_numbers, term_numbers
 
 WINDOW_TERMS = 80  # terms after which a window is full
 OVERLAP_TERMS = 25  # most terms at the end of a window that begin the next one
-AVERAGE_LENGTH = 90.0  # terms of a usual window with its title and heading
+MAX_GAP = 255  # words; nothing looks at words that stand further apart
+
+_HEADER = 3  # numbers that a stored passage begins with
 
 
 @dataclass(frozen=True, slots=True)
 class WindowedPassage:
-    """`numbers[i]` with the BM25 weight `weights[i]` stands in window `windows[i]`; `count` windows in all.
+    """The terms of a passage, and where its windows stand: all that a query is compared with.
 
-    `text_numbers` are the terms of the text in order, `positions` the words that they belong to.
+    `numbers` are the terms of the title, up to `title_end`, of the heading above the passage, up to `text_start`, and
+    then those of the text in order. `gaps[i]`, at most MAX_GAP, is by how many words the i-th term of the text stands
+    after the one before it, 0 for terms of one word. Each row of `bounds` is a window: its text and its heading, as
+    start and end of either in `numbers`.
     """
 
-    count: int
-    windows: NDArray[np.intp]
     numbers: NDArray[np.uint32]
-    weights: NDArray[np.float32]
-    text_numbers: NDArray[np.uint32]
-    positions: NDArray[np.int32]
+    title_end: int
+    text_start: int
+    gaps: NDArray[np.uint8]
+    bounds: NDArray[np.uint32]
+
+    @property
+    def title(self) -> NDArray[np.uint32]:
+        return self.numbers[: self.title_end]
+
+    @property
+    def text(self) -> NDArray[np.uint32]:
+        return self.numbers[self.text_start :]
+
+    @property
+    def positions(self) -> NDArray[np.intp]:
+        """Of each term of the text, in words; words further apart than MAX_GAP appear as that far apart."""
+        return np.cumsum(self.gaps, dtype=np.intp)
+
+    def to_bytes(self) -> bytes:
+        header = np.array([self.title_end, self.text_start, len(self.bounds)], "<u4")
+        parts = (header, self.bounds.astype("<u4"), self.numbers.astype("<u4"), self.gaps)
+        return b"".join(part.tobytes() for part in parts)
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> Self:
+        """What `to_bytes` wrote. Raises ValueError for anything else."""
+        title_end, text_start, count = np.frombuffer(stored, "<u4", _HEADER).tolist()
+        start = 4 * (_HEADER + 4 * count)
+        terms = (len(stored) - start + text_start) // 5  # each takes four bytes, and one more in the text
+        gaps = 4 * terms + start
+        return cls(
+            np.frombuffer(stored, "<u4", terms, start),
+            title_end,
+            text_start,
+            np.frombuffer(stored, np.uint8, terms - text_start, gaps),
+            np.frombuffer(stored, "<u4", 4 * count, 4 * _HEADER).reshape(count, 4),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """The terms of a block, and of the headings above it."""
+    """Where the terms of a block stand, and those of the heading above it."""
 
-    numbers: list[int]
-    heading: tuple[int, ...]
+    start: int
+    end: int
+    heading: tuple[int, int]
+
+    @property
+    def size(self) -> int:
+        return self.end - self.start
 
 
 def windowed(passage: Passage) -> WindowedPassage:
     """Cut a passage into windows. Title and heading count for every window below them."""
+    numbers = term_numbers(passage.title)
+    title_end = len(numbers)
+    numbers += term_numbers(passage.heading)
+    text_start = len(numbers)
+    heading = (title_end, text_start)
     pieces: list[_Piece] = []
-    text_numbers: list[int] = []
     positions: list[int] = []
-    heading: tuple[int, ...] = tuple(_numbers(passage.heading))
     offset = 0
     for block in blocks(passage.text):
-        found = tokens(block.text)
-        numbers = [term_number(term) for token in found for term in token.terms]
-        text_numbers += numbers
-        positions += [offset + token.position for token in found for _ in token.terms]
-        offset += found[-1].position + 1 if found else 0
+        found, places = placed_term_numbers(block.text)
+        start = len(numbers)
+        numbers += found
+        positions += [offset + place for place in places]
+        offset = positions[-1] + 1 if found else offset
         if block.kind is BlockKind.HEADING:
-            heading = tuple(numbers)
-        pieces.append(_Piece(numbers, heading))
-    title = Counter({number: TITLE_WEIGHT * n for number, n in Counter(_numbers(passage.title)).items()})
-    counted = [_counted(window, title) for window in _grouped(pieces)] or [dict(title)]
+            heading = (start, len(numbers))
+        pieces.append(_Piece(start, len(numbers), heading))
+    windows = [(window[0].start, window[-1].end, *window[0].heading) for window in _grouped(pieces)]
     return WindowedPassage(
-        count=len(counted),
-        windows=np.repeat(np.arange(len(counted)), [len(row) for row in counted]),
-        numbers=np.array([number for row in counted for number in row], np.uint32),
-        weights=np.array([weight for row in counted for weight in _weights(row)], np.float32),
-        text_numbers=np.array(text_numbers, np.uint32),
-        positions=np.array(positions, np.int32),
+        np.array(numbers, np.uint32),
+        title_end,
+        text_start,
+        np.minimum(np.diff(positions, prepend=0), MAX_GAP).astype(np.uint8),
+        np.array(windows or [(text_start, text_start, title_end, title_end)], np.uint32),
     )
-
-
-def _numbers(text: str) -> list[int]:
-    return [term_number(term) for token in tokens(text) for term in token.terms]
 
 
 def _grouped(pieces: Sequence[_Piece]) -> Iterator[Sequence[_Piece]]:
     start = 0
     while start < len(pieces):
         end, size = start, 0
-        while end < len(pieces) and (end == start or size + len(pieces[end].numbers) <= WINDOW_TERMS):
-            size += len(pieces[end].numbers)
+        while end < len(pieces) and (end == start or size + pieces[end].size <= WINDOW_TERMS):
+            size += pieces[end].size
             end += 1
         yield pieces[start:end]
         if end == len(pieces):
             return
         overlap, first = 0, end
-        while first - 1 > start and overlap + len(pieces[first - 1].numbers) <= OVERLAP_TERMS:
+        while first - 1 > start and overlap + pieces[first - 1].size <= OVERLAP_TERMS:
             first -= 1
-            overlap += len(pieces[first].numbers)
+            overlap += pieces[first].size
         start = first
-
-
-def _counted(window: Sequence[_Piece], title: Counter[int]) -> dict[int, float]:
-    counts = Counter[int](title)
-    counts.update(window[0].heading)
-    for piece in window:
-        counts.update(piece.numbers)
-    return dict(counts)
-
-
-def _weights(counts: dict[int, float]) -> Iterator[float]:
-    norm = K1 * (1 - B + B * sum(counts.values()) / AVERAGE_LENGTH)
-    return (frequency * (K1 + 1) / (frequency + norm) for frequency in counts.values())

@@ -27,11 +27,11 @@ def _evidence(quote: str, shown: Collection[str], observations: Observations) ->
     quote = " ".join(quote.split())
     if len(quote) < MIN_QUOTE:
         return None
-    verbatim = next((match for text in shown if (match := _matched(quote, text))), None)
+    verbatim = next((match for text in shown if (match := matched(quote, text))), None)
     return _located(verbatim, observations) if verbatim else None
 
 
-def _matched(quote: str, text: str) -> str:
+def matched(quote: str, text: str) -> str:
     """The part of a text that a quote is a copy of, in whole words; empty if it is none."""
     text = " ".join(text.split())
     if len(text) < len(quote):

@@ -17,7 +17,8 @@ from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
 from bot.workspace import Workspace, load_workspace
 from core.conversation import Place, Platform
-from core.incident import Incident, PastIncident, Severity, open_from
+from core.folding import open_from
+from core.incident import Incident, PastIncident, Severity
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.negotiate import propose_owner

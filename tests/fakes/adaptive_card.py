@@ -63,11 +63,8 @@ def _element(path: str, element: dict[str, Any]) -> Iterator[str]:
         case "TextBlock":
             yield from _text(path, element, {"spacing", "wrap"})
         case "RichTextBlock":
-            if not element["inlines"]:
-                yield f"{path}.inlines: empty"
-            for index, run in enumerate(element["inlines"]):
-                yield from _text(f"{path}.inlines[{index}]", run, {"selectAction"})
-        case "Image" | "Input.Text":
+            yield from _runs(path, element["inlines"])
+        case "Image" | "Input.Text" | "Input.ChoiceSet":
             yield from _leaf(path, element)
         case "Container":
             if element.get("style") not in STYLES:
@@ -80,12 +77,22 @@ def _element(path: str, element: dict[str, Any]) -> Iterator[str]:
             yield f"{path}.type: {kind!r} is not used by Plumbline"
 
 
+def _runs(path: str, runs: list[dict[str, Any]]) -> Iterator[str]:
+    if not runs:
+        yield f"{path}.inlines: empty"
+    for index, run in enumerate(runs):
+        yield from _text(f"{path}.inlines[{index}]", run, {"selectAction"})
+
+
 def _leaf(path: str, element: dict[str, Any]) -> Iterator[str]:
     is_image = element["type"] == "Image"
     if is_image and (not element["url"].startswith("data:image/png;base64,") or not element["altText"]):
         yield f"{path}: no picture of ours, or none that is told in words"
-    if not is_image and (not element["id"] or not element["label"] or element["maxLength"] < 1):
+    if not is_image and (not element["id"] or not element["label"] or element.get("maxLength", 1) < 1):
         yield f"{path}: without an id, a label or a length"
+
+    if any(not choice["title"] or not choice["value"] for choice in element.get("choices", ())):
+        yield f"{path}.choices: one without a title or a value"
 
 
 def _elements(path: str, elements: list[dict[str, Any]]) -> Iterator[str]:

@@ -91,7 +91,22 @@ def _button(path: str, element: dict[str, Any]) -> Iterator[str]:
         yield f"{path}.style: {element['style']!r}"
 
 
+def _picker(path: str, element: dict[str, Any]) -> Iterator[str]:
+    options = element.get("options", [])
+    if not 1 <= len(options) <= 100:
+        yield f"{path}.options: {len(options)} of them"
+    for index, option in enumerate(options):
+        yield from _text(f"{path}.options[{index}].text", option.get("text"), ("plain_text",), 75)
+        if not 1 <= len(option.get("value", "")) <= 150:
+            yield f"{path}.options[{index}].value: {len(option.get('value', ''))} characters"
+    if not 1 <= len(element.get("action_id", "")) <= 255:
+        yield f"{path}.action_id: {len(element.get('action_id', ''))} characters"
+
+
 def _field(path: str, element: dict[str, Any]) -> Iterator[str]:
+    if element.get("type") == "static_select":
+        yield from _picker(path, element)
+        return
     if element.get("type") != "plain_text_input":
         yield f"{path}.type: {element.get('type')!r}"
     if not 1 <= element.get("max_length", 0) <= 3_000:

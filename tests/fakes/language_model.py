@@ -27,6 +27,10 @@ class ScriptedModel:
     name: str = "scripted"
     requests: list[ModelRequest] = field(default_factory=list)
 
+    def position(self, _requester: str) -> int:
+        """Nobody waits for it."""
+        return 0
+
     async def context_tokens(self) -> int:
         return self.context
 

@@ -19,6 +19,7 @@ from core.incident import (
     Evidence,
     EvidenceKind,
     Explanation,
+    Hop,
     Hypothesis,
     Incident,
     IncidentState,
@@ -28,12 +29,14 @@ from core.incident import (
     Stage,
     TeamScore,
     TimelineEntry,
+    Vote,
 )
 from core.messages import (
     AnswerMessage,
     BadgeMessage,
     CorrectionRequest,
     DriftAlarm,
+    HandoverRequest,
     IncidentDetails,
     IncidentMessage,
     Message,
@@ -276,6 +279,7 @@ SAMPLES: dict[str, Message] = {
         )
     ),
     "correction request": CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
+    "handover request": HandoverRequest("incident-1", "Payments", (("bookings", "Bookings"), ("fleet", "Fleet"))),
     "proposal": ProposalMessage(proposed()),
     "proposal that was confirmed": ProposalMessage(confirmed()),
     "incident put as questions": IncidentMessage(explained_incident(), asks_owner=True, asks_cause=True),
@@ -308,7 +312,13 @@ def everywhere(text: str, count: int = 1) -> dict[str, Message]:
         contacts=tuple(Contact(text, text, (text,)) for _ in several),
     )
     team = TeamScore(text, text, 0.8, tuple(text for _ in several))
-    proposal = owner(owner=team, candidates=tuple(team for _ in several), on_call=tuple(text for _ in several))
+    proposal = owner(
+        owner=team,
+        candidates=tuple(team for _ in several),
+        on_call=tuple(text for _ in several),
+        votes=tuple(Vote(number, text, text, text) for number in several),
+        note=text,
+    )
     found = explanation(
         hypotheses=tuple(
             Hypothesis(
@@ -334,6 +344,7 @@ def everywhere(text: str, count: int = 1) -> dict[str, Message]:
         taken_by=text,
         owner=proposal,
         explanation=found,
+        hops=tuple(Hop(text, text, text, text, START) for _ in several),
     )
     somebody = Person(Platform.SLACK, text, text)
     answered = {"question": text, "text": "\n".join(text for _ in several), "author": somebody}
@@ -351,6 +362,7 @@ def everywhere(text: str, count: int = 1) -> dict[str, Message]:
                 references=tuple(BadgeReference(text, text) for _ in several), estimator=text, calibrator=text
             )
         ),
+        "handover request": HandoverRequest("incident-1", text, tuple((f"team-{number}", text) for number in several)),
         "ping": OwnerPing(text, "", CALIBRATED),
         "information": Notice(text),
         "thanks": Notice(text, NoticeKind.THANKS),

@@ -121,8 +121,7 @@ async def test_a_rewritten_question_that_gains_or_loses_a_name_is_not_used(
     retriever: Retriever, rewritten: str
 ) -> None:
     model = agreeing(AnsweringScript(question=rewritten))
-    asked = question("and the canary of E1234?", "how do I drain a runner?")
-    await model_answer(asked, retriever, model, REQUEST)
+    await model_answer(question("and the canary of E1234?", ASKED), retriever, model, REQUEST)
     assert rewritten not in prompt(model.requests[1])
 
 

@@ -9,6 +9,7 @@ from core.knowledge.contrastive import MIN_PAIRS, Pair, pairs
 from core.knowledge.document import Document
 from core.knowledge.latent import DIMENSIONS, LatentModel
 from core.knowledge.passages import passages_of
+from core.knowledge.term_numbers import term_numbers
 
 TOPICS = 150
 FILLER = 300  # words that say nothing of a topic
@@ -71,7 +72,7 @@ def corpus(seed: int, count: int) -> tuple[list[str], list[Pair]]:
 
 def found_first(model: LatentModel, asked: list[Pair]) -> float:
     """The share of questions whose own body is the nearest."""
-    bodies = np.stack([model.encode_passage(pair.body) for pair in asked])
+    bodies = np.stack([model.encode_passage(term_numbers(pair.body)) for pair in asked])
     nearest = [int(np.argmax(bodies @ model.encode_query(pair.asked)[0])) for pair in asked]
     return float(np.mean([spot == number for number, spot in enumerate(nearest)]))
 
@@ -88,12 +89,12 @@ def test_training_finds_what_the_decomposition_alone_does_not() -> None:
 def test_a_trained_model_gives_vectors_of_unit_length_and_represents_every_known_word() -> None:
     texts, asked = corpus(1, MIN_PAIRS)
     model = LatentModel.fitted(texts, ["x"] * len(texts), asked)
-    for vector in (model.encode_passage(texts[0]), model.encode_query(asked[0].asked)[0]):
+    for vector in (model.encode_passage(term_numbers(texts[0])), model.encode_query(asked[0].asked)[0]):
         assert vector.shape == (DIMENSIONS,)
         assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)
     assert model.encode_query(asked[0].asked)[1] == 1.0
     assert model.encode_query("zebra")[1] == 0.0
-    assert not model.encode_passage("zebra").any()
+    assert not model.encode_passage(term_numbers("zebra")).any()
 
 
 def test_training_is_deterministic() -> None:

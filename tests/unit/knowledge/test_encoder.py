@@ -9,6 +9,7 @@ from core.knowledge.document import Document, Passage
 from core.knowledge.encoder import Encoder
 from core.knowledge.latent import DIMENSIONS, LatentModel
 from core.knowledge.passages import passages_of
+from core.knowledge.term_numbers import term_numbers
 
 TEXTS = {
     "a": "The canary is rolled back when the error rate rises. Rolling back takes two minutes.",
@@ -34,13 +35,16 @@ def model_of(texts: list[str]) -> LatentModel:
 def test_a_query_is_nearest_to_the_texts_about_the_same(query: str, about: str) -> None:
     model = model_of(list(TEXTS.values()))
     vector, _ = model.encode_query(query)
-    nearness = {name: float(model.encode_passage(text) @ vector) for name, text in TEXTS.items()}
+    nearness = {name: float(model.encode_passage(term_numbers(text)) @ vector) for name, text in TEXTS.items()}
     assert set(sorted(nearness, key=lambda name: -nearness[name])[:2]) == set(about)
 
 
 def test_vectors_have_unit_length_and_the_stated_dimensions() -> None:
     model = model_of(list(TEXTS.values()))
-    for vector in (model.encode_passage("canary and a word unheard of"), model.encode_query("canary error rate")[0]):
+    for vector in (
+        model.encode_passage(term_numbers("canary and a word unheard of")),
+        model.encode_query("canary error rate")[0],
+    ):
         assert vector.shape == (DIMENSIONS,)
         assert vector.dtype == np.float32
         assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-5)
@@ -55,7 +59,7 @@ def test_a_query_that_shares_nothing_with_the_corpus_has_a_vector_of_zeros() -> 
 
 def test_a_passage_that_the_model_does_not_know_is_near_to_nothing() -> None:
     model = model_of(list(TEXTS.values()))
-    assert model.encode_passage("zebra") @ model.encode_query("canary")[0] == 0.0
+    assert model.encode_passage(term_numbers("zebra")) @ model.encode_query("canary")[0] == 0.0
 
 
 def test_a_small_family_is_represented_as_well_as_a_large_one() -> None:
@@ -63,7 +67,7 @@ def test_a_small_family_is_represented_as_well_as_a_large_one() -> None:
     large = [" ".join(f"manual{n}" for n in generator.integers(0, 400, 40)) for _ in range(600)]
     small = [" ".join(f"runbook{n}" for n in generator.integers(0, 80, 20)) for _ in range(30)]
     model = LatentModel.fitted([*large, *small], ["manual"] * 600 + ["runbooks"] * 30)
-    represented = [1 - model.encode_passage(text)[-1] ** 2 for text in small]
+    represented = [1 - model.encode_passage(term_numbers(text))[-1] ** 2 for text in small]
     assert np.mean(represented) > 0.9
 
 

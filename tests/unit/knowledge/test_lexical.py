@@ -7,10 +7,11 @@ import pytest
 from rank_bm25 import BM25Okapi
 
 from core.knowledge.document import Document, Passage
-from core.knowledge.lexical import K1, B, passage_vector, query_vector, term_counts
+from core.knowledge.lexical import K1, B, TermCounts, passage_vector, query_vector, term_counts
 from core.knowledge.passages import passages_of
-from core.knowledge.statistics import TermStatistics
+from core.knowledge.statistics import MeasuredPassage, TermStatistics
 from core.knowledge.terms import terms
+from core.knowledge.windows import windowed
 from core.ports import SparseVector
 
 TEXTS = [
@@ -27,9 +28,16 @@ def passage(text: str, title: str = "") -> Passage:
     return passages_of(Document(f"docs/{abs(hash(text))}", "docs", "runbooks", title, text))[0]
 
 
+def counts(item: Passage) -> TermCounts:
+    return term_counts(windowed(item))
+
+
+def measured(item: Passage) -> MeasuredPassage:
+    return counts(item).numbers, counts(item).length
+
+
 def statistics(passages: list[Passage]) -> TermStatistics:
-    counted = [term_counts(item) for item in passages]
-    return TermStatistics.empty().changed([(row, sum(row.values())) for row in counted], ())
+    return TermStatistics.empty().changed([measured(item) for item in passages], ())
 
 
 def product(left: SparseVector, right: SparseVector) -> float:
@@ -44,7 +52,7 @@ def test_the_inner_product_ranks_as_bm25_does(query: str) -> None:
     ours = [
         product(
             query_vector(dict.fromkeys(terms(query), 1.0), known),
-            passage_vector(term_counts(item), known.average_length),
+            passage_vector(counts(item), known.average_length),
         )
         for item in passages
     ]
@@ -55,7 +63,7 @@ def test_the_inner_product_ranks_as_bm25_does(query: str) -> None:
 
 
 def test_indices_are_distinct_and_ascending_and_weights_positive() -> None:
-    vector = passage_vector(term_counts(passage(TEXTS[0], "Runner")), 10.0)
+    vector = passage_vector(counts(passage(TEXTS[0], "Runner")), 10.0)
     assert list(vector.indices) == sorted(set(vector.indices))
     assert all(0 <= index < 2**32 for index in vector.indices)
     assert all(value > 0 for value in vector.values)
@@ -63,7 +71,7 @@ def test_indices_are_distinct_and_ascending_and_weights_positive() -> None:
 
 def test_a_word_in_the_title_counts_more_than_one_in_the_text() -> None:
     named, plain = (
-        passage_vector(term_counts(item), 10.0) for item in (passage("wait now", "canary"), passage("wait now canary"))
+        passage_vector(counts(item), 10.0) for item in (passage("wait now", "canary"), passage("wait now canary"))
     )
     assert max(named.values) > max(plain.values)
 
@@ -74,7 +82,7 @@ def test_a_query_of_unknown_terms_is_empty() -> None:
 
 def test_statistics_after_a_change_are_those_of_the_corpus_as_it_is() -> None:
     passages = [passage(text) for text in TEXTS]
-    counted = [(term_counts(item), sum(term_counts(item).values())) for item in passages]
+    counted = [measured(item) for item in passages]
     changed = TermStatistics.empty().changed(counted, ()).changed(counted[:1], counted[2:4])
     expected = TermStatistics.empty().changed([counted[0], counted[0], counted[1], counted[4], counted[5]], ())
     np.testing.assert_array_equal(changed.terms, expected.terms)

@@ -24,7 +24,8 @@ def passage(
 
 
 def scored(*scores: tuple[str, float]) -> list[ScoredPassage]:
-    return [ScoredPassage(passage(name), score) for name, score in scores]
+    found = [(passage(name), score) for name, score in scores]
+    return [ScoredPassage(item, windowed(item), score) for item, score in found]
 
 
 def names(found: list[FusedPassage] | list[RankedPassage]) -> list[str]:
@@ -132,7 +133,7 @@ def candidate(
     name: str, kind: DocumentKind = DocumentKind.PAGE, updated: int | None = None
 ) -> tuple[FusedPassage, Closeness]:
     chosen = replace(passage(name, kind=kind), updated_at=datetime(updated, 1, 1, tzinfo=UTC) if updated else None)
-    return FusedPassage(chosen, 10.0, 0.5, 0.5), Closeness(8.0, 0.5, 1.0, 0.5, 0.5)
+    return FusedPassage(chosen, windowed(chosen), 10.0, 0.5, 0.5), Closeness(8.0, 0.5, 1.0, 0.5, 0.5)
 
 
 def test_of_two_that_say_the_same_the_newer_comes_first() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -77,6 +78,25 @@ async def test_weights_say_what_is_rare_and_known_what_the_corpus_has_words_for(
     assert (await retriever.search("zebra", EVERYBODY, 5)).known == 0.0
 
 
+async def test_the_background_is_what_the_nearest_passages_have_in_common(retriever: Retriever) -> None:
+    retrieval = await retriever.search("publish the key set", EVERYBODY, 5)
+    assert 0 <= retrieval.background < max(found.dense for found in retrieval.passages)
+    assert (await retriever.search("zebra", EVERYBODY, 5)).background == 0.0
+
+
+async def test_no_passage_scores_more_than_is_attainable_however_often_a_word_is_repeated(retriever: Retriever) -> None:
+    once, often = [await retriever.search(query, EVERYBODY, 5) for query in ("publish", "publish " * 50)]
+    assert 0 < once.passages[0].lexical < once.attainable
+    assert often.passages[0].lexical / often.attainable == pytest.approx(once.passages[0].lexical / once.attainable)
+
+
+async def test_the_breadth_of_a_query_grows_with_its_different_words(retriever: Retriever) -> None:
+    queries = ("publish", "publish publish", "publish zebra")
+    one, same, two = [(await retriever.search(query, EVERYBODY, 5)).breadth for query in queries]
+    assert one == pytest.approx(same) == pytest.approx(1.0)
+    assert 1 < two <= 2**0.5
+
+
 @pytest.mark.parametrize("query", ["", "   ", "?!", "the of", "zebra", "\x00\ufffd"])
 async def test_a_query_that_shares_nothing_finds_nothing(query: str, retriever: Retriever) -> None:
     assert await retriever.retrieve(query, EVERYBODY, 5) == []
@@ -134,7 +154,7 @@ async def test_an_embedding_model_takes_the_place_of_the_latent_one() -> None:
     model = Topics()
     for key, point in list(index.points.items()):
         [vector] = await model.embed_passages([point.passage.indexed_text])
-        index.points[key] = type(point)(point.passage, point.lexical, vector)
+        index.points[key] = replace(point, dense=vector)
     found = await Retriever(index, encoders, model).retrieve("undo", EVERYBODY, 1)
     assert found[0].passage.document_id == "docs/rollback"
 

@@ -62,3 +62,8 @@ def test_any_text_has_terms_without_space_or_capitals(text: str) -> None:
 @given(st.text(alphabet="abcXYZ019_-./ ", max_size=60))
 def test_terms_do_not_depend_on_surrounding_white_space(text: str) -> None:
     assert terms(f"  {text}\n") == terms(text)
+
+
+@given(st.text(alphabet=st.characters(max_codepoint=127)))
+def test_text_in_ascii_has_the_same_terms_beside_other_text(text: str) -> None:
+    assert [*terms(text), "盘"] == terms(f"{text} 盘")

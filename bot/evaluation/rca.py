@@ -1,0 +1,196 @@
+"""`plumbline eval rca`: do recorded tool outputs lead to the cause, and do the quoted lines show it?
+
+Each case has a `question`, or a list of the user's turns, or null for “look at what was found”, and `observations` (`tool`, `params`, `status`, `output`). `keys` and `evidence_keys` are groups
+of alternatives: a text is right if it has one of every group, where case, white space and the kind of hyphen do not
+count. `stated` looks only at the first 60 words of the stated cause, `evidence@3` only at the first three quotes, 300
+characters each. The figures are those of the gradable cases of kind `root_cause`; the other kinds stand beside them, and
+a `healthy` case is right when no cause is named. Nothing but the question and the observations is shown to an engine.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import aiohttp
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from adapters.llama.server import LlamaServer
+from bot.evaluation.intervals import SEED, bootstrap_interval
+from bot.evaluation.json_lines import json_lines
+from bot.evaluation.rca_engines import MAX_QUOTE, MAX_QUOTES, MAX_WORDS, Engine, Given, Verdict, by_evidence, by_keyword
+from bot.evaluation.rca_model import by_model
+from core.errors import MalformedInput
+from core.rca.tool_outputs.clue import ToolOutput
+
+HEADLINE = "root_cause"
+HEALTHY = "healthy"
+FIELDS = ("question", "observations", "kind", "gradable", "keys", "evidence_keys")
+_HYPHENS = re.compile("[\u2010-\u2015\u2212]")
+
+Keys = tuple[tuple[str, ...], ...]  # groups, of each of which one alternative is needed
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What an engine is given, and what its answer is compared with."""
+
+    given: Given
+    kind: str
+    keys: Keys
+    evidence_keys: Keys
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """How one engine did in one case."""
+
+    kind: str
+    stated: float
+    evidence: float
+    abstained: float
+    steps: int
+    seconds: float
+
+
+async def run(path: Path, llm: str = "") -> dict[str, Any]:
+    """Figures as in DESIGN, section 7; `llm` is the address of a llama.cpp server, without it nothing but evidence counts.
+
+    Raises MalformedInput for a file that is not as described.
+    """
+    cases = _cases(path)
+    results = {name: _figures([await _graded(engine, case) for case in cases]) for name, engine in ENGINES.items()}
+    engine = "evidence"
+    if llm:
+        async with aiohttp.ClientSession() as session:
+            model = LlamaServer(llm, session)
+            graded = [await _graded(by_model(model), case) for case in cases]
+            engine = model.name
+        results[engine] = _figures(graded)
+    return {
+        "measure": "rca",
+        "engine": engine,
+        "seed": SEED,
+        **{key: value for key, value in results[engine].items() if key != "by_kind"},
+        "results": results,
+    }
+
+
+ENGINES: Mapping[str, Engine] = {"keyword": by_keyword, "evidence": by_evidence}
+
+
+def print_table(figures: Mapping[str, Any], console: Console) -> None:
+    table = Table(
+        "engine", "stated", "95 %", "evidence@3", "95 %", "abstained", "steps", title=f"{figures['cases']} root causes"
+    )
+    for name, row in figures["results"].items():
+        stated, shown = (f"{low:.2f}–{high:.2f}" for low, high in (row["stated_ci"], row["evidence@3_ci"]))
+        found = [f"{row[key]:.3f}" for key in ("stated", "evidence@3", "abstained")]
+        table.add_row(name, found[0], stated, found[1], shown, found[2], f"{row['steps_mean']:.1f}")
+    console.print(table)
+    for name, row in figures["results"].items():
+        for kind, one in row["by_kind"].items():
+            told = ", ".join(f"{key} {value:.2f}" for key, value in one.items() if key != "cases")
+            console.print(f"{name}, {one['cases']} of kind {kind}: {told}")
+
+
+def holds(text: str, keys: Keys) -> bool:
+    """Whether a text has one alternative of every group."""
+    plain = _plain(text)
+    return all(any(_plain(alternative) in plain for alternative in group) for group in keys)
+
+
+def _plain(text: str) -> str:
+    return " ".join(_HYPHENS.sub("-", text).casefold().split())
+
+
+async def _graded(engine: Engine, case: Case) -> Graded:
+    started = time.perf_counter()
+    verdict: Verdict = await engine(case.given)
+    seconds = time.perf_counter() - started
+    cause = " ".join(verdict.cause.split()[:MAX_WORDS])
+    quotes = [quote[:MAX_QUOTE] for quote in verdict.quotes[:MAX_QUOTES]]
+    right = not cause if case.kind == HEALTHY else holds(cause, case.keys)
+    return Graded(
+        kind=case.kind,
+        stated=float(right),
+        evidence=float(holds("\n".join(quotes), case.evidence_keys)),
+        abstained=float(not cause),
+        steps=verdict.steps,
+        seconds=seconds,
+    )
+
+
+def _figures(graded: Sequence[Graded]) -> dict[str, Any]:
+    headline = [each for each in graded if each.kind == HEADLINE]
+    kinds = sorted({each.kind for each in graded} - {HEADLINE})
+    return {
+        "cases": len(headline),
+        "stated": _mean([each.stated for each in headline]),
+        "stated_ci": bootstrap_interval([each.stated for each in headline]),
+        "evidence@3": _mean([each.evidence for each in headline]),
+        "evidence@3_ci": bootstrap_interval([each.evidence for each in headline]),
+        "abstained": _mean([each.abstained for each in headline]),
+        "steps_mean": _mean([each.steps for each in headline]),
+        "case_seconds_mean": _mean([each.seconds for each in graded]),
+        "case_seconds_max": round(max(each.seconds for each in graded), 4),
+        "by_kind": {kind: _of_kind(kind, [each for each in graded if each.kind == kind]) for kind in kinds},
+    }
+
+
+def _of_kind(kind: str, graded: Sequence[Graded]) -> dict[str, float]:
+    figures: dict[str, float] = {"cases": len(graded), "abstained": _mean([each.abstained for each in graded])}
+    if kind == HEALTHY:
+        return figures | {"right": _mean([each.stated for each in graded])}
+    return figures | {
+        "stated": _mean([each.stated for each in graded]),
+        "evidence@3": _mean([each.evidence for each in graded]),
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return round(float(np.mean(values)), 4)
+
+
+def _cases(path: Path) -> list[Case]:
+    """The gradable cases of a file, at least one of them a root cause."""
+    rows = cast("list[dict[str, Any]]", json_lines(path, *FIELDS))
+    try:
+        found = [_case(row) for row in rows if row["gradable"]]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise MalformedInput(
+            f"{path} has a case that is not as described in `bot/evaluation/rca.py`: {error!r}."
+        ) from error
+    if not any(case.kind == HEADLINE for case in found):
+        raise MalformedInput(f"{path} has no gradable case of kind {HEADLINE}.")
+    return found
+
+
+def _case(row: Mapping[str, Any]) -> Case:
+    outputs = tuple(
+        ToolOutput(
+            tool=each["tool"],
+            arguments=_arguments(each["params"]),
+            text=each["output"] or "",
+            failed=each["status"] == "error",
+        )
+        for each in row["observations"]
+    )
+    keys, evidence_keys = (tuple(tuple(group) for group in row[name] or ()) for name in ("keys", "evidence_keys"))
+    return Case(Given(_question(row["question"]), outputs), row["kind"], keys, evidence_keys)
+
+
+def _question(asked: Any) -> str:
+    """What is asked, empty if nothing is; several turns of a conversation one below the other."""
+    return asked if isinstance(asked, str) else "\n".join(str(turn) for turn in cast("list[object]", asked or []))
+
+
+def _arguments(params: Any) -> dict[str, str]:
+    known = cast("Mapping[str, object]", params or {})
+    return {name: str(value) for name, value in known.items() if value is not None}

@@ -1,0 +1,53 @@
+"""The engines that `plumbline eval rca` compares, but for the language model: the evidence engine and a keyword search."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from core.rca.tool_outputs.clue import ToolOutput
+from core.rca.tool_outputs.conclusion import conclude
+
+MAX_WORDS = 60  # of a stated cause
+MAX_QUOTES = 3
+MAX_QUOTE = 300  # characters
+
+_KEYWORDS = re.compile(
+    r"error|fail|exception|fatal|panic|critical|warn|denied|refused|timed? ?out|killed|oom|back-?off|crash|evicted"
+    r"|not found|no such|invalid|unable|cannot|unhealthy|exceeded|insufficient|pending",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What an engine may see of a case."""
+
+    question: str
+    outputs: tuple[ToolOutput, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an engine says: an empty `cause` means that none was found. `steps` are the outputs that it looked at."""
+
+    cause: str
+    quotes: tuple[str, ...]
+    steps: int
+
+
+Engine = Callable[[Given], Awaitable[Verdict]]
+
+
+async def by_evidence(given: Given) -> Verdict:
+    found = conclude(given.question, given.outputs)
+    return Verdict(found.cause, tuple(evidence.quote for evidence in found.evidence), len(given.outputs))
+
+
+async def by_keyword(given: Given) -> Verdict:
+    """The baseline: the different lines with the most different keywords, earlier ones first."""
+    lines = dict.fromkeys(line.strip() for output in given.outputs for line in output.text.splitlines())
+    counts = {line: len({word.lower() for word in _KEYWORDS.findall(line)}) for line in lines}
+    ranked = sorted((line for line, count in counts.items() if count), key=lambda line: -counts[line])
+    return Verdict(ranked[0] if ranked else "", tuple(ranked[:MAX_QUOTES]), len(given.outputs))

@@ -1,0 +1,78 @@
+"""A language model that investigates a case of `plumbline eval rca`: every recorded output is a tool that it may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bot.evaluation.rca_engines import Engine, Given, Verdict
+from core.language_model import ModelRequest, Urgency
+from core.ports import LanguageModel, Tool, ToolParameter
+from core.rca.controller import Investigation
+from core.rca.grounding import matched
+from core.rca.self_consistency import investigate
+from core.rca.tool_outputs.clue import ToolOutput
+from core.rca.tool_outputs.reading import clues
+
+DEADLINE = 120.0  # seconds that one reply may take
+SHOWN = 20  # clues of a snapshot that the expert shows
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A tool that gives one recorded output."""
+
+    number: int
+    output: ToolOutput
+
+    @property
+    def name(self) -> str:
+        return f"{self.output.tool}_{self.number}"
+
+    @property
+    def description(self) -> str:
+        return f"What {self.output.source} returned."
+
+    @property
+    def parameters(self) -> tuple[ToolParameter, ...]:
+        return ()
+
+    async def call(self, arguments: Mapping[str, str]) -> str:
+        return self.output.text or ("The call failed." if self.output.failed else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Expert:
+    """What complains in an output that is too long to be shown, word for word and the strongest first."""
+
+    name: str = "read_for_trouble"
+    description: str = "The lines of an earlier observation that tell of trouble, the most telling first."
+    parameters: tuple[ToolParameter, ...] = (ToolParameter("snapshot", "the key of an observation", snapshot=True),)
+
+    async def call(self, arguments: Mapping[str, str]) -> str:
+        found = sorted(clues(ToolOutput("", {}, arguments["snapshot"])), key=lambda clue: -clue.strength)
+        return "\n".join(clue.quote for clue in found[:SHOWN]) or "Nothing in it complains."
+
+
+def by_model(model: LanguageModel) -> Engine:
+    """The controller over the recorded outputs; one trajectory, decoded greedily.
+
+    A quote that does not stand in an output is dropped, and a cause of which no quote is left is none.
+    """
+
+    async def verdict(given: Given) -> Verdict:
+        tools: list[Tool] = [Recorded(number, output) for number, output in enumerate(given.outputs, start=1)]
+        request = ModelRequest((), urgency=Urgency.INCIDENT, deadline=DEADLINE)
+        trajectory = await investigate(Investigation(model, [*tools, Expert()], (), request), given.question, samples=0)
+        finding, steps = trajectory.finding, len(trajectory.steps) + 1
+        if finding is None:
+            return Verdict("", (), steps)
+        texts = [output.text for output in given.outputs]
+        quotes = tuple(
+            found
+            for quote in finding.evidence
+            if (found := next((m for text in texts if (m := matched(quote, text))), ""))
+        )
+        return Verdict(finding.root_cause if quotes else "", quotes, steps)
+
+    return verdict

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+
+from core.confidence.badge import Badge, Strength
+from core.confidence.policy import NO_POLICY, Policy
+
+POLICY = Policy(ask_below=0.4, ping_owner_above=0.8)
+
+
+def badge(probability: float | None) -> Badge:
+    return Badge(Strength.WEAK, probability)
+
+
+@pytest.mark.parametrize(
+    ("probability", "asks", "pings"),
+    [(0.39, True, False), (0.4, False, False), (0.8, False, False), (0.81, False, True), (None, False, False)],
+)
+def test_only_a_calibrated_badge_beyond_a_bound_changes_anything(
+    probability: float | None, asks: bool, pings: bool
+) -> None:
+    assert (POLICY.asks(badge(probability)), POLICY.pings(badge(probability))) == (asks, pings)
+
+
+@pytest.mark.parametrize("shown", [None, badge(0.0), badge(1.0)])
+def test_without_a_policy_nothing_changes(shown: Badge | None) -> None:
+    assert not NO_POLICY.asks(shown)
+    assert not NO_POLICY.pings(shown)
