@@ -27,12 +27,12 @@ def summary(probabilities: FloatArray, correct: FloatArray) -> str:
     return f"{outcomes} · off by {error:.1f} %, by chance alone {floor:.1f} %"
 
 
-def reliability_png(title: str, probabilities: FloatArray, correct: FloatArray) -> bytes:
+def reliability_png(title: str, probabilities: FloatArray, correct: FloatArray, dpi: int = PNG_DPI) -> bytes:
     """`probabilities` in [0, 1] and `correct`, 0 or 1 each, both shape (n,), n ≥ 1. Bars below count the predictions."""
     from matplotlib.figure import Figure
 
     found = reliability(probabilities, correct)
-    figure = Figure(figsize=PNG_INCHES, dpi=PNG_DPI, layout="constrained", facecolor="white")
+    figure = Figure(figsize=PNG_INCHES, dpi=dpi, layout="constrained", facecolor="white")
     axes: Any = figure.subplots()
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=TICKS, yticks=TICKS)
     axes.set_xlabel(SAID, color=INK)

@@ -1,33 +1,54 @@
-"""Learns the encoder in a process of its own, so that neither the bot's memory nor its answers feel it."""
+"""Learns in a process of its own, so that neither the bot's memory nor its answers feel it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
+from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from core.errors import IndexUnavailable
+from core.errors import IndexUnavailable, PlumblineError
+from core.incident import PastIncident
 from core.knowledge.document import Passage
 from core.knowledge.encoder import Encoder
+from core.team import Team
+from core.triage.owner_model import OwnerModel
 
-
-def _fit(passages: Sequence[Passage], embedder: str) -> Encoder:
-    """On one core: the others are for those who wait, and on a busy machine more threads only wait for each other."""
-    with threadpool_limits(1):
-        return Encoder.fitted(passages, embedder)
+T = TypeVar("T")
 
 
 async def fit_apart(passages: Sequence[Passage], embedder: str) -> Encoder:
     """Fit the encoder in a fresh process, which takes its memory along when it ends. Raises IndexUnavailable."""
+    try:
+        return await _apart(Encoder.fitted, passages, embedder)
+    except BrokenProcessPool as error:
+        raise IndexUnavailable(
+            f"The process that learns from {len(passages)} passages was killed, probably for want of memory: "
+            "the corpus stays as it was."
+        ) from error
+
+
+async def fit_owners_apart(incidents: Sequence[PastIncident], teams: Sequence[Team]) -> OwnerModel | None:
+    """`OwnerModel.fitted` in a fresh process. Raises PlumblineError if that is killed."""
+    try:
+        return await _apart(OwnerModel.fitted, incidents, teams)
+    except BrokenProcessPool as error:
+        raise PlumblineError(
+            f"The process that learns from {len(incidents)} past incidents was killed, probably for want of memory: "
+            "triage goes on with what it learned before."
+        ) from error
+
+
+async def _apart(function: Callable[..., T], *arguments: object) -> T:
     with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as process:
-        try:
-            return await asyncio.get_running_loop().run_in_executor(process, _fit, passages, embedder)
-        except BrokenProcessPool as error:
-            raise IndexUnavailable(
-                f"The process that learns from {len(passages)} passages was killed, probably for want of memory: "
-                "the corpus stays as it was."
-            ) from error
+        return await asyncio.get_running_loop().run_in_executor(process, _on_one_core, function, arguments)
+
+
+def _on_one_core(function: Callable[..., T], arguments: tuple[object, ...]) -> T:
+    """The other cores are for those who wait, and on a busy machine more threads only wait for each other."""
+    with threadpool_limits(1):
+        return function(*arguments)

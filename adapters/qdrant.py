@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.exceptions import ApiException
 
-from adapters.qdrant_payload import DENSE, KEYWORD_FIELDS, LEXICAL, from_payload, to_payload
+from adapters.qdrant_payload import DENSE, KEYWORD_FIELDS, LEXICAL, from_payload, scored, to_payload
 from core.errors import IndexUnavailable
 from core.knowledge.document import Passage
 from core.ports import EncodedPassage, ScoredPassage, SparseVector
@@ -44,7 +44,7 @@ class QdrantIndex:
                         indices=list(encoded.lexical.indices), values=list(encoded.lexical.values)
                     ),
                 },
-                payload=to_payload(encoded.passage),
+                payload=to_payload(encoded),
             )
             for encoded in passages
         ]
@@ -121,7 +121,7 @@ class QdrantIndex:
             if await self._exists():
                 raise
             return []
-        return [ScoredPassage(from_payload(str(point.id), point.payload or {}), point.score) for point in found.points]
+        return [scored(str(point.id), point.payload or {}, point.score) for point in found.points]
 
     async def _scroll(self, conditions: models.Filter | None) -> AsyncIterator[Passage]:
         if not await self._exists():

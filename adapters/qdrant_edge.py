@@ -12,7 +12,7 @@ import numpy as np
 import qdrant_edge as edge
 from numpy.typing import NDArray
 
-from adapters.qdrant_payload import DENSE, KEYWORD_FIELDS, LEXICAL, from_payload, to_payload
+from adapters.qdrant_payload import DENSE, KEYWORD_FIELDS, LEXICAL, from_payload, scored, to_payload
 from core.errors import IndexUnavailable
 from core.knowledge.document import Passage
 from core.ports import EncodedPassage, ScoredPassage, SparseVector
@@ -45,7 +45,7 @@ class EdgeIndex:
                     DENSE: encoded.dense.tolist(),
                     LEXICAL: edge.SparseVector(list(encoded.lexical.indices), list(encoded.lexical.values)),
                 },
-                to_payload(encoded.passage),
+                to_payload(encoded),
             )
             for encoded in passages
         ]
@@ -112,7 +112,7 @@ class EdgeIndex:
             return []
         request = edge.QueryRequest(limit=limit, query=query, filter=_matching("readers", readers), with_payload=True)
         found = self._call(lambda: shard.query(request))
-        return [ScoredPassage(from_payload(str(point.id), point.payload or {}), point.score) for point in found]
+        return [scored(str(point.id), point.payload or {}, point.score) for point in found]
 
     async def _scroll(self, conditions: edge.Filter | None) -> AsyncIterator[Passage]:
         shard = self._shard

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from core.knowledge.anchors import AnchorStyle
 from core.knowledge.document import DocumentKind, Passage
+from core.knowledge.windows import WindowedPassage
+from core.ports import EncodedPassage, ScoredPassage
 
 DENSE = "dense"  # name of the dense vector
 LEXICAL = "lexical"  # name of the sparse vector
+WINDOWS = "windows"  # payload field that only searches read
 KEYWORD_FIELDS = ("readers", "document_id", "source")  # payload fields that are filtered by
 
 
-def to_payload(passage: Passage) -> dict[str, Any]:
+def to_payload(encoded: EncodedPassage) -> dict[str, Any]:
+    passage = encoded.passage
     return {
         "source": passage.document_id.partition("/")[0],
         "document_id": passage.document_id,
@@ -31,6 +36,7 @@ def to_payload(passage: Passage) -> dict[str, Any]:
         "content_hash": passage.content_hash,
         "part_urls": list(passage.part_urls),
         "anchors": str(passage.anchors),
+        WINDOWS: b2a_base64(encoded.windows.to_bytes(), newline=False).decode(),
     }
 
 
@@ -51,4 +57,10 @@ def from_payload(point_id: str, payload: Mapping[str, Any]) -> Passage:
         content_hash=payload["content_hash"],
         part_urls=tuple(payload.get("part_urls", ())),
         anchors=AnchorStyle(payload.get("anchors", AnchorStyle.SLUG)),
+    )
+
+
+def scored(point_id: str, payload: Mapping[str, Any], score: float) -> ScoredPassage:
+    return ScoredPassage(
+        from_payload(point_id, payload), WindowedPassage.from_bytes(a2b_base64(payload[WINDOWS])), score
     )

@@ -9,20 +9,32 @@ from rich.panel import Panel
 from rich.text import Text
 
 from core.answering.answer import Answer, Citation
+from core.confidence.badge_explanation import BadgeExplanation
 from core.conversation import MessageReference, Place
 from core.incident import Explanation, Hypothesis, Incident, OwnerProposal, Stage
+from core.incident_story import owner_story, votes_told
 from core.messages import (
     ASK,
     ASK_WHAT_IS_RIGHT,
     CONFLICTING,
+    COULD_IT_BE,
+    IS_IT_YOURS,
+    JUDGED_BY,
+    PING,
     PROPOSED,
     TENTATIVE,
+    WHOSE_IS_IT,
+    WHY,
     AnswerMessage,
+    BadgeMessage,
     CorrectionRequest,
+    DriftAlarm,
+    HandoverRequest,
     IncidentDetails,
     IncidentMessage,
     Message,
     Notice,
+    OwnerPing,
     ProposalMessage,
 )
 
@@ -46,6 +58,9 @@ class TerminalMessenger:
     async def edit(self, reference: MessageReference, message: Message) -> None:
         self._console.print(render(message))
 
+    async def delete(self, reference: MessageReference) -> None:
+        """What was printed stays printed."""
+
     async def find(self, place: Place, intent: str) -> MessageReference | None:
         return self._posted.get(intent)
 
@@ -56,13 +71,21 @@ def render(message: Message) -> RenderableType:
         case AnswerMessage(answer):
             return _answer(answer)
         case IncidentMessage(incident):
-            return Panel(_incident(incident), title=Text(f"incident {incident.id}"), title_align="left")
+            return Panel(_incident(message), title=Text(f"incident {incident.id}"), title_align="left")
         case IncidentDetails(incident):
             return Panel(_details(incident), title=Text("details"), title_align="left")
         case CorrectionRequest():
             return Text(ASK_WHAT_IS_RIGHT)
+        case HandoverRequest():
+            return Text(f"{WHOSE_IS_IT}\n{', '.join(name for _, name in message.teams)}")
         case ProposalMessage(answer):
             return Text(f"{PROPOSED} {answer.question}\n{answer.text}\n{answer.attestation}")
+        case BadgeMessage(explanation):
+            return _badge_explanation(explanation)
+        case OwnerPing(team_name, _, badge):
+            return Text(f"{team_name}: {PING} {badge.text}")
+        case DriftAlarm():
+            return Text(message.text)
         case Notice(text):
             return Text(text)
 
@@ -93,39 +116,58 @@ def _source(citation: Citation) -> str:
     return f"[{citation.number}] {citation.title}{heading}{updated}{stale}"
 
 
-def _incident(incident: Incident) -> RenderableType:
+def _badge_explanation(explanation: BadgeExplanation) -> RenderableType:
+    references = [f"• {each.title}" for each in explanation.references]
+    references += [f"• {explanation.withheld}"] if explanation.withheld else []
+    lines = [
+        f"{WHY} {explanation.badge.text}",
+        *explanation.sentences,
+        *([JUDGED_BY] if references else []),
+        *references,
+    ]
+    return Text("\n".join(lines))
+
+
+def _incident(message: IncidentMessage) -> RenderableType:
+    incident = message.incident
     lines = [
         Text(f"{incident.severity.upper()} · {incident.state} · {incident.title}", "bold"),
         Text(f"since {incident.started_at:%Y-%m-%d %H:%M} UTC · {incident.alert_count} alert(s) · {incident.service}"),
     ]
+    if incident.acknowledged:
+        lines.append(Text(f"Acknowledged by {incident.acknowledged.by or 'somebody'} in {incident.source}"))
     if incident.owner:
-        lines.append(_owner(incident.owner))
+        lines.append(_owner(incident.owner, asks=message.asks_owner))
     if incident.explanation:
-        lines.append(_cause(incident.explanation))
+        lines.append(_cause(incident.explanation, asks=message.asks_cause))
     if incident.stage is not Stage.DONE:
         lines.append(Text(f"… {incident.stage} {incident.progress}".rstrip(), "dim"))
     return Group(*lines)
 
 
-def _owner(proposal: OwnerProposal) -> Text:
+def _owner(proposal: OwnerProposal, *, asks: bool) -> Text:
     if proposal.owner is None:
         nearest = ", ".join(candidate.team_name for candidate in proposal.candidates[:2])
         return Text(f"Owner: nobody can be named; nearest: {nearest or 'no team'}")
     on_call = f" · on call: {', '.join(proposal.on_call)}" if proposal.on_call else ""
-    return Text(f"Owner: {proposal.owner.team_name} {proposal.badge.text}{on_call}")
+    team = proposal.owner.team_name
+    named = IS_IT_YOURS.format(team=team) if asks else team
+    return Text(f"Owner: {named} {proposal.badge.text}{on_call}")
 
 
-def _cause(explanation: Explanation) -> Text:
+def _cause(explanation: Explanation, *, asks: bool) -> Text:
     if explanation.cause is None:
         return Text("Cause: no culprit found")
     badge = f" {explanation.badge.text}" if explanation.badge else ""
-    return Text(f"Cause: {explanation.cause.cause}{badge}\nNext check: {explanation.cause.next_check}")
+    cause = explanation.cause.cause
+    named = COULD_IT_BE.format(cause=cause) if asks else cause
+    return Text(f"Cause: {named}{badge}\nNext check: {explanation.cause.next_check}")
 
 
 def _details(incident: Incident) -> RenderableType:
     lines: list[RenderableType] = []
-    if incident.owner and incident.owner.owner:
-        lines += [Text(f"Why {incident.owner.owner.team_name}: {reason}") for reason in incident.owner.owner.reasons]
+    lines += [Text(f"Why this owner: {each}") for each in owner_story(incident)]
+    lines += [Text(f"Vote: {each}", "dim") for each in votes_told(incident)]
     if incident.explanation:
         for hypothesis in incident.explanation.hypotheses:
             lines += _hypothesis(hypothesis)

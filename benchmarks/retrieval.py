@@ -1,6 +1,6 @@
 """How fast, large and quickly ready the embedded index is, beside rank-bm25 with Qdrant's local mode in the same run.
 
-    .venv/bin/python benchmarks/retrieval.py [--passages 100000] [--questions 200] [--json FILE]
+    .venv/bin/python benchmarks/retrieval.py [--passages 100000] [--questions 200] [--folder DIR [--build]] [--json FILE]
 
 The corpus is made up: pages of one passage in words drawn by Zipf's law, in families, each readable by everybody or by one
 of many channels. It is ingested as any source is. Then a fresh process opens the index and asks every question as a
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -35,8 +36,9 @@ from core.knowledge.chain import evidence_chain
 from core.knowledge.document import Document, Passage
 from core.knowledge.encoder import Encoder
 from core.knowledge.retriever import CANDIDATES, RERANKED, Retriever
+from core.knowledge.term_numbers import term_numbers
 from core.knowledge.terms import terms
-from handlers.ingest_knowledge import ingest_knowledge
+from handlers.ingest_knowledge import IngestProgress, ingest_knowledge
 
 SEED = 1
 VOCABULARY = 50_000  # distinct words
@@ -98,10 +100,17 @@ def audience() -> Audience:
     return Audience(frozenset({PUBLIC, *(f"channel-{number}" for number in range(MEMBERSHIPS))}))
 
 
-def status_megabytes(field: str) -> float:
-    """A line of this process's status: VmRSS, its resident set, or VmHWM, the most that this ever was."""
+def megabytes(field: str) -> float:
+    """A line of this process's status: RssAnon, its own memory, or RssFile, the parts of files that are mapped into it.
+
+    The latter are the system's cache: it takes them back when memory is wanted.
+    """
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
+
+
+def held() -> dict[str, float]:
+    return {"memory_mb": round(megabytes("RssAnon")), "mapped_mb": round(megabytes("RssFile"))}
 
 
 def opened(folder: Path) -> tuple[EdgeIndex, EncoderFile]:
@@ -110,17 +119,27 @@ def opened(folder: Path) -> tuple[EdgeIndex, EncoderFile]:
 
 async def build(folder: Path, passages: int) -> dict[str, float]:
     index, encoders = opened(folder)
-    started = time.perf_counter()
-    await ingest_knowledge([MadeUpSource(passages)], index, encoders, fit=fit_apart)
-    seconds = time.perf_counter() - started
-    count = await index.count()
-    await index.close()
-    return {
-        "passages": count,
-        "build_s": round(seconds, 1),
-        "build_peak_mb": round(status_megabytes("VmHWM")),
-        "disk_mb": round(disk_megabytes(folder)),
+    started, spent, memory = time.perf_counter(), cpu_seconds(), list[float]()
+
+    def on_progress(_: IngestProgress) -> None:
+        memory.append(megabytes("RssAnon"))
+
+    await ingest_knowledge([MadeUpSource(passages)], index, encoders, on_progress=on_progress, fit=fit_apart)
+    figures = {
+        "passages": await index.count(),
+        "build_s": round(time.perf_counter() - started, 1),
+        "build_cpu_s": round(cpu_seconds() - spent, 1),
+        "build_peak_mb": round(max(memory)),
+        "fit_peak_mb": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024),
     }
+    await index.close()
+    return {**figures, "disk_mb": round(disk_megabytes(folder))}
+
+
+def cpu_seconds() -> float:
+    """Of this process and of those that it started and that have ended, on all cores."""
+    own, ended = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
 
 
 def disk_megabytes(folder: Path) -> float:
@@ -140,7 +159,7 @@ async def answer(folder: Path, asked: Sequence[str]) -> dict[str, float]:
         with taken.timed():
             evidence_chain(await retriever.retrieve(question, audience(), RERANKED))
     await index.close()
-    return {"open_s": round(ready, 2), **taken.percentiles(), "memory_mb": round(status_megabytes("VmRSS"))}
+    return {"open_s": round(ready, 2), **taken.percentiles(), **held()}
 
 
 @dataclass(slots=True)
@@ -191,7 +210,7 @@ async def baseline(folder: Path, asked: Sequence[str]) -> dict[str, float]:
                 "made-up", encoder.encode_query(question).dense.tolist(), query_filter=allowed, limit=CANDIDATES
             )
     client.close()
-    return {"build_s": round(built, 1), **taken.percentiles(), "memory_mb": round(status_megabytes("VmRSS"))}
+    return {"build_s": round(built, 1), **taken.percentiles(), **held()}
 
 
 def local_mode(encoder: Encoder, passages: Sequence[Passage]) -> QdrantClient:
@@ -202,7 +221,7 @@ def local_mode(encoder: Encoder, passages: Sequence[Passage]) -> QdrantClient:
         points = [
             models.PointStruct(
                 id=passage.id,
-                vector=encoder.latent.encode_passage(passage.indexed_text).tolist(),
+                vector=encoder.latent.encode_passage(term_numbers(passage.indexed_text)).tolist(),
                 payload={"readers": sorted(passage.readers)},
             )
             for passage in passages[begin : begin + UPSERT]
@@ -220,6 +239,14 @@ def in_a_fresh_process(part: str, folder: Path, count: int) -> tuple[dict[str, A
     return json.loads(found.stdout), time.perf_counter() - started
 
 
+def built(folder: Path, passages: int) -> dict[str, float]:
+    """How the index in this folder was built, now or before."""
+    kept = folder / "built.json"
+    if not kept.exists():
+        kept.write_text(json.dumps(asyncio.run(build(folder, passages))), encoding="utf-8")
+    return json.loads(kept.read_text(encoding="utf-8"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--passages", type=int, default=100_000)
@@ -227,6 +254,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--part", choices=["answer", "baseline"], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help="Where the index is kept; one that is there already is used.")
+    parser.add_argument("--build", action="store_true", help="Only build it, to be measured later.")
     arguments = parser.parse_args()
     if arguments.part:
         measure = {"answer": answer, "baseline": baseline}[arguments.part]
@@ -234,9 +262,14 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="plumbline-retrieval-") as temporary:
         folder = arguments.folder or Path(temporary)
-        figures: dict[str, Any] = {"measure": "retrieval at scale", "seed": SEED}
-        if not (folder / "encoder.npz").exists():
-            figures["built"] = asyncio.run(build(folder, arguments.passages))
+        figures: dict[str, Any] = {
+            "measure": "retrieval at scale",
+            "seed": SEED,
+            "built": built(folder, arguments.passages),
+        }
+        if arguments.build:
+            print(json.dumps(figures, indent=2))
+            return
         _, ready = in_a_fresh_process("answer", folder, 0)
         figures["plumbline"], _ = in_a_fresh_process("answer", folder, arguments.questions)
         figures["plumbline"]["ready_s"] = round(ready, 2)

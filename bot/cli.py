@@ -281,6 +281,20 @@ def eval_rca(
     write_json(figures, json_file)
 
 
+@evaluations.command("ci-logs")
+def eval_ci_logs(
+    cases: Annotated[Path, typer.Option(help="JSON lines with `project`, `log` and `chunk`, plain or .xz.")],
+    json_file: JsonFile = None,
+) -> None:
+    """Are the lines of a build log found that explain its failure?"""
+    from bot.evaluation.ci_logs import print_table, run
+    from bot.evaluation.report import write_json
+
+    figures = run(cases)
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
 @evaluations.command("log-templates")
 def eval_log_templates(
     logs: Annotated[Path, typer.Option(help="A folder of loghub's form, a folder for each system.")],

@@ -17,7 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from adapters.terminal import TerminalMessenger, render
 from bot.behaviours import behaviours
 from bot.settings import Settings
-from bot.wiring import Core, ingest, new_incident_id, open_core
+from bot.webhook_sources import webhook_parser
+from bot.wiring import Core, ingest, learn_owners, new_incident_id, open_core
 from bot.workspace import load_workspace
 from core.answering.answer import Answer
 from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question
@@ -53,6 +54,8 @@ async def run_ingest(settings: Settings, names: list[str], out: Console) -> int:
         workspace = workspace.model_copy(update={"sources": chosen})
     async with open_core(settings, workspace) as core:
         report = await ingest_with_progress(core, out)
+        if not names:
+            await learn_owners(core)
     out.print(summary(report), highlight=False)
     return 1 if report.failed else 0
 
@@ -120,21 +123,15 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
 
 async def run_replay(settings: Settings, file: Path, source: str, out: Console, *, as_json: bool) -> int:
     """Work on a recorded webhook with a throw-away database; the tools and the history are the real ones."""
-    from bot.server import PARSERS
-
-    if source not in PARSERS:
-        raise ConfigurationError(f"There is no webhook format {source}: use one of {', '.join(sorted(PARSERS))}.")
-    try:
-        body = await asyncio.to_thread(file.read_bytes)
-    except OSError as error:
-        raise MalformedInput(f"{file} cannot be read: {error.strerror}.") from None
     workspace = load_workspace(settings.config)
+    parse = webhook_parser(workspace.webhooks, source)
+    body = await asyncio.to_thread(recorded, file)
     with tempfile.TemporaryDirectory(prefix="plumbline-replay-") as folder:
         private = settings.model_copy(update={"data_dir": Path(folder), "database_url": "", "qdrant_url": ""})
         async with open_core(private, workspace) as core:
-            delivery = PARSERS[source](body, core.clock.now())
-            incident = await open_incident(
-                delivery, store=core.store, place_for=lambda _: TERMINAL, new_id=new_incident_id
+            delivery = parse(body, core.clock.now())
+            incident = delivery and await open_incident(
+                delivery, store=core.store, places_for=lambda _: (TERMINAL,), new_id=new_incident_id
             )
             if incident is None:
                 raise MalformedInput(f"{file} holds no firing alert: there is nothing to work on.")
@@ -159,6 +156,14 @@ async def _investigate(core: Core, incident_id: str, messenger: TerminalMessenge
         steps.details,
     ):
         await step(incident_id)
+
+
+def recorded(file: Path) -> bytes:
+    """The body of a recorded webhook. Raises MalformedInput if the file cannot be read."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise MalformedInput(f"{file} cannot be read: {error.strerror}.") from None
 
 
 def print_json(adapter: TypeAdapter[object], value: object) -> None:

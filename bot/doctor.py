@@ -12,13 +12,14 @@ from rich.console import Console
 from rich.text import Text
 
 from adapters.clock import SystemClock
-from bot import workspace as sections
+from bot import tool_sections as sections
 from bot.llm_check import check_model
 from bot.model_metrics import TokenTally
 from bot.model_wiring import llama_server
 from bot.settings import Settings
 from bot.source_sections import SourceSection
 from bot.source_wiring import open_source
+from bot.tool_wiring import open_tool
 from bot.wiring import open_core
 from bot.workspace import Workspace, load_workspace
 from core.conversation import Platform
@@ -26,6 +27,7 @@ from core.errors import PlumblineError
 from core.ports import CheckedSource
 
 TIMEOUT = 5.0  # seconds for an outside system to answer
+TOOL_TIMEOUT = 20.0  # seconds for one to answer about all of its services
 SLACK_SCOPES = frozenset(
     {
         "app_mentions:read",
@@ -84,7 +86,7 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession) -> Async
     for section in workspace.sources:
         yield await check_source(section, settings, session)
     for tool in workspace.tools:
-        yield await _tool(tool, session)
+        yield await check_tool(tool, session)
     if settings.local and settings.webhook_secret is None:
         mend = "Anybody on this machine can open an incident. Set PLUMBLINE_WEBHOOK_SECRET to change that."
         yield Finding("webhooks", "open to this machine", mend, fatal=False)
@@ -222,12 +224,33 @@ async def check_source(section: SourceSection, settings: Settings, session: aioh
     return Finding(what, f"{section.kind.replace('_', ' ')} {section.place}")
 
 
-async def _tool(tool: sections.ToolSection, session: aiohttp.ClientSession) -> Finding:
-    if not isinstance(tool, sections.PrometheusTool):
-        well = tool.path.is_dir()
-        return Finding(
-            tool.name, str(tool.path) if well else "missing", "" if well else f"Correct its path: {tool.path}."
-        )
+async def check_tool(tool: sections.ToolSection, session: aiohttp.ClientSession) -> Finding:
+    """Whether a tool is there and lets us in."""
+    match tool:
+        case sections.LogFilesTool() | sections.MetricFilesTool() | sections.ChangeFilesTool():
+            if tool.path.is_dir():
+                return Finding(tool.name, str(tool.path))
+            return Finding(tool.name, "missing", f"Correct its path: {tool.path}.")
+        case sections.PrometheusTool():
+            return await _prometheus(tool, session)
+        case _:
+            return await _asked(tool, session)
+
+
+async def _asked(tool: sections.ToolSection, session: aiohttp.ClientSession) -> Finding:
+    try:
+        async with asyncio.timeout(TOOL_TIMEOUT):
+            for each in open_tool(tool, session).checked:
+                await each.check()
+    except PlumblineError as error:
+        return Finding(tool.name, "cannot be read", str(error))
+    except TimeoutError:
+        mend = f"No answer within {TOOL_TIMEOUT:.0f} s: check the network and its address."
+        return Finding(tool.name, "does not answer", mend)
+    return Finding(tool.name, f"{tool.kind.replace('_', ' ')} lets us in")
+
+
+async def _prometheus(tool: sections.PrometheusTool, session: aiohttp.ClientSession) -> Finding:
     try:
         async with session.get(f"{tool.url.rstrip('/')}/-/ready") as response:
             if response.status == 200:

@@ -9,7 +9,6 @@ import secrets
 import time
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime
 
 import structlog
 from aiohttp import web
@@ -17,6 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from bot import telemetry
+from bot.webhook_sources import WebhookSource
 from core.errors import InputTooLarge, MalformedInput, PlumblineError, Unauthorized, Unavailable
 from core.incident import AlertDelivery
 from core.ports import Clock
@@ -29,7 +29,6 @@ RETRY_AFTER = 5  # seconds that a sender is asked to wait when we do not know be
 STATUSES: dict[type[PlumblineError], int] = {Unauthorized: 401, InputTooLarge: 413, MalformedInput: 400}
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Parser = Callable[[bytes, datetime], AlertDelivery]
 
 log = structlog.get_logger()
 
@@ -39,36 +38,52 @@ class Webhooks:
 
     def __init__(
         self,
-        parsers: Mapping[str, Parser],
+        sources: Mapping[str, WebhookSource],
         accept: Callable[[AlertDelivery], Awaitable[str | None]],
         secret: str | None,
         clock: Clock,
     ) -> None:
-        """`accept` stores a delivery and returns the id of its incident, None if there was nothing to do."""
-        self._parsers = parsers
+        """`accept` stores a delivery and returns the id of its incident, None if there was nothing to do.
+
+        `secret` is asked of every source that has none of its own; None: nothing is asked of them.
+        """
+        self._sources = sources
         self._accept = accept
         self._secret = secret
         self._clock = clock
 
     async def handle(self, request: web.Request) -> web.Response:
-        self._authenticate(request)
-        source = request.match_info["source"]
-        parse = self._parsers.get(source)
-        if parse is None:
-            known = ", ".join(sorted(self._parsers))
-            return refusal(404, f"There is no webhook for {source[:50]!r}: use one of {known}.")
+        name = request.match_info["source"]
+        source = self._sources.get(name)
+        await self._authenticate(request, source)
+        if source is None:
+            known = ", ".join(sorted(self._sources))
+            return refusal(404, f"There is no webhook for {name[:50]!r}: use one of {known}.")
         # A page in somebody's browser could send a form to a bot that knows no secret, but no JSON unasked.
         if request.content_type != "application/json":
             raise MalformedInput("A webhook is JSON: send Content-Type: application/json.")
         body = await request.read()
         now = self._clock.now()
+        parse = source.parse
         delivery = await asyncio.to_thread(parse, body, now) if len(body) > LARGE_BODY else parse(body, now)
-        return web.json_response({"incident": await self._accept(delivery)}, status=202)
+        incident = await self._accept(delivery) if delivery is not None else None
+        return web.json_response({"incident": incident}, status=202)
 
-    def _authenticate(self, request: web.Request) -> None:
+    async def _authenticate(self, request: web.Request, source: WebhookSource | None) -> None:
+        """The secret itself, or a signature made with it by a source that signs."""
+        secret = (source.secret if source is not None else None) or self._secret
+        if secret is None:
+            return
         given = _given_secret(request).encode(errors="surrogateescape")
-        if self._secret is not None and not hmac.compare_digest(given, self._secret.encode()):
+        if hmac.compare_digest(given, secret.encode(errors="surrogateescape")):
+            return
+        if source is None or source.is_signed is None:
             raise Unauthorized("The webhook secret is missing or wrong: send PLUMBLINE_WEBHOOK_SECRET as bearer token.")
+        if not source.is_signed(request.headers, await request.read(), secret):
+            raise Unauthorized(
+                "The webhook is not signed with the secret known here, nor does it send it as bearer token: set "
+                "`secret_env` under `webhooks` in plumbline.yaml, or send PLUMBLINE_WEBHOOK_SECRET."
+            )
 
 
 def _given_secret(request: web.Request) -> str:

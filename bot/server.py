@@ -15,7 +15,6 @@ from aiohttp import web
 from aiohttp.log import server_logger
 from dbos import DBOS
 
-from adapters.alerts import alertmanager
 from adapters.console.live import Live
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
@@ -27,7 +26,8 @@ from bot.behaviours import behaviours
 from bot.routes import Webhooks, build_app, is_our_fault
 from bot.schedules import INGEST, build_schedules
 from bot.tasks import Dispatcher, TaskInbox
-from bot.wiring import Core, new_incident_id, place_for, secret
+from bot.webhook_sources import webhook_sources
+from bot.wiring import Core, new_incident_id, places_for, secret
 from core.conversation import Platform
 from core.curated import SOURCE as CURATED
 from core.errors import PlumblineError
@@ -35,8 +35,6 @@ from core.incident import AlertDelivery
 from core.ports import Inbox, Messenger, Task, ThreadReader
 from handlers.open_incident import open_incident
 from handlers.post_message import Poster
-
-PARSERS = {"alertmanager": alertmanager.parse}
 
 log = structlog.get_logger()
 
@@ -55,7 +53,8 @@ class Chat:
 @asynccontextmanager
 async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[str]:
     """Serve until the block ends; yields the address of the local page."""
-    place_for(core)({})  # routes that lead nowhere are found now, and not by the first alert
+    choose_places = places_for(core.settings, core.workspace)
+    sources = webhook_sources(core.workspace.webhooks)
     async with AsyncExitStack() as stack:
         dispatcher = Dispatcher(core.store, lambda task: flows.start(task))  # noqa: PLW0108 -- flows comes later
         inbox = TaskInbox(core.store, dispatcher.ring)
@@ -77,7 +76,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
 
         async def accept_delivery(delivery: AlertDelivery) -> str | None:
             incident = await open_incident(
-                delivery, store=core.store, place_for=place_for(core), new_id=new_incident_id
+                delivery, store=core.store, places_for=choose_places, new_id=new_incident_id
             )
             dispatcher.ring()
             return incident.id if incident else None
@@ -97,7 +96,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
             replays=replays or {},
         )
         app = build_app(
-            webhooks=Webhooks(PARSERS, accept_delivery, secret(core.settings.webhook_secret), core.clock),
+            webhooks=Webhooks(sources, accept_delivery, secret(core.settings.webhook_secret), core.clock),
             slack=slack.handle if slack else None,
             teams=teams.handle if teams else None,
             ready=partial(_missing, core),

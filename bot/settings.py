@@ -32,6 +32,7 @@ class Settings(BaseSettings):
     llm_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_LLM_API_KEY")
     config: Path | None = Field(None, validation_alias="PLUMBLINE_CONFIG")
     webhook_secret: SecretStr | None = Field(None, validation_alias="PLUMBLINE_WEBHOOK_SECRET")
+    public_url: str = Field("", validation_alias="PLUMBLINE_PUBLIC_URL")  # of the local page, as people reach it
     console_token: SecretStr | None = Field(None, validation_alias="PLUMBLINE_CONSOLE_TOKEN")
     log: Literal["console", "json"] = Field("console", validation_alias="PLUMBLINE_LOG")
     slack_bot_token: SecretStr | None = Field(None, validation_alias="SLACK_BOT_TOKEN")

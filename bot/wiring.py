@@ -14,39 +14,37 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.clock import SystemClock
 from adapters.encoder_file import EncoderFile
-from adapters.fitting import fit_apart
+from adapters.fitting import fit_apart, fit_owners_apart
 from adapters.model_pool.pool import ModelPool
+from adapters.owner_model_file import OwnerModelFile
 from adapters.sources.curated import CuratedSource
 from adapters.sources.past_incidents import load_past_incidents
 from adapters.store.database import migrate, open_database
 from adapters.store.store import SqlStore
-from adapters.tools.change_files import ChangeFiles
-from adapters.tools.log_files import LogFiles
-from adapters.tools.metric_files import MetricFiles
-from bot import workspace as sections
+from bot.growing_history import GrowingHistory
 from bot.model_wiring import open_model
 from bot.settings import Settings
 from bot.source_sections import PastIncidentsSection, SourceSection
 from bot.source_wiring import open_source
+from bot.tool_wiring import Tools, open_tools
 from bot.workspace import Workspace
 from core.conversation import Place, Platform
-from core.incident import PastIncident
+from core.incident import AlertDelivery, PastIncident
 from core.knowledge.privacy.redactor import Redactor
 from core.knowledge.retriever import Retriever
 from core.ports import (
-    ChangeReader,
     ChangingSource,
     Clock,
     Embedder,
     EncoderStore,
     Ingestion,
     KnowledgeSource,
-    LogReader,
-    MetricReader,
+    OwnerModelStore,
     PassageIndex,
 )
-from core.routing import incident_place
-from core.triage.history import IncidentHistory
+from core.routing import incident_place, incident_places, routing_facts
+from core.team import Route
+from handlers.fit_triage import fit_triage
 from handlers.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
 
 
@@ -62,15 +60,6 @@ class Knowledge:
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
-    """What the investigator may read."""
-
-    logs: tuple[LogReader, ...]
-    metrics: tuple[MetricReader, ...]
-    changes: tuple[ChangeReader, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Core:
     """State, knowledge and tools: what every command needs, and no chat."""
 
@@ -82,7 +71,8 @@ class Core:
     store: SqlStore
     knowledge: Knowledge
     tools: Tools
-    history: IncidentHistory
+    history: GrowingHistory
+    owner_models: OwnerModelStore
     model: ModelPool | None  # None: the evidence engine works alone
     writing_index: asyncio.Lock = field(default_factory=asyncio.Lock)  # held by one ingestion at a time
 
@@ -101,6 +91,8 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         knowledge = _knowledge(settings, workspace, session, store, clock)
         stack.push_async_callback(knowledge.index.close)
         model = await stack.enter_async_context(open_model(settings, session, clock))
+        history = GrowingHistory(_past_incidents(workspace.sources), workspace.channels, workspace.teams)
+        await history.grow(store)
         yield Core(
             settings=settings,
             workspace=workspace,
@@ -109,8 +101,9 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
             session=session,
             store=store,
             knowledge=knowledge,
-            tools=_tools(workspace.tools, session),
-            history=IncidentHistory(_past_incidents(workspace.sources)),
+            tools=open_tools(workspace.tools, session),
+            history=history,
+            owner_models=OwnerModelFile(settings.data_dir / "owners.npz"),
             model=model,
         )
 
@@ -154,25 +147,6 @@ def _past_incidents(source_sections: Sequence[SourceSection]) -> list[PastIncide
     ]
 
 
-def _tools(tool_sections: Sequence[sections.ToolSection], session: aiohttp.ClientSession) -> Tools:
-    from adapters.tools.prometheus import Prometheus
-
-    logs: list[LogReader] = []
-    metrics: list[MetricReader] = []
-    changes: list[ChangeReader] = []
-    for section in tool_sections:
-        match section:
-            case sections.LogFilesTool():
-                logs.append(LogFiles(section.name, section.path))
-            case sections.MetricFilesTool():
-                metrics.append(MetricFiles(section.name, section.path))
-            case sections.ChangeFilesTool():
-                changes.append(ChangeFiles(section.name, section.path))
-            case sections.PrometheusTool():
-                metrics.append(Prometheus(section.name, section.url, session))
-    return Tools(tuple(logs), tuple(metrics), tuple(changes))
-
-
 def secret(value: SecretStr | None) -> str | None:
     return value.get_secret_value() if value is not None else None
 
@@ -183,6 +157,19 @@ async def ingest(
     """Bring the corpus up to date, or only the source of this name, and remember how fresh each source is."""
     async with core.writing_index:
         return await _ingest(core, on_progress, only)
+
+
+async def learn_owners(core: Core) -> bool:
+    """Learn which team owns which incidents, from all that ended so far; whether there were enough."""
+    await core.history.grow(core.store)
+    return await fit_triage(
+        core.history.incidents,
+        teams=core.workspace.teams,
+        models=core.owner_models,
+        fit=fit_owners_apart,
+        store=core.store,
+        clock=core.clock,
+    )
 
 
 async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], only: str) -> IngestReport:
@@ -228,10 +215,19 @@ def incident_platforms(settings: Settings) -> tuple[Platform, ...]:
     return tuple(platforms)
 
 
-def place_for(core: Core) -> Callable[[dict[str, str]], Place]:
-    """Labels of an alert → the channel its incident is posted in."""
-    routes, channels = core.workspace.routes, core.workspace.channels
-    return lambda labels: incident_place(labels, routes, channels, incident_platforms(core.settings))
+def places_for(settings: Settings, workspace: Workspace) -> Callable[[AlertDelivery], tuple[Place, ...]]:
+    """A delivery → the channels that the incident it opens is posted in. Raises ConfigurationError if there is none."""
+    platforms = incident_platforms(settings)
+    incident_place({}, workspace.routes, workspace.channels, platforms)  # found now, and not by the first alert
+    return lambda delivery: incident_places(
+        routing_facts(delivery, workspace.teams), workspace.routes, workspace.channels, platforms
+    )
+
+
+def operators_place(core: Core) -> Place | None:
+    """Where the operators are told what is wrong with Plumbline itself; None where plumbline.yaml names no channel."""
+    name, channels = core.workspace.operators, core.workspace.channels
+    return incident_place({}, [Route((name,))], channels, incident_platforms(core.settings)) if name else None
 
 
 def new_incident_id() -> str:

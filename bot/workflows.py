@@ -16,9 +16,9 @@ from typing import Any
 import structlog
 from dbos import DBOS, DBOSConfig, DBOSConfiguredInstance, SetWorkflowID
 
-from bot.tasks import FEEDBACK_EVENT, QUESTION
-from core.conversation import Question
-from core.errors import Unavailable
+from bot.tasks import FEEDBACK_EVENT, PLACE, QUESTION
+from core.conversation import Place, Question
+from core.errors import Unavailable, Withdrawn
 from core.feedback import Feedback
 from core.ports import Task
 
@@ -36,13 +36,16 @@ class Behaviours:
 
     answer: Callable[[Question], Awaitable[None]]
     apologise: Callable[[Question, str], Awaitable[None]]
+    retract: Callable[[str, Place], Awaitable[None]]
     feedback: Callable[[Feedback], Awaitable[None]]
     present: Callable[[str], Awaitable[None]]
     triage: Callable[[str], Awaitable[None]]
     explain: Callable[[str], Awaitable[None]]
+    triage_again: Callable[[str], Awaitable[None]]
     conclude: Callable[[str], Awaitable[None]]
     details: Callable[[str], Awaitable[None]]
     ingest: Callable[[], Awaitable[None]]
+    fit_triage: Callable[[], Awaitable[None]]
     recalibrate: Callable[[], Awaitable[None]]
 
 
@@ -93,9 +96,15 @@ class Workflows(DBOSConfiguredInstance):
         question = QUESTION.validate_python(payload)
         try:
             await self._step("answer", question)
+        except Withdrawn:
+            log.info("question was deleted", reference=subject)
         except Exception:
             log.exception("question failed", reference=subject)
             await self._step("apologise", question, subject)
+
+    @DBOS.workflow()
+    async def retract_question(self, question_id: str, payload: dict[str, Any]) -> None:
+        await self._step("retract", question_id, PLACE.validate_python(payload))
 
     @DBOS.workflow()
     async def record_feedback(self, _subject: str, payload: dict[str, Any]) -> None:
@@ -117,12 +126,19 @@ class Workflows(DBOSConfiguredInstance):
         await self._step("details", incident_id)
 
     @DBOS.workflow()
+    async def triage_again(self, incident_id: str, _payload: dict[str, Any]) -> None:
+        """Somebody turned the incident away: the teams that are left negotiate."""
+        await self._step("triage_again", incident_id)
+        await self._step("present", incident_id)
+
+    @DBOS.workflow()
     async def present_incident(self, incident_id: str, _payload: dict[str, Any]) -> None:
         await self._step("present", incident_id)
 
     @DBOS.workflow()
     async def ingest_knowledge(self, _subject: str, _payload: dict[str, Any]) -> None:
         await self._step("ingest")
+        await self._step("fit_triage")
 
     @DBOS.workflow()
     async def recalibrate(self, _subject: str, _payload: dict[str, Any]) -> None:

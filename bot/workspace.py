@@ -12,7 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.section import Section
 from bot.source_sections import SourceSection
+from bot.tool_sections import CodeTool, KubernetesTool, ToolSection
+from bot.webhook_sections import WebhooksSection
 from core.answering.help_desk import HelpDesk
+from core.confidence.policy import NO_POLICY, Policy
 from core.conversation import Channel, Platform
 from core.curated import LIFETIME, SOURCE
 from core.errors import ConfigurationError
@@ -27,6 +30,13 @@ class ChannelSection(Section):
     console: str | None = None
 
 
+class MentionSection(Section):
+    """What pings a team: in Slack the id of a user group, in Teams a person's directory id or address."""
+
+    slack: Annotated[str, Field(pattern=r"^S[A-Z0-9]{2,20}$")] | None = None
+    teams: Annotated[str, Field(pattern=r"^[A-Za-z0-9@._:-]{3,200}$")] | None = None
+
+
 class TeamSection(Section):
     id: str
     name: str
@@ -35,38 +45,17 @@ class TeamSection(Section):
     channel: str = ""
     on_call: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()  # ids that it had before, or those of teams that were merged into it
+    mention: MentionSection = MentionSection()
 
 
 class RouteSection(Section):
     channels: Annotated[tuple[str, ...], Field(min_length=1)]
-    match: dict[str, str] = Field(default_factory=dict[str, str])
+    also: tuple[str, ...] = ()
+    match: dict[str, str | tuple[str, ...]] = Field(default_factory=dict[str, str | tuple[str, ...]])
 
-
-class LogFilesTool(Section):
-    kind: Literal["log_files"]
-    name: str = "log files"
-    path: Path
-
-
-class MetricFilesTool(Section):
-    kind: Literal["metric_files"]
-    name: str = "metric files"
-    path: Path
-
-
-class ChangeFilesTool(Section):
-    kind: Literal["change_files"]
-    name: str = "change files"
-    path: Path
-
-
-class PrometheusTool(Section):
-    kind: Literal["prometheus"]
-    name: str = "Prometheus"
-    url: str
-
-
-ToolSection = Annotated[LogFilesTool | MetricFilesTool | ChangeFilesTool | PrometheusTool, Field(discriminator="kind")]
+    def route(self) -> Route:
+        accepted = {name: (value,) if isinstance(value, str) else value for name, value in self.match.items()}
+        return Route(self.channels, tuple((name, frozenset(values)) for name, values in accepted.items()), self.also)
 
 
 class PrivacySection(Section):
@@ -81,6 +70,22 @@ class CuratedSection(Section):
     days: Annotated[int, Field(ge=1, le=3650)] = LIFETIME.days
 
 
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class ConfidenceSection(Section):
+    """Below `ask_below` an owner or a cause is put as a question; above `ping_owner_above` the owner is pinged.
+
+    Both are calibrated probabilities; without them, nothing changes. `estimator` says what measures the owners and the
+    answers of a language model: what was checked anyway (`evidence`), or the model asked in two steps (`two-step`), which
+    takes longer. The causes that a model finds are always measured in two steps.
+    """
+
+    ask_below: Share | None = None
+    ping_owner_above: Share | None = None
+    estimator: Literal["evidence", "two-step"] = "evidence"
+
+
 class _File(Section):
     name: str = "Plumbline"
     channels: tuple[ChannelSection, ...] = ()
@@ -92,6 +97,9 @@ class _File(Section):
     examples: tuple[str, ...] = ()
     privacy: PrivacySection = PrivacySection()
     curated: CuratedSection = CuratedSection()
+    webhooks: WebhooksSection = WebhooksSection()
+    confidence: ConfidenceSection = ConfidenceSection()
+    operators: str = ""  # the channel that is told when something is wrong with Plumbline itself
 
 
 class Workspace(BaseModel):
@@ -109,6 +117,10 @@ class Workspace(BaseModel):
     examples: tuple[str, ...]
     private_names: tuple[str, ...] = ()
     curated_for: timedelta = LIFETIME
+    webhooks: WebhooksSection = WebhooksSection()
+    policy: Policy = NO_POLICY
+    two_step: bool = False  # see ConfidenceSection
+    operators: str = ""  # name of a channel, empty for none
 
     @property
     def help_desk(self) -> HelpDesk:
@@ -140,13 +152,16 @@ def load_workspace(path: Path | None) -> Workspace:
         channels=tuple(_channel(section) for section in channels),
         sources=tuple(_absolute(section, folder) for section in file.sources),
         teams=tuple(_team(section, folder) for section in file.teams),
-        routes=tuple(Route(section.channels, tuple(section.match.items())) for section in file.routes)
-        or (Route((channels[0].name,)),),
+        routes=tuple(section.route() for section in file.routes) or (Route((channels[0].name,)),),
         tools=tuple(_absolute(section, folder) for section in file.tools),
         dependencies=file.dependencies,
         examples=file.examples,
         private_names=file.privacy.names,
         curated_for=timedelta(days=file.curated.days),
+        webhooks=file.webhooks,
+        policy=Policy(file.confidence.ask_below, file.confidence.ping_owner_above),
+        two_step=file.confidence.estimator == "two-step",
+        operators=file.operators,
     )
 
 
@@ -204,15 +219,23 @@ def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
     for index, source in enumerate(file.sources):
         if source.name == SOURCE:
             yield ("sources", index, "name"), f"{SOURCE} is what people confirmed as answers: use another name"
-    for index, team in enumerate(file.teams):
-        if team.channel and team.channel not in channels:
-            yield ("teams", index, "channel"), f"there is no channel {team.channel}"
-    for index, route in enumerate(file.routes):
-        for name in route.channels:
-            if name not in channels:
-                yield ("routes", index, "channels"), f"there is no channel {name}"
+    for location, name in _named_channels(file):
+        if name not in channels:
+            yield location, f"there is no channel {name}"
     if file.routes and file.routes[-1].match:
         yield ("routes", len(file.routes) - 1), "the last route is for all other incidents: it must have no `match`"
+
+
+def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
+    """Where the file speaks of a channel, and which."""
+    for index, team in enumerate(file.teams):
+        if team.channel:
+            yield ("teams", index, "channel"), team.channel
+    for index, route in enumerate(file.routes):
+        yield from ((("routes", index, "channels"), name) for name in route.channels)
+        yield from ((("routes", index, "also"), name) for name in route.also)
+    if file.operators:
+        yield ("operators",), file.operators
 
 
 def _channel(section: ChannelSection) -> Channel:
@@ -237,9 +260,18 @@ def _team(section: TeamSection, folder: Path) -> Team:
         section.channel,
         section.on_call,
         section.aliases,
+        _ids(section.mention),
     )
 
 
+def _ids(section: MentionSection) -> dict[Platform, str]:
+    ids = {Platform.SLACK: section.slack, Platform.TEAMS: section.teams}
+    return {platform: id_ for platform, id_ in ids.items() if id_}
+
+
 def _absolute(section: S, folder: Path) -> S:
-    path = getattr(section, "path", None)
-    return section if path is None else section.model_copy(update={"path": folder / path})
+    if isinstance(section, CodeTool):
+        return section.model_copy(update={"services": {name: folder / path for name, path in section.services.items()}})
+    place = "ca_file" if isinstance(section, KubernetesTool) else "path"
+    path = getattr(section, place, None)
+    return section if path is None else section.model_copy(update={place: folder / path})

@@ -38,5 +38,15 @@ def kept_private(audience: Audience) -> Audience:
 
 
 def may_see_incident(audience: Audience, incident: Incident, channels: Sequence[Channel]) -> bool:
-    """Whether an incident may be spoken of before this audience: it is for the readers of its own channel."""
-    return audience.may_read(channel_audience(incident.place, channels).disclosed_to)
+    """Whether an incident may be spoken of before this audience: it is for the readers of its own channels."""
+    return audience.may_read(incident_audience(incident, channels).disclosed_to)
+
+
+def incident_audience(incident: Incident, channels: Sequence[Channel]) -> Audience:
+    """The audience of an incident's message: what may be shown in all of its places; it is disclosed to each of them."""
+    main = channel_audience(incident.place, channels)
+    others = [channel_audience(place, channels) for place in incident.also_in]
+    return Audience(
+        main.readers.intersection(*(each.readers for each in others)),
+        main.disclosed_to.union(*(each.disclosed_to for each in others)),
+    )

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.confidence.resolution import is_resolution
+
 _CORRECTION = re.compile(r"\s*correct(?:ion)?\s*:", re.IGNORECASE)
 _THANKS = re.compile(
     r"\s*(?:(?:ok(?:ay)?|great|perfect|awesome|nice|cool|works?|that works?|it works?|got it|yes)\b[\s,.!]*)*"
@@ -22,6 +24,7 @@ class CommandName(StrEnum):
     TRIAGE = "triage"
     RCA = "rca"
     CORRECT = "correct"
+    RESOLUTION = "resolution"
     THANKS = "thanks"
     STATUS = "status"
     HELP = "help"
@@ -37,12 +40,15 @@ def parse_command(text: str) -> Command:
     """`help` and `status` stand alone; `ask`, `triage` and `rca` take the rest; anything else is a question.
 
     A question that merely begins with such a word ("status of the canary?") stays a question; so `correct` needs its
-    colon. Words of thanks are none. Empty text is `help`.
+    colon. Words of thanks are none. A note of how an incident ended (“root cause: …”) is taken whole. Empty text is
+    `help`.
     """
     if _THANKS.fullmatch(text):
         return Command(CommandName.THANKS)
     if correction := _CORRECTION.match(text):
         return Command(CommandName.CORRECT, text[correction.end() :].strip())
+    if is_resolution(text):
+        return Command(CommandName.RESOLUTION, text.strip())
     words = text.strip().split(maxsplit=1)
     if not words:
         return Command(CommandName.HELP)

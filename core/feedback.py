@@ -13,10 +13,11 @@ NOBODY = Audience(frozenset())
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """`subject` is a prediction id for a judgement, an incident id for `take-it`, a curated answer's for `confirm`.
+    """`subject` is a prediction id for a judgement, a curated answer's for `confirm`, otherwise an incident id.
 
     `id` is the idempotency key of the chat event. `place` is where a reply belongs (the message's thread), `audience`
-    who reads along there. `text` is what was typed into the field above the button: untrusted.
+    who reads along there. `text` is what was typed into the field above the button, `choice` the id of the team that was
+    picked there: both untrusted.
     """
 
     id: str
@@ -27,3 +28,4 @@ class Feedback:
     at: datetime
     text: str = ""
     audience: Audience = NOBODY
+    choice: str = ""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from core.confidence.badge import Badge
+from core.confidence.resolution import Resolution
 from core.conversation import PUBLIC, MessageReference, Place
 from core.rca.trajectory import Responsibility, Trajectory
 
@@ -15,8 +15,11 @@ MAX_KEPT_ALERTS = 50  # alerts of one incident kept in full; the rest are counte
 
 
 class AlertStatus(StrEnum):
+    """`UPDATED` is said by a delivery alone: something else of the alert is new, and it fires or not as before."""
+
     FIRING = "firing"
     RESOLVED = "resolved"
+    UPDATED = "updated"
 
 
 class Severity(StrEnum):
@@ -26,8 +29,25 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """Somebody told the monitoring system that they look at an alert, or (`withdrawn`) that they no longer do.
+
+    `by` is untrusted, and empty where the monitoring system does not say who.
+    """
+
+    by: str
+    at: datetime
+    withdrawn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert as its monitoring system sent it, in our terms. All texts are untrusted."""
+    """One alert as its monitoring system sent it, in our terms. All texts are untrusted.
+
+    `note` is what it says of how it ended (see `Resolution`), empty while it fires. `acknowledged` is None where nothing
+    is said of it. `as_of` is when all this was so by the sender's clock, None where the sender does not say: what is
+    older than what is known is not believed.
+    """
 
     fingerprint: str
     name: str
@@ -40,14 +60,18 @@ class Alert:
     labels: dict[str, str] = field(default_factory=dict[str, str])
     ends_at: datetime | None = None
     url: str = ""
+    note: str = ""
+    acknowledged: Acknowledgement | None = None
+    as_of: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AlertDelivery:
-    """One webhook request: alerts that belong together by `group_key`.
+    """One webhook request: at least one alert, and all belong together by `group_key`.
 
-    `key` is the idempotency key: a request that says the same again has the same key. `omitted` counts the alerts of
-    the group that the request names but `alerts` does not hold.
+    `key` is the idempotency key: a request that says the same again has the same key. It counts until the incident is
+    resolved: an alert that fires anew may be told in the same words. `omitted` counts the alerts of the group that the
+    request names but `alerts` does not hold.
     """
 
     key: str
@@ -56,6 +80,17 @@ class AlertDelivery:
     alerts: tuple[Alert, ...]
     received_at: datetime
     omitted: int = 0
+
+    @property
+    def fires(self) -> bool:
+        """Whether at least one of its alerts fires."""
+        return any(alert.status is AlertStatus.FIRING for alert in self.alerts)
+
+    @property
+    def first_firing(self) -> Alert:
+        """The alert that an incident opened by it is named after: of those that fire (at least one) the earliest."""
+        firing = (alert for alert in self.alerts if alert.status is AlertStatus.FIRING)
+        return min(firing, key=lambda alert: (alert.starts_at, alert.fingerprint))
 
 
 class IncidentState(StrEnum):
@@ -88,7 +123,7 @@ class OwnerProposal:
     """Who probably owns the incident. `candidates` are best first and begin with the owner.
 
     `owner` is None when nobody can be named: then a person is asked, and the candidates say who is nearest. `votes` are
-    those of the negotiation, in its order.
+    those of the negotiation, in its order. `note` says what went otherwise than planned, empty if nothing did.
     """
 
     owner: TeamScore | None
@@ -97,6 +132,21 @@ class OwnerProposal:
     badge: Badge
     prediction_id: str
     votes: tuple[Vote, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """Somebody said that an incident is not team `turned_away`'s, empty if nobody's name stood there, and why.
+
+    `given_to` is the team that it is instead, empty where the person does not know. Names and reason are untrusted.
+    """
+
+    turned_away: str
+    given_to: str
+    person: str
+    reason: str
+    at: datetime
 
 
 class EvidenceKind(StrEnum):
@@ -188,7 +238,8 @@ class Incident:
     `alerts` are the kept ones, the firing ones first. `also_firing` holds the fingerprints, in order, of alerts that
     fire as well and are too many to be kept. `alert_count` counts distinct alerts that ever belonged to it, and of these
     `unseen_count` those that a delivery only counted. `delivery_count` is the number of requests folded into it,
-    `severity` the worst that any of its alerts ever had. `progress` says what is being done at this stage, empty if that
+    `reopened_count` how often it fired again after it was resolved, `severity` the worst that any of its alerts ever
+    had. `progress` says what is being done at this stage, empty if that
     says it all.
     """
 
@@ -216,6 +267,10 @@ class Incident:
     explanation: Explanation | None = None
     also_firing: tuple[str, ...] = ()
     unseen_count: int = 0
+    hops: tuple[Hop, ...] = ()  # from team to team, oldest first
+    resolution: Resolution | None = None  # what somebody noted when it ended
+    reopened_count: int = 0
+    also_in: tuple[Place, ...] = ()  # beside `place`, where its thread is led: the same message stands there
     revision: int = 1
 
     @property
@@ -223,69 +278,28 @@ class Incident:
         return sum(alert.status is AlertStatus.FIRING for alert in self.alerts) + len(self.also_firing)
 
     @property
+    def acknowledged(self) -> Acknowledgement | None:
+        """The latest acknowledgement, if all alerts that fire (once none does: all) are acknowledged."""
+        firing = [alert for alert in self.alerts if alert.status is AlertStatus.FIRING]
+        given = [alert.acknowledged for alert in firing or self.alerts]
+        standing = [each for each in given if each is not None and not each.withdrawn]
+        if self.also_firing or len(standing) < len(given):
+            return None
+        return max(standing, key=lambda each: each.at, default=None)
+
+    @property
+    def turned_away(self) -> frozenset[str]:
+        """The ids of the teams that it is not, as people said; one that it was given to since then is none of them."""
+        left: set[str] = set()
+        for hop in self.hops:
+            left = (left | {hop.turned_away}) - {hop.given_to, ""}
+        return frozenset(left)
+
+    @property
     def description(self) -> str:
         """All that the alerts say, for triage and for the search for similar incidents."""
         texts = [self.title, *(text for alert in self.alerts[:5] for text in (alert.summary, alert.description))]
         return "\n".join(dict.fromkeys(text for text in texts if text))
-
-
-def open_from(delivery: AlertDelivery, incident_id: str, place: Place) -> Incident:
-    """The incident that a delivery opens; it is named after the first of its alerts that fire (at least one)."""
-    firing = (alert for alert in delivery.alerts if alert.status is AlertStatus.FIRING)
-    first = min(firing, key=lambda alert: (alert.starts_at, alert.fingerprint))
-    return fold(
-        Incident(
-            id=incident_id,
-            source=delivery.source,
-            group_key=delivery.group_key,
-            title=first.summary or first.name,
-            severity=first.severity,
-            service=first.service,
-            labels=first.labels,
-            alerts=(),
-            alert_count=0,
-            delivery_count=0,
-            started_at=first.starts_at,
-            opened_at=delivery.received_at,
-            updated_at=delivery.received_at,
-            place=place,
-            revision=0,
-        ),
-        delivery,
-    )
-
-
-def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
-    """The incident with the alerts of one more delivery in it; resolved once none of its alerts fires any more."""
-    delivered = {alert.fingerprint: alert for alert in delivery.alerts}
-    known = {alert.fingerprint: alert for alert in incident.alerts}
-    new = delivered.keys() - known.keys() - set(incident.also_firing)
-    seen_count = incident.alert_count - incident.unseen_count + len(new)
-    alert_count = max(incident.alert_count, seen_count, len(delivered) + delivery.omitted)
-    firing, settled = _by_status((known | delivered).values())
-    also_firing = set(incident.also_firing) - delivered.keys() | {a.fingerprint for a in firing[MAX_KEPT_ALERTS:]}
-    is_firing = bool(firing or also_firing)
-    return replace(
-        incident,
-        alerts=tuple((firing + settled)[:MAX_KEPT_ALERTS]),
-        also_firing=tuple(sorted(also_firing)),
-        alert_count=alert_count,
-        unseen_count=alert_count - seen_count,
-        delivery_count=incident.delivery_count + 1,
-        severity=min((incident.severity, *(alert.severity for alert in delivery.alerts)), key=list(Severity).index),
-        started_at=min(incident.started_at, *(alert.starts_at for alert in delivery.alerts)),
-        updated_at=delivery.received_at,
-        state=IncidentState.OPEN if is_firing else IncidentState.RESOLVED,
-        resolved_at=None if is_firing else delivery.received_at,
-        revision=incident.revision + 1,
-    )
-
-
-def _by_status(alerts: Iterable[Alert]) -> tuple[list[Alert], list[Alert]]:
-    """The firing and the resolved ones, each the earliest first."""
-    ordered = sorted(alerts, key=lambda alert: (alert.starts_at, alert.fingerprint))
-    firing = [alert for alert in ordered if alert.status is AlertStatus.FIRING]
-    return firing, [alert for alert in ordered if alert.status is not AlertStatus.FIRING]
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,11 +44,12 @@ def read_labels(steps: Sequence[TokenStep], labels: Sequence[str]) -> LabelReadi
     spelled = {label: json.dumps(label, ensure_ascii=False) for label in labels}
     settled, undecided = dict.fromkeys(labels, 0.0), dict[tuple[str, ...], float]()
     alive, written, weight = tuple(labels), "", 1.0
-    for step in steps:
-        if not (written or step.text.strip()):
+    for told in steps:
+        step = told if written else _without_space(told)
+        if not step.text:
             continue
         rests = {label: spelled[label][len(written) :] for label in alive}
-        path = _begun_by(step.text if written else step.text.lstrip(), rests)
+        path = _begun_by(step.text, rests)
         if not path:
             return None
         carried = 0.0
@@ -62,8 +63,17 @@ def read_labels(steps: Sequence[TokenStep], labels: Sequence[str]) -> LabelReadi
         if len(path) == 1:
             return LabelReading(settled, undecided)
         alive, weight = path, carried
-        written += step.text if written else step.text.lstrip()
+        written += step.text
     return None
+
+
+def _without_space(step: TokenStep) -> TokenStep:
+    """A token before which a reply may have space, which says nothing."""
+    alternatives: dict[str, float] = {}
+    for text, logprob in step.alternatives.items():
+        bare = text.lstrip()
+        alternatives[bare] = max(logprob, alternatives.get(bare, logprob))
+    return TokenStep(step.text.lstrip(), alternatives)
 
 
 def _begun_by(text: str, rests: Mapping[str, str]) -> tuple[str, ...]:

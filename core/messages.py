@@ -48,6 +48,18 @@ class CorrectionRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class HandoverRequest:
+    """Asks whose an incident is instead, with a picker of `teams` (ids and names) and a field for the reason.
+
+    `owner` is the name of the team that stands there now, empty if nobody's does.
+    """
+
+    incident_id: str
+    owner: str
+    teams: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ProposalMessage:
     """What somebody said is right, with a button to confirm it; once confirmed, by whom and until when."""
 
@@ -121,6 +133,7 @@ Message = (
     | IncidentMessage
     | IncidentDetails
     | CorrectionRequest
+    | HandoverRequest
     | ProposalMessage
     | BadgeMessage
     | OwnerPing
@@ -132,6 +145,9 @@ ASK_WHAT_IS_RIGHT = (
     "What is right? Type it below, or reply to me in this thread with “correct:” and the right answer. "
     "Once it is confirmed, I answer with it."
 )
+WHOSE_IS_IT = "Whose incident is it? Pick the team, or only say why it is not yours: then I look on."
+PICK_TEAM = "Team"
+WHY_NOT_OURS = "Why (I learn from it)"
 PROPOSED = "Proposed as the answer to:"
 TENTATIVE = "I am not certain: other documents come about as close. The nearest that I have:"
 CONFLICTING = "Another source says otherwise. Newest first:"
@@ -154,6 +170,9 @@ class Verdict(StrEnum):
     CAUSE_RIGHT = "cause-right"
     CAUSE_WRONG = "cause-wrong"
     TAKE_IT = "take-it"
+    HAND_OVER = "hand-over"
+    REASSIGN = "reassign"
+    NOT_OURS = "not-ours"
     CORRECTION = "correction"
     CONFIRM = "confirm"
     WHY_ANSWER = "why-answer"
@@ -170,6 +189,9 @@ VERDICT_LABELS = {
     Verdict.CAUSE_RIGHT: "Right cause",
     Verdict.CAUSE_WRONG: "Wrong cause",
     Verdict.TAKE_IT: "Take it",
+    Verdict.HAND_OVER: "Reassign …",
+    Verdict.REASSIGN: "Reassign",
+    Verdict.NOT_OURS: "Not ours",
     Verdict.CORRECTION: "Send",
     Verdict.CONFIRM: "Confirm",
     Verdict.WHY_ANSWER: "Why this number?",

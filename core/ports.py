@@ -18,11 +18,13 @@ from core.curated import CuratedAnswer
 from core.feedback import Feedback
 from core.incident import Incident
 from core.knowledge.document import Document, Passage
+from core.knowledge.windows import WindowedPassage
 from core.language_model import ModelReply, ModelRequest
 from core.messages import Message
 
 if TYPE_CHECKING:  # it is built on the vector types below
     from core.knowledge.encoder import Encoder
+    from core.triage.owner_model import OwnerModel
 
 
 class Clock(Protocol):
@@ -121,18 +123,20 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class EncodedPassage:
-    """A passage as it is stored: its text, its term weights, and its dense vector of unit length."""
+    """A passage as it is stored: its text, its term weights, its dense vector of unit length, and its windows."""
 
     passage: Passage
     lexical: SparseVector
     dense: NDArray[np.float32]
+    windows: WindowedPassage
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredPassage:
-    """A passage and one retriever's score for it: an inner product, higher is better."""
+    """A passage, its windows, and one retriever's score for it: an inner product, higher is better."""
 
     passage: Passage
+    windows: WindowedPassage
     score: float
 
 
@@ -194,8 +198,23 @@ class EncoderStore(Protocol):
         """
         ...
 
-    async def save(self, encoder: Encoder) -> None:
+    async def save(self, encoder: Encoder, /) -> None:
         """Replace the encoder: whole or, after a crash, not at all."""
+        ...
+
+
+class OwnerModelStore(Protocol):
+    """Keeps what was learned of which team owns which incidents."""
+
+    async def load(self) -> OwnerModel | None:
+        """The model that was saved last, by whatever process; None if there is none that this version can read.
+
+        Called for every triage: microseconds while nothing was saved since the last call.
+        """
+        ...
+
+    async def save(self, model: OwnerModel, /) -> None:
+        """Replace the model: whole or, after a crash, not at all."""
         ...
 
 
@@ -280,6 +299,10 @@ class Messenger(Protocol):
 
     async def find(self, place: Place, intent: str) -> MessageReference | None:
         """The message that was posted for this intent; None if there is none or the platform cannot tell."""
+        ...
+
+    async def delete(self, reference: MessageReference) -> None:
+        """Take a message that was posted away again; one that is gone already is left at that."""
         ...
 
 
@@ -375,6 +398,34 @@ class ChangeReader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Definition:
+    """A class or function in a repository. Untrusted.
+
+    `container` is the class that it belongs to, empty for none; `path` is relative to the repository and `line` counts
+    from 1. `references` are the names of what it calls and of the types it uses, in order, qualified where the code is.
+    """
+
+    name: str
+    container: str
+    repository: str
+    path: str
+    line: int
+    text: str
+    references: tuple[str, ...]
+
+
+class CodeReader(Protocol):
+    """Reads source code. Raises ToolUnavailable."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def definitions(self, names: Sequence[str]) -> list[Definition]:
+        """Every class and function of one of these simple names, in order of repository, path and line."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class ToolParameter:
     """What a tool wants to know: an id, a service, a snapshot key; never a query. `choices` are all allowed values.
 
@@ -411,6 +462,32 @@ class Tool(Protocol):
         ...
 
 
+@runtime_checkable
+class CheckedTool(Protocol):
+    """A system that an investigation reads, behind a door: whether it opens can be told without an incident."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def check(self) -> None:
+        """Raises ToolUnavailable when the token, its rights, the configuration or the way there is wrong."""
+        ...
+
+
+class Toolbox(Protocol):
+    """An outside system that the investigating model may ask."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:
+        """The tools for one investigation. Raises ToolUnavailable.
+
+        Of what has a time they tell nothing from after the window.
+        """
+        ...
+
+
 # --- state -----------------------------------------------------------------------------------------------------------
 
 
@@ -433,6 +510,7 @@ class Post:
     attempted: bool = False
     reference: MessageReference | None = None
     content_hash: str = ""
+    withdrawn: bool = False  # it must not stand there any more, nor be posted again
 
 
 class TaskStore(Protocol):
@@ -465,7 +543,9 @@ class IncidentStore(Protocol):
 
     async def get(self, incident_id: str) -> Incident | None: ...
 
-    async def open_for(self, source: str, group_key: str) -> Incident | None: ...
+    async def latest_for(self, source: str, group_key: str) -> Incident | None:
+        """The open incident of an alert group; if there is none, the one that was opened last."""
+        ...
 
     async def in_thread(self, place: Place) -> Incident | None:
         """The incident whose message is the root of the thread at `place`."""
@@ -473,6 +553,10 @@ class IncidentStore(Protocol):
 
     async def recent(self, limit: int) -> list[Incident]:
         """The latest incidents, newest first."""
+        ...
+
+    async def noted(self, limit: int) -> list[Incident]:
+        """The latest incidents with a note on how they ended, newest first."""
         ...
 
     async def save(self, incident: Incident) -> None:
@@ -497,6 +581,10 @@ class PostStore(Protocol):
         """The message is gone: go back to the wish to post."""
         ...
 
+    async def withdraw(self, intent: str, place: Place) -> Post:
+        """Never post it again, even if nobody meant to so far; the record of what stands there now."""
+        ...
+
 
 class PredictionStore(Protocol):
     """Every prediction, what became of it, and the calibrators fitted from that."""
@@ -509,6 +597,10 @@ class PredictionStore(Protocol):
 
     async def label(self, outcome: Outcome) -> None:
         """Store a label. A later label by the same person on the same prediction replaces the earlier one."""
+        ...
+
+    async def labels_of(self, prediction_id: str) -> list[Outcome]:
+        """Every label on a prediction, one a person, oldest first."""
         ...
 
     async def labelled(self, estimator: Estimator) -> list[tuple[Prediction, Outcome]]:
@@ -648,4 +740,8 @@ class Inbox(Protocol):
 
     async def press(self, feedback: Feedback) -> None:
         """A pressed button."""
+        ...
+
+    async def retract(self, question_id: str, place: Place) -> None:
+        """A message was deleted that may have been a question; `question_id` is the id that it had or would have had."""
         ...

@@ -64,7 +64,7 @@ async def answer_question(
         answer = await prepare_answer(
             question, retriever=retriever, store=store, clock=clock, model=model, judge=judge, help_desk=help_desk
         )
-    await poster.post_or_edit(answer_intent(question), question.place, AnswerMessage(answer), ANSWERED)
+    await poster.post_or_edit(answer_intent(question.id), question.place, AnswerMessage(answer), ANSWERED)
     async with store.transaction() as transaction:
         conversations = transaction.conversations
         await conversations.add(

@@ -145,10 +145,10 @@ class _Run:
     async def write(self, *, final: bool) -> None:
         """Write what was read so far. Only then is it remembered as read: a run that is killed in between repeats it."""
         fresh = await asyncio.to_thread(_split, list(self.fresh.values()))
+        self.fresh.clear()
         await self.writer.bring_up_to_date(sorted(self.outdated), fresh, final=final)
         self.indexed -= self.outdated
         self.indexed |= {passage.document_id for passage in fresh}
-        self.fresh.clear()
         self.outdated.clear()
         if self.store is not None and self.cursors:
             async with self.store.transaction() as transaction:

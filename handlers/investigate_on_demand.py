@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
 from core.conversation import PUBLIC, Audience, Question
-from core.incident import Alert, AlertDelivery, AlertStatus, Incident, Severity, Stage, open_from
+from core.folding import open_from
+from core.incident import Alert, AlertDelivery, AlertStatus, Incident, Severity, Stage
 from core.messages import IncidentDetails, IncidentMessage, Notice
 from core.ports import Store
 from handlers.investigate_incident import investigate_incident

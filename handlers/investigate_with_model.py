@@ -10,14 +10,20 @@ from core.language_model import ModelRequest, Urgency
 from core.ports import LanguageModel
 from core.rca.controller import Investigation
 from core.rca.grounding import grounded
+from core.rca.log_analysis import LogAnalysis
 from core.rca.merge import merged
 from core.rca.observation_tools import observation_tools
 from core.rca.observations import Observations
 from core.rca.scene import Scene
 from core.rca.self_consistency import SAMPLES, investigate
 from core.rca.trajectory import Finding, Step
+from core.triage.history import IncidentHistory
+from handlers.observe_incident import Readers
+from handlers.offer_tools import offer_tools
 
 DEADLINE = 180.0  # seconds that one reply may take
+NO_HISTORY = IncidentHistory(())
+NOTHING_MORE = Readers((), (), (), {})
 
 Progress = Callable[[str], Awaitable[None]]  # told in a line what is being done
 
@@ -30,8 +36,13 @@ async def investigate_with_model(
     model: LanguageModel,
     progress: Progress | None = None,
     samples: int = SAMPLES,
+    history: IncidentHistory = NO_HISTORY,
+    readers: Readers = NOTHING_MORE,
 ) -> Explanation:
     """The explanation with the model's finding merged in, and all that the model did.
+
+    The model may ask what was observed, the log expert, who reads beside similar incidents of `history`, and the code
+    and toolboxes of `readers`.
 
     A finding whose evidence stands nowhere changes nothing, nor does a model that fails: then the explanation is the
     evidence engine's, with what the model did so far.
@@ -43,21 +54,26 @@ async def investigate_with_model(
             await progress(f"{step.action.tool}({asked})")
 
     incident = observations.incident
+    request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE)
+    more, unavailable = await offer_tools(readers.code, readers.toolboxes, observations)
+    expert = LogAnalysis(model, request, history, readers.embedder)
     investigation = Investigation(
         model,
-        observation_tools(observations, scene),
+        (*observation_tools(observations, scene), *more, expert),
         observations.services,
-        ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE),
+        request,
         listener=tell,
     )
     trajectory = await investigate(
         investigation, f"{incident.description}\nService: {incident.service}", samples=samples
     )
-    explanation = replace(explanation, trajectory=trajectory)
+    explanation = replace(
+        explanation, trajectory=trajectory, unavailable=tuple(dict.fromkeys((*explanation.unavailable, *unavailable)))
+    )
     finding = trajectory.finding
     if finding is None:
         return explanation
-    evidence = grounded(finding.evidence, tuple(investigation.snapshots.by_key.values()), observations)
+    evidence = grounded(finding.evidence, tuple(investigation.snapshots.read.values()), observations)
     hypotheses = merged(explanation.hypotheses, finding, evidence, _votes(finding, trajectory.samples), scene)
     engine = model.name if evidence else explanation.engine
     return replace(explanation, hypotheses=hypotheses, engine=engine)

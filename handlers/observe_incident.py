@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from core.errors import ToolUnavailable
 from core.incident import Incident, SimilarIncident
-from core.ports import ChangeReader, Clock, LogReader, MetricReader
+from core.ports import ChangeReader, Clock, CodeReader, Embedder, LogReader, MetricReader, Toolbox
 from core.rca.dependencies import neighbourhood, service_of
 from core.rca.observations import Observations, change_window, signal_window
 from core.triage.history import IncidentHistory
@@ -26,12 +26,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The systems that may be read, and how services depend on each other."""
+    """The systems that may be read, and how services depend on each other. `code` and `toolboxes` only a language model asks."""
 
     logs: Sequence[LogReader]
     metrics: Sequence[MetricReader]
     changes: Sequence[ChangeReader]
     dependencies: Mapping[str, tuple[str, ...]]
+    code: Sequence[CodeReader] = ()
+    toolboxes: Sequence[Toolbox] = ()
+    embedder: Embedder | None = None
 
 
 async def observe_incident(

@@ -18,15 +18,17 @@ async def record_prediction(
     estimator_version: str,
     group: str = "",
     references: tuple[str, ...] = (),
+    hop: int = 0,
     store: Store,
     clock: Clock,
 ) -> tuple[str, Badge]:
     """Store a claim about a question or an incident; returns its id and its badge. `group` and `references`: see Prediction.
 
-    The id follows from kind, subject and engine, so that a step that runs twice after a crash makes one prediction.
+    The id follows from kind, subject, engine and hop, so that a step that runs twice after a crash makes one prediction.
+    `hop` tells claims about one incident apart: how often people had sent it to another team before.
     """
     estimator = Estimator(kind, engine, estimator_version)
-    prediction_id = f"{kind}:{engine}:{subject}"
+    prediction_id = f"{kind}:{engine}:{subject}:{hop}" if hop else f"{kind}:{engine}:{subject}"
     async with store.transaction() as transaction:
         calibrator = await transaction.predictions.calibrator(estimator)
         outcomes = 0 if calibrator else await transaction.predictions.count_labelled(estimator)

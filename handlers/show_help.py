@@ -12,6 +12,7 @@ Ask me about CI/CD and operations; every sentence of an answer is cited, and a f
 • status: what is open, and how fresh my knowledge is
 • triage: in an incident's thread, or with a pasted alert: who should own it
 • rca: in an incident's thread: why it probably broke
+• root cause: …; fix: …; owner: …: in the thread of an incident that ended, a note that I learn from
 • correct: … in the thread of an answer: what is right instead; once confirmed, I answer with it
 • help: this message"""
 

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from core.confidence.owner_evidence import VERSION, evaluate_owner
-from core.confidence.prediction import PredictionKind
-from core.incident import Incident, OwnerProposal, Stage
-from core.ports import Clock, Store
+from core.confidence.prediction import Evaluation, PredictionKind
+from core.confidence.reference import Claim, settled_case
+from core.incident import Incident, OwnerProposal, Stage, TeamScore, Vote
+from core.language_model import Urgency
+from core.ports import Clock, LanguageModel, Store
 from core.team import Team
-from core.triage.enrichment import from_explanation
+from core.triage.enrichment import Enrichment, from_explanation
 from core.triage.history import IncidentHistory
-from core.triage.negotiate import Verdict, propose_owner
+from core.triage.managers import TriageEvidence, gather
+from core.triage.model_negotiation import Negotiation
+from core.triage.model_verdict import VERSION as VOTES_VERSION
+from core.triage.model_verdict import candidates_of, evaluate_votes
+from core.triage.negotiate import Verdict, negotiate
 from core.triage.owner_model import OwnerModel
+from handlers.estimate_confidence import estimate_confidence
+from handlers.negotiate_owner import Negotiator, negotiate_owner
 from handlers.record_prediction import record_prediction
 
 ENGINE = "evidence"  # from the incident's text
 ENRICHED_ENGINE = "evidence+monitoring"  # with the cause that monitoring points at; calibrated on its own
+JUDGED_BY = 8  # similar past incidents that a badge rests on
+
+WITHOUT_MODEL = "The language model gave no usable answer: this is what the evidence alone says."
+NOT_AGREED = "The teams' managers did not agree: these are the votes of the last round. A person should decide."
 
 
 async def triage_incident(
@@ -28,36 +40,92 @@ async def triage_incident(
     history: IncidentHistory,
     store: Store,
     clock: Clock,
-    model: OwnerModel | None = None,
+    owners: OwnerModel | None = None,
+    negotiator: Negotiator | None = None,
+    judge: LanguageModel | None = None,
 ) -> Incident:
-    """The incident with an owner proposed, and at its next stage.
+    """The incident with an owner proposed, and at its next stage. An owner that a person named stays.
 
     Run again once the incident is explained, the proposal is revised in the light of the cause (Triangle, section
-    3.3): a loud symptom in one team's service no longer outvotes the measured cause in another's. `model` is what was
-    learned from the history, None as long as it is too short.
+    3.3): a loud symptom in one team's service no longer outvotes the measured cause in another's. `owners` is what was
+    learned from the history, None as long as it is too short. With a `negotiator` the managers' votes count, and what
+    the evidence engine says only where they fail. A `judge` is asked how sure one may be; without one, the evidence or
+    the votes say so.
     """
-    enrichment = from_explanation(incident.explanation)
-    verdict = await asyncio.to_thread(propose_owner, incident, teams, history, enrichment, model)
-    proposal = await _recorded(
-        verdict, incident, ENRICHED_ENGINE if enrichment.services else ENGINE, teams, store=store, clock=clock
-    )
     stage = Stage.EXPLAINING if incident.explanation is None else Stage.DONE
-    return replace(incident, owner=proposal, stage=stage)
+    if incident.owner is not None and incident.hops and incident.hops[-1].given_to:
+        return replace(incident, stage=stage)
+    enrichment = from_explanation(incident.explanation)
+    evidence = await asyncio.to_thread(gather, incident, teams, history, enrichment, owners)
+    verdict = await asyncio.to_thread(negotiate, evidence, incident.turned_away)
+    found = _from_evidence(verdict, enrichment)
+    if negotiator is not None and evidence.teams.keys() - incident.turned_away:
+        text = "\n".join(part for part in (incident.description, incident.service, enrichment.text) if part)
+        negotiation = await negotiate_owner(incident, text, evidence, verdict, negotiator)
+        if negotiation is None:
+            found = replace(found, note=WITHOUT_MODEL)
+        else:
+            found = _from_votes(negotiation, evidence, verdict, negotiator.model.name)
+    found = await _judged(found, incident, evidence, judge)
+    return replace(incident, owner=await _recorded(found, incident, evidence, store, clock), stage=stage)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A proposal that was not recorded yet. `candidates` begin with the owner, if one is `named`."""
+
+    candidates: tuple[TeamScore, ...]
+    named: bool
+    votes: tuple[Vote, ...]
+    evaluation: Evaluation
+    engine: str
+    version: str
+    note: str = ""
+
+
+def _from_evidence(verdict: Verdict, enrichment: Enrichment) -> _Found:
+    engine = ENRICHED_ENGINE if enrichment.services else ENGINE
+    evaluation = evaluate_owner(verdict)
+    return _Found(verdict.candidates, verdict.owner is not None, verdict.votes, evaluation, engine, VERSION)
+
+
+def _from_votes(negotiation: Negotiation, evidence: TriageEvidence, verdict: Verdict, engine: str) -> _Found:
+    candidates = candidates_of(negotiation, evidence)
+    evaluation = evaluate_votes(candidates, verdict)
+    note = "" if negotiation.agreed else NOT_AGREED
+    return _Found(candidates, negotiation.agreed, negotiation.votes, evaluation, engine, VOTES_VERSION, note)
+
+
+async def _judged(found: _Found, incident: Incident, evidence: TriageEvidence, judge: LanguageModel | None) -> _Found:
+    if judge is None or not found.candidates:
+        return found
+    evaluation, version = await estimate_confidence(
+        Claim(incident.id, incident.description, f"Owner: {found.candidates[0].team_name}", incident.started_at),
+        [settled_case(neighbour.incident) for neighbour in evidence.neighbours[:JUDGED_BY]],
+        (found.evaluation, found.version),
+        model=judge,
+        urgency=Urgency.INCIDENT,
+        requester=incident.id,
+    )
+    return replace(found, evaluation=evaluation, version=version)
 
 
 async def _recorded(
-    verdict: Verdict, incident: Incident, engine: str, teams: Sequence[Team], *, store: Store, clock: Clock
+    found: _Found, incident: Incident, evidence: TriageEvidence, store: Store, clock: Clock
 ) -> OwnerProposal:
-    owner = verdict.owner
+    owner = found.candidates[0] if found.named else None
     prediction_id, badge = await record_prediction(
         PredictionKind.OWNER,
         incident.id,
         owner.team_id if owner else "",
-        evaluate_owner(verdict),
-        engine=engine,
-        estimator_version=VERSION,
+        found.evaluation,
+        engine=found.engine,
+        estimator_version=found.version,
+        group=owner.team_id if owner else "",
+        references=tuple(neighbour.incident.id for neighbour in evidence.neighbours[:JUDGED_BY]),
+        hop=len(incident.hops),
         store=store,
         clock=clock,
     )
-    on_call = next((team.on_call for team in teams if owner and team.id == owner.team_id), ())
-    return OwnerProposal(owner, verdict.candidates, on_call, badge, prediction_id, verdict.votes)
+    on_call = evidence.teams[owner.team_id].on_call if owner else ()
+    return OwnerProposal(owner, found.candidates, on_call, badge, prediction_id, found.votes, found.note)

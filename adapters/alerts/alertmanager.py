@@ -2,46 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, Field
 
-from core.errors import MalformedInput
-from core.incident import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus, Severity
+from adapters.alerts import fields
+from core.incident import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus
 
 SOURCE = "alertmanager"
 
-SERVICE_LABELS = (
-    "service",
-    "app_kubernetes_io_name",
-    "app",
-    "component",
-    "deployment",
-    "statefulset",
-    "daemonset",
-    "job",
-)
-"""The labels that may name an alert's service: the first one that is set is taken."""
-
-SEVERITY_LABELS = ("severity", "priority", "level")
-SEVERITIES = {
-    Severity.CRITICAL: "critical crit page error high fatal emergency disaster major urgent p0 p1 sev0 sev1",
-    Severity.WARNING: "warning warn medium average moderate minor ticket p2 p3 sev2 sev3",
-    Severity.INFO: "info information informational low notice none debug p4 p5 sev4 sev5",
-}
-SEVERITY_OF = {word: severity for severity, words in SEVERITIES.items() for word in words.split()}
-
-MAX_LABELS = 64  # labels kept of one alert
-MAX_NAME_LENGTH = 128  # characters kept of a label's name
-MAX_VALUE_LENGTH = 512  # characters kept of a label's value
-MAX_SUMMARY_LENGTH = 500  # characters
-MAX_DESCRIPTION_LENGTH = 4_000  # characters
-MAX_URL_LENGTH = 2_000  # characters
-MAX_FINGERPRINT_LENGTH = 64  # characters
-FIRST_REAL_YEAR = 1970  # Alertmanager writes 0001-01-01T00:00:00Z for "no time"
+NOTES = {"root cause": ("root_cause", "rootCause", "cause"), "fix": ("fix", "resolution"), "owner": ("owner",)}
+"""Fields of a note on how an alert ended, and the annotations that may hold each."""
 
 
 class _Alert(BaseModel):
@@ -56,43 +29,43 @@ class _Alert(BaseModel):
     @property
     def identity(self) -> str:
         """Alertmanager's fingerprint, or a digest of the labels from senders that leave it out."""
-        return self.fingerprint[:MAX_FINGERPRINT_LENGTH] or _digest(*map("=".join, sorted(self.labels.items())))[:16]
+        if self.fingerprint:
+            return fields.identity(self.fingerprint)
+        return fields.digest(*map("=".join, sorted(self.labels.items())))[:16]
 
 
-class _Webhook(BaseModel):
-    version: Literal["4"]
+class Webhook(BaseModel):
+    """A group of alerts, as Alertmanager and those who follow it send it."""
+
     groupKey: Annotated[str, Field(min_length=1)]
     alerts: Annotated[list[_Alert], Field(min_length=1)]
     truncatedAlerts: Annotated[int, Field(ge=0)] = 0
 
 
-def parse(body: bytes, received_at: datetime) -> AlertDelivery:
-    """The delivery that a request body holds. Raises MalformedInput when it is not a version 4 webhook.
+class _Version4(Webhook):
+    version: Literal["4"]
 
-    Of a request with very many alerts the earliest MAX_KEPT_ALERTS firing and as many resolved ones are kept, and the
-    rest is counted in `omitted`; long labels and texts are cut. A start in the future or none at all becomes the time
-    of the request.
+
+def parse(body: bytes, received_at: datetime) -> AlertDelivery:
+    """The delivery that a request body holds. Raises MalformedInput when it is not a version 4 webhook."""
+    return group_delivery(fields.read(_Version4, body, "Alertmanager", "send payload version 4"), SOURCE, received_at)
+
+
+def group_delivery(webhook: Webhook, source: str, received_at: datetime) -> AlertDelivery:
+    """The delivery that a group of alerts is.
+
+    Of very many alerts the earliest MAX_KEPT_ALERTS firing and as many resolved ones are kept, and the rest is counted
+    in `omitted`; long labels and texts are cut. A start in the future or none at all becomes the time of the request.
     """
-    try:
-        webhook = _Webhook.model_validate_json(body)
-    except ValidationError as error:
-        raise MalformedInput(_complaint(error)) from None
     kept = _kept(webhook.alerts)
     return AlertDelivery(
-        key=_key(webhook),
-        source=SOURCE,
-        group_key=_text(webhook.groupKey, MAX_DESCRIPTION_LENGTH),
+        key=_key(webhook, source),
+        source=source,
+        group_key=fields.text(webhook.groupKey, fields.MAX_DESCRIPTION_LENGTH),
         alerts=tuple(_alert(alert, received_at) for alert in kept),
         received_at=received_at,
         omitted=len(webhook.alerts) - len(kept) + webhook.truncatedAlerts,
     )
-
-
-def _complaint(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    where = ".".join(map(str, first["loc"]))[:200]
-    problem = first["msg"][:200].rstrip(".")
-    return f"The Alertmanager webhook is not valid{f' at {where}' if where else ''}: {problem}; send payload version 4."
 
 
 def _kept(alerts: Sequence[_Alert]) -> list[_Alert]:
@@ -103,61 +76,34 @@ def _kept(alerts: Sequence[_Alert]) -> list[_Alert]:
     return firing + resolved
 
 
-def _key(webhook: _Webhook) -> str:
+def _key(webhook: Webhook, source: str) -> str:
     """Equal for two requests exactly when they say the same about the same alerts."""
     states = sorted(f"{alert.identity} {alert.status} {alert.startsAt.isoformat()}" for alert in webhook.alerts)
-    return f"{SOURCE}:{_digest(webhook.groupKey, *states)}"
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.blake2b("\x00".join(parts).encode(), digest_size=16).hexdigest()
+    return f"{source}:{fields.digest(webhook.groupKey, *states)}"
 
 
 def _alert(alert: _Alert, received_at: datetime) -> Alert:
-    labels = {
-        _text(name, MAX_NAME_LENGTH): _text(value, MAX_VALUE_LENGTH)
-        for name, value in sorted(alert.labels.items())[:MAX_LABELS]
-    }
+    labels = fields.labels(alert.labels.items())
     annotations = alert.annotations
     status = AlertStatus(alert.status)
-    starts_at = _time(alert.startsAt, received_at) or received_at
-    ends_at = _time(alert.endsAt, received_at) if status is AlertStatus.RESOLVED else None
     return Alert(
         fingerprint=alert.identity,
         name=labels.get("alertname", "alert without a name"),
         status=status,
-        severity=_severity(labels),
-        starts_at=starts_at,
-        service=_first(labels, SERVICE_LABELS),
-        summary=_text(_first(annotations, ("summary", "title", "message")), MAX_SUMMARY_LENGTH),
-        description=_text(_first(annotations, ("description", "message")), MAX_DESCRIPTION_LENGTH),
+        severity=fields.severity(fields.first(labels, fields.SEVERITY_LABELS)),
+        starts_at=fields.past(alert.startsAt, received_at) or received_at,
+        service=fields.first(labels, fields.SERVICE_LABELS),
+        summary=fields.text(fields.first(annotations, ("summary", "title", "message")), fields.MAX_SUMMARY_LENGTH),
+        description=fields.text(fields.first(annotations, ("description", "message")), fields.MAX_DESCRIPTION_LENGTH),
         labels=labels,
-        ends_at=ends_at,
-        url=_url(alert.generatorURL),
+        ends_at=fields.past(alert.endsAt, received_at) if status is AlertStatus.RESOLVED else None,
+        url=fields.web_address(alert.generatorURL),
+        note=_note(annotations) if status is AlertStatus.RESOLVED else "",
     )
 
 
-def _severity(labels: Mapping[str, str]) -> Severity:
-    """WARNING where no label says anything that is known."""
-    return SEVERITY_OF.get(_first(labels, SEVERITY_LABELS).strip().lower(), Severity.WARNING)
-
-
-def _first(texts: Mapping[str, str], names: Sequence[str]) -> str:
-    return next((texts[name] for name in names if texts.get(name)), "")
-
-
-def _text(text: str, limit: int) -> str:
-    """Cut to `limit`, and without NUL, which databases refuse."""
-    cleaned = text.replace("\x00", "")
-    return cleaned if len(cleaned) <= limit else cleaned[: limit - 1] + "…"
-
-
-def _url(text: str) -> str:
-    return text if text.startswith(("http://", "https://")) and len(text) <= MAX_URL_LENGTH else ""
-
-
-def _time(at: datetime | None, received_at: datetime) -> datetime | None:
-    """In UTC and not in the future; None for Alertmanager's "no time"."""
-    if at is None or at.year < FIRST_REAL_YEAR:
-        return None
-    return min(at.astimezone(UTC), received_at)
+def _note(annotations: Mapping[str, str]) -> str:
+    """What the annotations say of how it ended, as the note of `core.confidence.resolution`."""
+    said = ((name, fields.first(annotations, names)) for name, names in NOTES.items())
+    cut = ((name, fields.text(text, fields.MAX_SUMMARY_LENGTH)) for name, text in said if text)
+    return "\n".join(f"{name}: {' '.join(text.split())}" for name, text in cut)

@@ -24,7 +24,7 @@ from core.curated import CuratedAnswer
 from core.errors import MalformedInput, Unavailable
 from core.feedback import Feedback
 from core.incident import Incident
-from core.messages import AnswerMessage, CorrectionRequest, ProposalMessage, Verdict
+from core.messages import AnswerMessage, CorrectionRequest, HandoverRequest, ProposalMessage, Verdict
 
 THREADS = 50  # on one page; a link leads to the older ones
 AWAITED = timedelta(minutes=2)  # a question is shown as being worked on for so long, if there is no reply
@@ -145,10 +145,11 @@ class Conversation:
         if verdict not in subjects:
             raise MalformedInput("This cannot be judged so (any more): load the page again.")
         at = self._console.clock.now()
-        text = message_text(form) if verdict is Verdict.CORRECTION else ""
+        text = message_text(form) if verdict is Verdict.CORRECTION or form.get("text", "").strip() else ""
+        choice = form.get("choice", "")
         audience = channel_audience(place, self._console.channels)
         await self._console.inbox.press(
-            Feedback(f"console:{uuid4().hex}", verdict, subjects[verdict], OPERATOR, place, at, text, audience)
+            Feedback(f"console:{uuid4().hex}", verdict, subjects[verdict], OPERATOR, place, at, text, audience, choice)
         )
         if "HX-Request" not in request.headers:
             return see_other(page_of(form))
@@ -189,7 +190,7 @@ class Conversation:
 
     async def _judged(
         self, form: dict[str, str]
-    ) -> tuple[Answer | Incident | CorrectionRequest | CuratedAnswer, Place]:
+    ) -> tuple[Answer | Incident | CorrectionRequest | HandoverRequest | CuratedAnswer, Place]:
         """What a verdict is about, and where a reply to the verdict belongs."""
         if "incident" in form:
             async with self._console.store.transaction() as transaction:
@@ -199,9 +200,9 @@ class Conversation:
             return incident, _thread_of(incident)
         message = await self._console.messages.get(_number(form.get("message", "")))
         content = decode(message.kind, message.payload) if message else None
-        if message is None or not isinstance(content, (AnswerMessage, CorrectionRequest, ProposalMessage)):
+        if message is None or not isinstance(content, (AnswerMessage, CorrectionRequest, HandoverRequest, ProposalMessage)):
             raise PageNotFound("There is no such answer.")
-        about = content if isinstance(content, CorrectionRequest) else content.answer
+        about = content if isinstance(content, CorrectionRequest | HandoverRequest) else content.answer
         return about, Place(Platform.CONSOLE, message.channel, str(message.root))
 
 

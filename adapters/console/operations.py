@@ -11,22 +11,30 @@ from adapters.console.console import Console, PageNotFound
 from adapters.console.document import joined, render_document
 from adapters.console.payload import PersonMessage, decode
 from core.confidence.calibrator import Calibrator
+from core.confidence.drift import Drift, measure_drift
 from core.confidence.prediction import Estimator, Outcome, Prediction, PredictionKind
+from core.confidence.quality import Quality, measure_quality
 from core.conversation import PUBLIC, Audience, Platform
 from core.incident import Incident, IncidentState, TimelineEntry
 from core.ports import Transaction
+from core.rca.postmortem import Postmortem, as_markdown, draft_postmortem, worth_a_postmortem
 
 SHOWN_PREDICTIONS = 100  # of each kind
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """How often an estimator's claims were judged, and the calibrator in use."""
+    """How often an estimator's claims were judged, the calibrator in use, and how good its percentages were.
+
+    `quality` is None while none was judged, `drift` while there are too few to tell.
+    """
 
     estimator: Estimator
     right: int
     wrong: int
     calibrator: Calibrator | None
+    quality: Quality | None
+    drift: Drift | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +68,30 @@ class Operations:
             timeline=_timeline(incident),
             labels=await self._console.labels(),
             recent=await self._console.recent_incidents(),
+            has_postmortem=worth_a_postmortem(incident),
         )
+
+    async def postmortem(self, request: web.Request) -> web.Response:
+        """`GET /incidents/ID/postmortem`"""
+        incident, draft = await self._draft(request)
+        rendered = await asyncio.to_thread(render_document, as_markdown(draft), title=draft.title)
+        return self._page("postmortem.html", incident=incident, draft=draft, rendered=rendered)
+
+    async def postmortem_file(self, request: web.Request) -> web.Response:
+        """`GET /incidents/ID/postmortem.md`: the same as a file to keep."""
+        incident, draft = await self._draft(request)
+        name = "".join(c if c.isascii() and c.isalnum() else "-" for c in incident.id)
+        disposition = {"Content-Disposition": f'attachment; filename="postmortem-{name}.md"'}
+        return web.Response(text=as_markdown(draft), content_type="text/markdown", headers=disposition)
+
+    async def _draft(self, request: web.Request) -> tuple[Incident, Postmortem]:
+        async with self._console.store.transaction() as transaction:
+            incident = await transaction.incidents.get(request.match_info["incident_id"])
+        if incident is None:
+            raise PageNotFound("There is no such incident.")
+        if not worth_a_postmortem(incident):
+            raise PageNotFound("This incident is not over, or nothing was found out about it.")
+        return incident, draft_postmortem(incident)
 
     async def sources(self, request: web.Request) -> web.Response:
         """`GET /sources`"""
@@ -98,7 +129,9 @@ class Operations:
                 for each in PredictionKind
                 for prediction, label in await transaction.predictions.recent(each, SHOWN_PREDICTIONS)
             ]
-            records = [await _record(transaction, each) for each in await transaction.predictions.estimators()]
+            judged = [await _judged(transaction, each) for each in await transaction.predictions.estimators()]
+        # Seconds for many labels, in which the chats must still be acknowledged.
+        records = [await asyncio.to_thread(_record, *each) for each in judged]
         claims.sort(key=lambda claim: claim.prediction.made_at, reverse=True)
         shown = [
             claim for claim in claims if kind in ("", claim.prediction.kind) and outcome in ("", _became(claim.outcome))
@@ -119,10 +152,26 @@ class Operations:
         return web.Response(text=self._console.renderer.page(template, **values), content_type="text/html")
 
 
-async def _record(transaction: Transaction, estimator: Estimator) -> Record:
-    labelled = await transaction.predictions.labelled(estimator)
-    right = sum(outcome.correct for _, outcome in labelled)
-    return Record(estimator, right, len(labelled) - right, await transaction.predictions.calibrator(estimator))
+Judged = list[tuple[Prediction, Outcome]]
+
+
+async def _judged(transaction: Transaction, estimator: Estimator) -> tuple[Estimator, Judged, Calibrator | None]:
+    predictions = transaction.predictions
+    return estimator, await predictions.labelled(estimator), await predictions.calibrator(estimator)
+
+
+def _record(estimator: Estimator, judged: Judged, calibrator: Calibrator | None) -> Record:
+    right = sum(outcome.correct for _, outcome in judged)
+    percentages = [(made.probability, outcome.correct) for made, outcome in judged if made.probability is not None]
+    shown, correct = [each[0] for each in percentages], [each[1] for each in percentages]
+    return Record(
+        estimator,
+        right,
+        len(judged) - right,
+        calibrator,
+        measure_quality(shown, correct),
+        measure_drift(shown, correct),
+    )
 
 
 def _became(outcome: Outcome | None) -> str:

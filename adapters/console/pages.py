@@ -83,6 +83,8 @@ class ConsolePages:
                 web.get("/", guarded(self._conversation.show)),
                 web.get("/incidents", guarded(self._operations.incidents)),
                 web.get("/incidents/{incident_id}", guarded(self._operations.incident)),
+                web.get("/incidents/{incident_id}/postmortem", guarded(self._operations.postmortem)),
+                web.get("/incidents/{incident_id}/postmortem.md", guarded(self._operations.postmortem_file)),
                 web.get("/sources", guarded(self._operations.sources)),
                 web.get("/documents/{document_id:.+}", guarded(self._operations.document)),
                 web.get("/predictions", guarded(self._operations.predictions)),

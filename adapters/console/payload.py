@@ -11,11 +11,15 @@ from pydantic import TypeAdapter
 
 from core.messages import (
     AnswerMessage,
+    BadgeMessage,
     CorrectionRequest,
+    DriftAlarm,
+    HandoverRequest,
     IncidentDetails,
     IncidentMessage,
     Message,
     Notice,
+    OwnerPing,
     ProposalMessage,
 )
 
@@ -36,7 +40,11 @@ _KINDS: dict[str, type[Content]] = {
     "incident": IncidentMessage,
     "details": IncidentDetails,
     "correction request": CorrectionRequest,
+    "handover request": HandoverRequest,
     "proposal": ProposalMessage,
+    "badge": BadgeMessage,
+    "ping": OwnerPing,
+    "drift": DriftAlarm,
     "notice": Notice,
 }
 _NAMES = {content: kind for kind, content in _KINDS.items()}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -17,24 +18,38 @@ from adapters.console import static
 from adapters.console.document import document_url, render_inline, render_statement
 from adapters.console.forms import MAX_TEXT
 from adapters.console.payload import PersonMessage
+from adapters.diagrams import reliability_svg
 from core.answering.answer import Answer
 from core.confidence.calibrator import MIN_OUTCOMES
 from core.curated import MAX_TEXT as MAX_CORRECTION
 from core.curated import CuratedAnswer, display_name
 from core.incident import Incident, IncidentState, Stage
+from core.incident_story import owner_story, votes_told
 from core.messages import (
     ASK,
     ASK_WHAT_IS_RIGHT,
     CONFLICTING,
     CORRECT,
+    COULD_IT_BE,
+    IS_IT_YOURS,
+    JUDGED_BY,
+    PICK_TEAM,
+    PING,
     PROPOSED,
     TENTATIVE,
     VERDICT_LABELS,
+    WHOSE_IS_IT,
+    WHY,
+    WHY_NOT_OURS,
     AnswerMessage,
+    BadgeMessage,
     CorrectionRequest,
+    DriftAlarm,
+    HandoverRequest,
     IncidentDetails,
     IncidentMessage,
     Notice,
+    OwnerPing,
     ProposalMessage,
     Verdict,
 )
@@ -53,8 +68,14 @@ THANKS = {
     Verdict.CAUSE_RIGHT: "Thanks, noted as the right cause.",
     Verdict.CAUSE_WRONG: "Thanks, noted as the wrong cause.",
     Verdict.TAKE_IT: "It is yours.",
+    Verdict.HAND_OVER: "Asked in the thread.",
+    Verdict.REASSIGN: "Thanks, reassigned.",
+    Verdict.NOT_OURS: "Thanks, I look on.",
     Verdict.CORRECTION: "Thanks, proposed in the thread.",
     Verdict.CONFIRM: "Thanks, confirmed.",
+    Verdict.WHY_ANSWER: "Explained in the thread.",
+    Verdict.WHY_OWNER: "Explained in the thread.",
+    Verdict.WHY_CAUSE: "Explained in the thread.",
 }
 
 
@@ -83,6 +104,7 @@ class Renderer:
         )
         environment.filters |= {
             "inline": render_inline,
+            "diagram": diagram,
             "statement": render_statement,
             "time": self._time,
             "day": self._day,
@@ -98,7 +120,11 @@ class Renderer:
             "incident": lambda content: isinstance(content, IncidentMessage),
             "details": lambda content: isinstance(content, IncidentDetails),
             "correction_request": lambda content: isinstance(content, CorrectionRequest),
+            "handover_request": lambda content: isinstance(content, HandoverRequest),
             "proposal": lambda content: isinstance(content, ProposalMessage),
+            "badge_explanation": lambda content: isinstance(content, BadgeMessage),
+            "owner_ping": lambda content: isinstance(content, OwnerPing),
+            "drift_alarm": lambda content: isinstance(content, DriftAlarm),
             "notice": lambda content: isinstance(content, Notice),
         }
         environment.globals |= {
@@ -113,10 +139,20 @@ class Renderer:
             "Stage": Stage,
             "MIN_OUTCOMES": MIN_OUTCOMES,
             "ASK_WHAT_IS_RIGHT": ASK_WHAT_IS_RIGHT,
+            "WHOSE_IS_IT": WHOSE_IS_IT,
+            "PICK_TEAM": PICK_TEAM,
+            "WHY_NOT_OURS": WHY_NOT_OURS,
+            "owner_story": owner_story,
+            "votes_told": votes_told,
             "PROPOSED": PROPOSED,
             "TENTATIVE": TENTATIVE,
             "CONFLICTING": CONFLICTING,
             "ASK": ASK,
+            "WHY": WHY,
+            "JUDGED_BY": JUDGED_BY,
+            "PING": PING,
+            "IS_IT_YOURS": IS_IT_YOURS,
+            "COULD_IT_BE": COULD_IT_BE,
             "display_name": display_name,
             "MAX_CORRECTION": MAX_CORRECTION,
             "MAX_TEXT": MAX_TEXT,
@@ -139,26 +175,39 @@ class Renderer:
         return _time_element(at.astimezone(UTC), "just now" if age < timedelta(minutes=1) else f"{_duration(age)} ago")
 
 
-def verdict_subjects(content: Answer | Incident | CorrectionRequest | CuratedAnswer) -> dict[Verdict, str]:
+def verdict_subjects(
+    content: Answer | Incident | CorrectionRequest | HandoverRequest | CuratedAnswer,
+) -> dict[Verdict, str]:
     """What can be judged here, and the id that each judgement is about.
 
     An answer that is no prediction has nothing to be judged: then only a person can be asked.
     """
     if isinstance(content, Answer):
-        judged = (Verdict.HELPFUL, Verdict.WRONG) if content.prediction_id else ()
+        judged = (Verdict.HELPFUL, Verdict.WRONG, Verdict.WHY_ANSWER) if content.prediction_id else ()
         return dict.fromkeys((*judged, Verdict.ASK_A_PERSON), content.prediction_id or content.question_id)
     if isinstance(content, CorrectionRequest):
         return {Verdict.CORRECTION: content.prediction_id}
+    if isinstance(content, HandoverRequest):
+        return dict.fromkeys((Verdict.REASSIGN, Verdict.NOT_OURS), content.incident_id)
     if isinstance(content, CuratedAnswer):
         return {} if content.is_confirmed else {Verdict.CONFIRM: content.id}
     subjects: dict[Verdict, str] = {}
     if content.owner and content.owner.owner:
         subjects |= dict.fromkeys((Verdict.OWNER_RIGHT, Verdict.OWNER_WRONG), content.owner.prediction_id)
+    if content.owner:
+        subjects[Verdict.WHY_OWNER] = content.owner.prediction_id
+        subjects[Verdict.HAND_OVER] = content.id
     if content.explanation and content.explanation.prediction_id:
-        subjects |= dict.fromkeys((Verdict.CAUSE_RIGHT, Verdict.CAUSE_WRONG), content.explanation.prediction_id)
+        causes = (Verdict.CAUSE_RIGHT, Verdict.CAUSE_WRONG, Verdict.WHY_CAUSE)
+        subjects |= dict.fromkeys(causes, content.explanation.prediction_id)
     if content.state is IncidentState.OPEN and not content.taken_by:
         subjects[Verdict.TAKE_IT] = content.id
     return subjects
+
+
+def diagram(title: str, shown: Sequence[float], correct: Sequence[bool]) -> Markup:
+    """The reliability diagram as an `svg` element. At least one prediction."""
+    return Markup(reliability_svg(title, np.array(shown), np.array(correct, dtype=np.float64)))  # noqa: S704 -- escaped there
 
 
 def web_url(url: str) -> str:

@@ -16,7 +16,7 @@ NEAREST = "I don’t know, this is the nearest that I have:"
 
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 
-BUTTONS = (Verdict.HELPFUL, Verdict.WRONG, Verdict.ASK_A_PERSON)
+BUTTONS = (Verdict.HELPFUL, Verdict.WRONG, Verdict.ASK_A_PERSON, Verdict.WHY_ANSWER)
 
 MAX_MARKERS = 5  # citation markers after one sentence
 

@@ -16,6 +16,9 @@ MAX_HEADER = 150  # characters
 MAX_BLOCKS = 50  # in one message
 MAX_MESSAGE = 12_000  # characters of all texts of a message; undocumented: github.com/slackapi/bolt-js/issues/2509
 MAX_BUTTON_TEXT = 75  # characters
+MAX_OPTION_TEXT = 75  # characters
+MAX_OPTION_VALUE = 150  # characters
+MAX_OPTIONS = 100  # of one picker
 MAX_BUTTON_VALUE = 2_000  # characters
 MAX_FALLBACK = 500  # characters of the line that a notification shows; Slack takes 4 000
 
@@ -51,6 +54,27 @@ def text_field(identifier: str, label: str, max_length: int) -> Block:
     element = {"type": "plain_text_input", "action_id": identifier, "multiline": True, "max_length": max_length}
     text = {"type": "plain_text", "text": cut(label, MAX_BUTTON_TEXT), "emoji": False}
     return {"type": "input", "block_id": identifier, "label": text, "element": element}
+
+
+def picker(identifier: str, label: str, options: Sequence[tuple[str, str]]) -> list[Block]:
+    """A list to pick from, of values and names; what was picked comes with every button, under `identifier`.
+
+    Values that are too long for Slack cannot be picked; no list without any.
+    """
+    offered = [
+        {"text": _plain(name if name.strip() else value, MAX_OPTION_TEXT), "value": value}
+        for value, name in options
+        if 1 <= len(value) <= MAX_OPTION_VALUE
+    ]
+    if not offered:
+        return []
+    element = {"type": "static_select", "action_id": identifier, "options": offered[:MAX_OPTIONS]}
+    field = {"type": "input", "block_id": identifier, "element": element, "optional": True}
+    return [field | {"label": _plain(label, MAX_BUTTON_TEXT)}]
+
+
+def _plain(text: str, limit: int) -> Block:
+    return {"type": "plain_text", "text": cut(text, limit), "emoji": False}
 
 
 def listing(lines: Sequence[str], noun: str, limit: int = MAX_TEXT) -> str:

@@ -25,9 +25,10 @@ from adapters.slack.client import slack_client
 from adapters.slack.corrections import INPUT
 from adapters.slack.entities import mentions, plain_text
 from adapters.slack.guests import GuestDirectory
+from adapters.slack.handovers import PICKER
 from adapters.slack.identity import BotIdentity
 from adapters.slack.parts import ACTION_PREFIX
-from adapters.slack.payloads import ButtonPress, Envelope, MessageEvent, SlashCommand, parse
+from adapters.slack.payloads import ButtonPress, DeletionEvent, Envelope, MessageEvent, SlashCommand, parse
 from adapters.slack.requests import SignedRequests, parse_body
 from core.audience import with_outsiders
 from core.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
@@ -121,6 +122,9 @@ class SlackInbound:
         return await self._app.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=payload))
 
     async def _on_message(self, event: dict[str, Any], body: dict[str, Any]) -> None:
+        if event.get("subtype") == "message_deleted":
+            await self._on_deletion(parse(DeletionEvent, event))
+            return
         message = parse(MessageEvent, event)
         bot_user_id = await self._identity.user_id()
         if message.bot_id is not None or message.user is None or message.subtype not in SPOKEN_SUBTYPES:
@@ -140,6 +144,11 @@ class SlackInbound:
                 asked_at=_moment(message.ts),
             )
         )
+
+    async def _on_deletion(self, deletion: DeletionEvent) -> None:
+        thread = deletion.previous_message.thread_ts if deletion.previous_message else None
+        place = Place(Platform.SLACK, deletion.channel, thread or deletion.deleted_ts)
+        await self._inbox.retract(f"slack:{deletion.channel}:{deletion.deleted_ts}", place)
 
     async def _audience(self, kind: ChannelKind, place: Place, person: Person) -> Audience:
         """Who reads an answer to this person in this place, guests included."""
@@ -194,6 +203,7 @@ class SlackInbound:
                 place=place,
                 at=_moment(action.action_ts),
                 text=press.typed(INPUT),
+                choice=press.picked(PICKER),
                 audience=await self._audience(kind, place, person),
             )
         )

@@ -22,7 +22,8 @@ from adapters.slack.parts import (
 )
 from core.confidence.badge import Badge
 from core.incident import Evidence, Explanation, Hypothesis, Incident, IncidentState, Severity, SimilarIncident, Stage
-from core.messages import Verdict
+from core.incident_story import owner_story, votes_told
+from core.messages import COULD_IT_BE, IS_IT_YOURS, IncidentMessage, Verdict
 
 SEVERITY_ICONS = {Severity.CRITICAL: "🔴", Severity.WARNING: "🟡", Severity.INFO: "🔵"}
 RESOLVED_ICON = "✅"
@@ -42,21 +43,23 @@ EVIDENCE_SOURCE = 300
 EVIDENCE_QUOTE = 160
 EVIDENCE = 800
 REASONS = 600
+VOTES = 900
 RULED_OUT = 1_000
 SIMILAR = 1_600
 TIMELINE = 1_400
 UNAVAILABLE = 400
 
 
-def incident_message(incident: Incident) -> Rendered:
+def incident_message(message: IncidentMessage) -> Rendered:
+    incident = message.incident
     icon, state = _state(incident)
     return Rendered(
         fallback([f"{state}: {incident.title}", _owner_name(incident), _cause_text(incident)]),
         [
             blocks.header(f"{icon} {state} · {incident.title}"),
             blocks.section("\n".join(_happening(incident))),
-            blocks.section("\n".join(_owner(incident))),
-            blocks.section("\n".join(_cause(incident))),
+            blocks.section("\n".join(_owner(incident, asks=message.asks_owner))),
+            blocks.section("\n".join(_cause(incident, asks=message.asks_cause))),
             *context("\n".join(_footnotes(incident))),
             *_buttons(incident),
         ],
@@ -70,6 +73,7 @@ def incident_details(incident: Incident) -> Rendered:
         fallback([f"Details: {incident.title}", _cause_text(incident)]),
         [
             *titled("Why this owner", _owner_reasons(incident), "reasons", REASONS),
+            *titled("How the teams voted", [f"• {prose(each, LINE)}" for each in votes_told(incident)], "votes", VOTES),
             *_hypotheses(explanation),
             *titled("Ruled out", [f"• {prose(each, LINE)}" for each in explanation.ruled_out], "", RULED_OUT),
             *titled("Similar incidents", [_similar(each) for each in explanation.similar], "", SIMILAR),
@@ -90,7 +94,7 @@ def _state(incident: Incident) -> tuple[str, str]:
 
 
 def _happening(incident: Incident) -> Iterable[str]:
-    state = f"*Firing* since {minute(incident.started_at)}"
+    state = f"*Firing{' again*, first' if incident.reopened_count else '* since'} {minute(incident.started_at)}"
     if incident.resolved_at is not None:
         state = f"*Resolved* {minute(incident.resolved_at)} · {incident.severity} since {minute(incident.started_at)}"
     name = next((alert.name for alert in incident.alerts if alert.name != incident.title), "")
@@ -108,7 +112,7 @@ def _counts(incident: Incident) -> str:
     return f"{incident.firing_count} of {incident.alert_count} alerts firing"
 
 
-def _owner(incident: Incident) -> Iterable[str]:
+def _owner(incident: Incident, *, asks: bool) -> Iterable[str]:
     proposal = incident.owner
     if proposal is None:
         yield f"*Owner*  {'_finding the owner …_' if incident.stage is Stage.TRIAGING else 'could not be determined'}"
@@ -116,10 +120,17 @@ def _owner(incident: Incident) -> Iterable[str]:
         yield f"*Owner*  {dotted('not clear, a person should decide', badge(proposal.badge))}"
         yield from _names("Nearest", [candidate.team_name for candidate in proposal.candidates])
     else:
-        yield f"*Owner*  {dotted(escape(proposal.owner.team_name, NAME), badge(proposal.badge))}"
+        team = escape(proposal.owner.team_name, NAME)
+        named = IS_IT_YOURS.format(team=team) if asks else team
+        yield f"*Owner*  {dotted(named, badge(proposal.badge))}"
         yield from _names("On call", proposal.on_call)
+    if proposal is not None and proposal.note:
+        yield f"_{escape(proposal.note, LINE)}_"
     if incident.taken_by:
         yield f"*Taken by*  {escape(incident.taken_by, NAME)}"
+    if incident.acknowledged is not None:
+        by, at = incident.acknowledged.by, incident.acknowledged.at
+        yield f"*Acknowledged*  {dotted(escape(by, NAME), f'in {escape(incident.source, NAME)}', minute(at))}"
 
 
 def _names(label: str, names: Sequence[str]) -> Iterable[str]:
@@ -129,14 +140,16 @@ def _names(label: str, names: Sequence[str]) -> Iterable[str]:
         yield f"{label}: {shown}{more}"
 
 
-def _cause(incident: Incident) -> Iterable[str]:
+def _cause(incident: Incident, *, asks: bool) -> Iterable[str]:
     explanation = incident.explanation
     if explanation is None:
         yield f"*Cause*  {dotted(CAUSE_BEFORE_EXPLANATION[incident.stage], code(incident.progress, NAME))}"
     elif explanation.cause is None:
         yield "*Cause*  no culprit found"
     else:
-        yield f"*Cause*  {dotted(prose(explanation.cause.cause, LINE).rstrip('.'), badge(explanation.badge))}"
+        cause = prose(explanation.cause.cause, LINE).rstrip(".")
+        named = COULD_IT_BE.format(cause=cause) if asks else cause
+        yield f"*Cause*  {dotted(named, badge(explanation.badge))}"
         if explanation.cause.next_check:
             yield f"*Next check*  {prose(explanation.cause.next_check, LINE)}"
 
@@ -162,6 +175,11 @@ def _buttons(incident: Incident) -> list[Block]:
     if incident.explanation is not None and incident.explanation.prediction_id is not None:
         cause = incident.explanation.prediction_id
         offered += [(Verdict.CAUSE_RIGHT, cause), (Verdict.CAUSE_WRONG, cause)]
+    if incident.owner is not None:
+        offered.append((Verdict.HAND_OVER, incident.id))
+        offered.append((Verdict.WHY_OWNER, incident.owner.prediction_id))
+    if incident.explanation is not None and incident.explanation.prediction_id is not None:
+        offered.append((Verdict.WHY_CAUSE, incident.explanation.prediction_id))
     return feedback_buttons(offered)
 
 
@@ -169,8 +187,7 @@ def _buttons(incident: Incident) -> list[Block]:
 
 
 def _owner_reasons(incident: Incident) -> list[str]:
-    owner = incident.owner.owner if incident.owner is not None else None
-    return [f"• {prose(reason, LINE)}" for reason in owner.reasons] if owner is not None else []
+    return [f"• {prose(each, LINE)}" for each in owner_story(incident)]
 
 
 def _hypotheses(explanation: Explanation) -> list[Block]:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import structlog
+from slack_sdk.errors import SlackRequestError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.client import call
+from adapters.slack.confidence import alarm_diagram
 from adapters.slack.render import render
 from core.conversation import MessageReference, Place
-from core.messages import Message
+from core.errors import ChatUnavailable, MessageNotFound
+from core.messages import DriftAlarm, Message
 
 EVENT_TYPE = "plumbline_post"  # of the metadata that names a post's intent
 PAGE = 200  # messages asked for at once
 MAX_PAGES = 5  # looked through for a post that may have been made before a crash
+
+log = structlog.get_logger()
 
 
 class SlackMessenger:
@@ -41,7 +49,10 @@ class SlackMessenger:
             ),
         )
         # A person's id as channel opens a direct message: Slack's answer says which one.
-        return MessageReference(replace(place, channel=posted["channel"]), posted["ts"])
+        reference = MessageReference(replace(place, channel=posted["channel"]), posted["ts"])
+        if isinstance(message, DriftAlarm):
+            await self._illustrate(reference, message)
+        return reference
 
     async def edit(self, reference: MessageReference, message: Message) -> None:
         rendered = render(message)
@@ -57,6 +68,11 @@ class SlackMessenger:
             ),
         )
 
+    async def delete(self, reference: MessageReference) -> None:
+        deletion = self._client.chat_delete(channel=reference.place.channel, ts=reference.message_id)
+        with suppress(MessageNotFound):
+            await call("chat.delete", deletion)
+
     async def find(self, place: Place, intent: str) -> MessageReference | None:
         cursor = ""
         for _ in range(MAX_PAGES):
@@ -68,6 +84,23 @@ class SlackMessenger:
             if not cursor:
                 break
         return None
+
+    async def _illustrate(self, reference: MessageReference, alarm: DriftAlarm) -> None:
+        """Put the diagram into the alarm's thread; an alarm whose picture Slack does not take stands all the same."""
+        try:
+            await call(
+                "files.upload",
+                self._client.files_upload_v2(
+                    channel=reference.place.channel,
+                    thread_ts=reference.place.thread or reference.message_id,
+                    content=await asyncio.to_thread(alarm_diagram, alarm),
+                    filename="reliability.png",
+                    title=alarm.title,
+                    alt_txt=alarm.text,
+                ),
+            )
+        except (ChatUnavailable, MessageNotFound, SlackRequestError) as error:
+            log.warning("alarm without its picture", reason=str(error))
 
     async def _page(self, place: Place, cursor: str) -> dict[str, Any]:
         options: dict[str, Any] = {"include_all_metadata": True, "limit": PAGE, "cursor": cursor or None}

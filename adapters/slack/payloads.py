@@ -63,6 +63,19 @@ class MessageEvent(_Payload):
     bot_id: str | None = None
 
 
+class _Message(_Payload):
+    ts: Timestamp
+    thread_ts: Timestamp | None = None
+
+
+class DeletionEvent(_Payload):
+    """A `message` event of the subtype `message_deleted`."""
+
+    channel: Id
+    deleted_ts: Timestamp
+    previous_message: _Message | None = None
+
+
 class SlashCommand(_Payload):
     channel_id: Id
     user_id: Id
@@ -81,18 +94,18 @@ class _Channel(_Payload):
     id: Id
 
 
-class _Message(_Payload):
-    ts: Timestamp
-    thread_ts: Timestamp | None = None
-
-
 class _Action(_Payload):
     action_id: str
     value: Annotated[str, Field(min_length=1)]
     action_ts: Timestamp
 
 
+class _Option(_Payload):
+    value: Annotated[str, Field(max_length=150)]
+
+
 class _Field(_Payload):
+    selected_option: _Option | None = None
     value: Annotated[str, Field(max_length=10_000)] | None = None
 
 
@@ -116,6 +129,11 @@ class ButtonPress(_Payload):
     def typed(self, field: str) -> str:
         """What stands in a field of the message, empty if it has none."""
         return self.state.values.get(field, {}).get(field, _Field()).value or ""
+
+    def picked(self, field: str) -> str:
+        """The value that was picked in a field of the message, empty if none was."""
+        option = self.state.values.get(field, {}).get(field, _Field()).selected_option
+        return option.value if option else ""
 
 
 P = TypeVar("P", bound=_Payload)

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from adapters.slack import blocks
 from adapters.slack.answers import abstention, cited_answer
+from adapters.slack.confidence import badge_explanation, drift_alarm, owner_ping
 from adapters.slack.corrections import correction_request, proposal
+from adapters.slack.handovers import handover_request
 from adapters.slack.incidents import incident_details, incident_message
 from adapters.slack.mrkdwn import code, prose
 from adapters.slack.parts import NAME, Rendered, context, fallback
 from core.messages import (
     AnswerMessage,
+    BadgeMessage,
     CorrectionRequest,
+    DriftAlarm,
+    HandoverRequest,
     IncidentDetails,
     IncidentMessage,
     Message,
     Notice,
     NoticeKind,
+    OwnerPing,
     ProposalMessage,
 )
 
-NOTICE_ICONS = {NoticeKind.INFORMATION: "", NoticeKind.THANKS: "✓ ", NoticeKind.ERROR: "⚠️ "}
+NOTICE_ICONS = {NoticeKind.INFORMATION: "", NoticeKind.THANKS: "✓ ", NoticeKind.PROGRESS: "◐ ", NoticeKind.ERROR: "⚠️ "}
 NOTICE_LINE = 1_000  # characters
 
 
@@ -27,14 +33,22 @@ def render(message: Message) -> Rendered:
     match message:
         case AnswerMessage(answer):
             return abstention(answer) if answer.abstained else cited_answer(answer)
-        case IncidentMessage(incident):
-            return incident_message(incident)
+        case IncidentMessage():
+            return incident_message(message)
         case IncidentDetails(incident):
             return incident_details(incident)
         case CorrectionRequest():
             return correction_request(message)
+        case HandoverRequest():
+            return handover_request(message)
         case ProposalMessage(answer):
             return proposal(answer)
+        case BadgeMessage(explanation):
+            return badge_explanation(explanation)
+        case OwnerPing():
+            return owner_ping(message)
+        case DriftAlarm():
+            return drift_alarm(message)
         case Notice():
             return notice(message)
 
@@ -43,6 +57,6 @@ def notice(message: Notice) -> Rendered:
     icon = NOTICE_ICONS[message.kind]
     lines = [prose(line, NOTICE_LINE) for line in message.text.splitlines()]
     text = f"{icon}{blocks.listing(lines, 'lines', blocks.MAX_TEXT - len(icon))}"
-    body = blocks.context(text) if message.kind is NoticeKind.THANKS else blocks.section(text)
+    body = blocks.context(text) if message.kind in (NoticeKind.THANKS, NoticeKind.PROGRESS) else blocks.section(text)
     reference = f"Reference: {code(message.reference, NAME)}" if message.reference else ""
     return Rendered(fallback([message.text]), [body, *context(reference)])

@@ -153,6 +153,7 @@ class Pressed(_Wire):
     verdict: Verdict
     subject: str = Field(min_length=1, max_length=1000)
     text: str = Field(default="", max_length=MAX_TEXT)
+    choice: str = Field(default="", max_length=1000)
 
 
 def parse_activity(body: bytes) -> Activity:

@@ -113,4 +113,5 @@ def _buttons(answer: Answer) -> list[Element]:
     """An answer that is no prediction has nothing to be judged: then only a person can be asked."""
     judged = (Verdict.HELPFUL, Verdict.WRONG) if answer.prediction_id else ()
     subject = answer.prediction_id or answer.question_id
-    return [button(verdict, subject) for verdict in (*judged, Verdict.ASK_A_PERSON)]
+    why = (Verdict.WHY_ANSWER,) if answer.prediction_id else ()
+    return [button(verdict, subject) for verdict in (*judged, Verdict.ASK_A_PERSON, *why)]

@@ -15,11 +15,14 @@ from typing import Any, TypeVar
 from markdown_it import MarkdownIt
 from yarl import URL
 
-from core.messages import VERDICT_LABELS, Verdict
+from core.messages import VERDICT_LABELS, WHY_VERDICTS, Verdict
 
 MAX_MESSAGE = 28 * 1024  # bytes of one message, Teams' limit
 ENVELOPE = 1024  # bytes of the activity around a card
 MAX_SUMMARY = 300  # characters
+MAX_CHOICE = 80  # characters of what can be picked
+MAX_VALUE = 64  # characters of the value behind it
+CHOICES_PER_ENTRY = 6  # of a picker: they take less room than the entries of a list
 MAX_URL = 500  # characters; a longer address is not linked
 
 JOINERS = "\u200c\u200d"  # they shape scripts and emoji; all other invisible characters are dropped
@@ -190,9 +193,10 @@ def container(elements: list[Element], **style: Any) -> Element:
 
 
 def button(verdict: Verdict, subject: str) -> Element:
-    """A button that comes back as an invoke, in older clients as a message."""
+    """A button that comes back as an invoke, in older clients as a message; one that only explains is in the menu."""
     title, data = VERDICT_LABELS[verdict], {"verdict": str(verdict), "subject": subject}
     style = {"style": "positive"} if verdict is Verdict.TAKE_IT else {}
+    style |= {"mode": "secondary"} if verdict in {*WHY_VERDICTS, Verdict.HAND_OVER} else {}
     fallback = {"type": "Action.Submit", "title": title, "data": data, **style}
     return {"type": "Action.Execute", "title": title, "verb": str(verdict), "data": data, "fallback": fallback, **style}
 
@@ -207,6 +211,20 @@ def text_field(identifier: str, label: str, max_length: int) -> Element:
         "maxLength": max_length,
         "spacing": "Small",
     }
+
+
+def picker(identifier: str, label: str, options: Sequence[tuple[str, str]], room: Room) -> Element:
+    """A list to pick from, of values and names; what was picked comes with the data of every button of the card.
+
+    A value that is longer than MAX_VALUE cannot be picked.
+    """
+    choices = [
+        {"title": plain(name, MAX_CHOICE) or value, "value": value}
+        for value, name in options
+        if len(value) <= MAX_VALUE
+    ]
+    shown = choices[: CHOICES_PER_ENTRY * room.entries]
+    return {"type": "Input.ChoiceSet", "id": identifier, "label": label, "style": "compact", "choices": shown}
 
 
 def link_button(title: str, url: str) -> list[Element]:

@@ -94,7 +94,9 @@ class TeamsInbound:
         await remember(self._references, activity.channel, _reference(activity))
         if activity.type == "invoke":
             return await self._invoke(activity)
-        if activity.type == "message" and isinstance(activity.value, dict):  # Action.Submit
+        if activity.type == "messageDelete":
+            await self._inbox.retract(_key(activity), _place(activity))
+        elif activity.type == "message" and isinstance(activity.value, dict):  # Action.Submit
             await self._press(activity, activity.value)
         elif activity.type == "message" and activity.is_addressed and activity.sender.role != "bot":
             await self._inbox.ask(await self._question(activity))
@@ -128,6 +130,7 @@ class TeamsInbound:
                 place=_place(activity),
                 at=self._clock.now(),
                 text=pressed.text,
+                choice=pressed.choice,
                 audience=await self._audience(activity),
             )
         )

@@ -39,7 +39,8 @@ from core.incident import (
     Stage,
     TimelineEntry,
 )
-from core.messages import Verdict
+from core.incident_story import owner_story, votes_told
+from core.messages import COULD_IT_BE, IS_IT_YOURS, IncidentMessage, Verdict
 
 # The colour repeats what the words say, so that it may be missed.
 SEVERITY_STYLES = {Severity.CRITICAL: "attention", Severity.WARNING: "warning", Severity.INFO: "accent"}
@@ -59,13 +60,15 @@ MAX_NAMES = 3  # on-call people or candidate teams shown
 MAX_NAME = 80  # characters
 
 
-def incident_card(incident: Incident, room: Room) -> Card:
+def incident_card(message: IncidentMessage, room: Room) -> Card:
+    incident = message.incident
     body = [
         container(_header(incident, room), style=_style(incident), bleed=True),
         *_description(incident, room),
-        *labelled("Owner", _owner(incident)),
+        *labelled("Owner", _owner(incident, asks=message.asks_owner)),
         *labelled("Taken by", line([run(incident.taken_by, MAX_NAME, weight="Bolder")])),
-        *labelled("Cause", _cause(incident, room)),
+        *labelled("Acknowledged", _acknowledged(incident)),
+        *labelled("Cause", _cause(incident, room, asks=message.asks_cause)),
         *labelled("Next check", _next_check(incident, room)),
         *note(PROGRESS.get(incident.stage, ""), MAX_SUMMARY),
         *_footnotes(incident, room),
@@ -78,6 +81,7 @@ def details_card(incident: Incident, room: Room) -> Card:
     explanation = incident.explanation or Explanation((), (), (), ())
     body = [
         *titled("Why this owner", _owner_reasons(incident, room)),
+        *titled("How the teams voted", listing(votes_told(incident), room, "votes", lambda each: _bullet(each, room))),
         *_hypotheses(explanation, room),
         *titled("Ruled out", listing(explanation.ruled_out, room, "of them", lambda each: _bullet(each, room))),
         *titled("Similar incidents", listing(explanation.similar, room, "of them", lambda each: _similar(each, room))),
@@ -103,7 +107,8 @@ def _header(incident: Incident, room: Room) -> list[Element]:
     if incident.resolved_at is not None:
         state = f"✓ Resolved {_minute(incident.resolved_at)} · {incident.severity} since {_minute(incident.started_at)}"
     else:
-        state = f"{SEVERITY_SIGNS[incident.severity]} {_state(incident)} · firing since {_minute(incident.started_at)}"
+        firing = "firing again, first" if incident.reopened_count else "firing since"
+        state = f"{SEVERITY_SIGNS[incident.severity]} {_state(incident)} · {firing} {_minute(incident.started_at)}"
     return [
         *line([run(state, 120, weight="Bolder", size="Small")]),
         *line([run(incident.title, min(room.characters, 300), weight="Bolder", size="Large")]),
@@ -124,7 +129,7 @@ def _description(incident: Incident, room: Room) -> list[Element]:
     return line([run(description, min(room.characters, 400))], "Medium")
 
 
-def _owner(incident: Incident) -> list[Element]:
+def _owner(incident: Incident, *, asks: bool) -> list[Element]:
     proposal = incident.owner
     if proposal is None:
         unknown = "finding the owner …" if incident.stage is Stage.TRIAGING else "could not be determined"
@@ -133,8 +138,17 @@ def _owner(incident: Incident) -> list[Element]:
         candidates = [candidate.team_name for candidate in proposal.candidates]
         shown = dotted([run("not clear, a person should decide", MAX_NAME)], _badge(proposal.badge))
         return [*line(shown), *_names("Nearest", candidates)]
-    shown = dotted([run(proposal.owner.team_name, MAX_NAME, weight="Bolder")], _badge(proposal.badge))
+    team = proposal.owner.team_name
+    named = run(IS_IT_YOURS.format(team=team) if asks else team, len(IS_IT_YOURS) + MAX_NAME, weight="Bolder")
+    shown = dotted([named], _badge(proposal.badge))
     return [*line(shown), *_names("On call", proposal.on_call)]
+
+
+def _acknowledged(incident: Incident) -> list[Element]:
+    said = incident.acknowledged
+    if said is None:
+        return []
+    return line([run(" · ".join(filter(None, (said.by, f"in {incident.source}", _minute(said.at)))), 2 * MAX_NAME)])
 
 
 def _names(label: str, names: Sequence[str]) -> list[Element]:
@@ -145,14 +159,16 @@ def _names(label: str, names: Sequence[str]) -> list[Element]:
     return note(f"{label}: {shown}{more}", 400)
 
 
-def _cause(incident: Incident, room: Room) -> list[Element]:
+def _cause(incident: Incident, room: Room, *, asks: bool) -> list[Element]:
     explanation = incident.explanation
     if explanation is None:
         doing = [run(CAUSE_BEFORE_EXPLANATION[incident.stage], MAX_NAME, italic=True)]
         return line(dotted(doing, [_code(incident.progress, MAX_NAME)] if incident.progress else []))
     if explanation.cause is None:
         return line([run("no culprit found", MAX_NAME)])
-    return line(dotted(prose(explanation.cause.cause, min(room.characters, 400)), _badge(explanation.badge)))
+    cause = explanation.cause.cause
+    said = prose(COULD_IT_BE.format(cause=cause) if asks else cause, min(room.characters, 400))
+    return line(dotted(said, _badge(explanation.badge)))
 
 
 def _next_check(incident: Incident, room: Room) -> list[Element]:
@@ -163,6 +179,7 @@ def _next_check(incident: Incident, room: Room) -> list[Element]:
 def _footnotes(incident: Incident, room: Room) -> list[Element]:
     notes: list[Element] = []
     if incident.owner is not None:
+        notes += note(incident.owner.note, MAX_SUMMARY)
         notes += note(f"Owner: {incident.owner.badge.explanation}", MAX_SUMMARY)
     if incident.explanation is not None:
         if incident.explanation.badge is not None:
@@ -181,6 +198,11 @@ def _buttons(incident: Incident) -> list[Element]:
     if incident.explanation is not None and incident.explanation.prediction_id is not None:
         cause = incident.explanation.prediction_id
         offered += [(Verdict.CAUSE_RIGHT, cause), (Verdict.CAUSE_WRONG, cause)]
+    if incident.owner is not None:
+        offered.append((Verdict.HAND_OVER, incident.id))
+        offered.append((Verdict.WHY_OWNER, incident.owner.prediction_id))
+    if incident.explanation is not None and incident.explanation.prediction_id is not None:
+        offered.append((Verdict.WHY_CAUSE, incident.explanation.prediction_id))
     source = next((alert.url for alert in incident.alerts if alert.url), "")
     return [*(button(verdict, subject) for verdict, subject in offered), *link_button("Open alert", source)]
 
@@ -194,8 +216,7 @@ def _owner_name(incident: Incident) -> str:
 
 
 def _owner_reasons(incident: Incident, room: Room) -> list[Element]:
-    owner = incident.owner.owner if incident.owner is not None else None
-    return listing(owner.reasons, room, "reasons", lambda each: _bullet(each, room)) if owner is not None else []
+    return listing(owner_story(incident), room, "reasons", lambda each: _bullet(each, room))
 
 
 def _hypotheses(explanation: Explanation, room: Room) -> list[Element]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from adapters.teams.activity import THREAD_SEPARATOR
 from adapters.teams.cloud import Cloud
@@ -10,7 +11,7 @@ from adapters.teams.references import ConversationReference, ConversationReferen
 from adapters.teams.render import render
 from adapters.teams.transport import Transport
 from core.conversation import MessageReference, Place
-from core.errors import ChatUnavailable
+from core.errors import ChatUnavailable, MessageNotFound
 from core.messages import Message
 
 MAX_REMEMBERED_POSTS = 1000
@@ -52,6 +53,13 @@ class TeamsMessenger:
         conversation = _conversation_id(place.channel, place.thread or reference.message_id, home)
         await self._transport.update(home.service_url, conversation, reference.message_id, render(message))
 
+    async def delete(self, reference: MessageReference) -> None:
+        place = reference.place
+        home = await self._home(place)
+        conversation = _conversation_id(place.channel, place.thread or reference.message_id, home)
+        with suppress(MessageNotFound):
+            await self._transport.delete(home.service_url, conversation, reference.message_id)
+
     async def find(self, place: Place, intent: str) -> MessageReference | None:
         task = self._posts.get(intent)
         if task is None:
@@ -67,7 +75,8 @@ class TeamsMessenger:
     async def _post(self, place: Place, message: Message) -> MessageReference:
         home = await self._home(place)
         conversation = _conversation_id(place.channel, place.thread, home)
-        return MessageReference(place, await self._transport.send(home.service_url, conversation, render(message)))
+        card = await asyncio.to_thread(render, message)  # a picture in it takes a second to draw
+        return MessageReference(place, await self._transport.send(home.service_url, conversation, card))
 
     async def _home(self, place: Place) -> ConversationReference:
         home = await recall(self._references, place.channel, place.workspace or self._tenant_id)

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from adapters.teams.answers import answer_card
+from adapters.teams.confidence import alarm_card, alarm_picture, badge_card, ping_card
 from adapters.teams.corrections import correction_card, proposal_card
-from adapters.teams.elements import Card, Element, Room, card, fitting, line, listing, note, prose, run
+from adapters.teams.elements import ROOMS, Card, Element, Room, card, fitting, line, listing, note, prose, run
+from adapters.teams.handovers import handover_card
 from adapters.teams.incidents import details_card, incident_card
 from core.messages import (
     AnswerMessage,
+    BadgeMessage,
     CorrectionRequest,
+    DriftAlarm,
+    HandoverRequest,
     IncidentDetails,
     IncidentMessage,
     Message,
     Notice,
     NoticeKind,
+    OwnerPing,
     ProposalMessage,
 )
 
-NOTICE_SIGNS = {NoticeKind.INFORMATION: "", NoticeKind.THANKS: "✓ ", NoticeKind.ERROR: "⚠ "}
+NOTICE_SIGNS = {NoticeKind.INFORMATION: "", NoticeKind.THANKS: "✓ ", NoticeKind.PROGRESS: "◐ ", NoticeKind.ERROR: "⚠ "}
 
 
 def render(message: Message) -> Card:
@@ -25,14 +31,23 @@ def render(message: Message) -> Card:
     match message:
         case AnswerMessage(answer):
             return fitting(lambda room: answer_card(answer, room))
-        case IncidentMessage(incident):
-            return fitting(lambda room: incident_card(incident, room))
+        case IncidentMessage():
+            return fitting(lambda room: incident_card(message, room))
         case IncidentDetails(incident):
             return fitting(lambda room: details_card(incident, room))
         case CorrectionRequest():
             return correction_card(message)
+        case HandoverRequest():
+            return fitting(lambda room: handover_card(message, room))
         case ProposalMessage(answer):
             return fitting(lambda room: proposal_card(answer, room))
+        case BadgeMessage(explanation):
+            return fitting(lambda room: badge_card(explanation, room))
+        case OwnerPing():
+            return ping_card(message)
+        case DriftAlarm():
+            picture = alarm_picture(message)
+            return fitting(lambda room: alarm_card(message, picture if room is ROOMS[0] else b""))
         case Notice():
             return fitting(lambda room: _notice_card(message, room))
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from core.incident import PastIncident
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -14,6 +16,19 @@ class Reference:
     id: str
     text: str
     settled_at: datetime | None = None
+
+
+def settled_case(incident: PastIncident) -> Reference:
+    """A past incident as a reference: what happened, whose it was, why, and what ended it."""
+    parts = (
+        ("", f"{incident.title}\n{incident.description}"),
+        ("Service: ", incident.service),
+        ("Owner: ", incident.owner),
+        ("Root cause: ", incident.root_cause),
+        ("Fix: ", incident.fix),
+    )
+    text = "\n".join(f"{label}{said}" for label, said in parts if said.strip())
+    return Reference(incident.id, text, incident.resolved_at or incident.started_at)
 
 
 @dataclass(frozen=True, slots=True)

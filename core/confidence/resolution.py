@@ -43,6 +43,18 @@ def read_resolution(note: str) -> Resolution:
     return Resolution(**fields)
 
 
+def is_resolution(text: str) -> bool:
+    """Whether a text begins as a note does: with the name of a field and a colon."""
+    return _FIELD.match(text.lstrip()) is not None
+
+
+def completed(earlier: Resolution | None, note: Resolution) -> Resolution:
+    """The note with what it leaves open taken from the one before it."""
+    if earlier is None:
+        return note
+    return Resolution(note.root_cause or earlier.root_cause, note.fix or earlier.fix, note.owner or earlier.owner)
+
+
 def agreement(claimed: str, noted: str) -> float:
     """How far a claimed cause says what the noted one says: the share of the note's terms that it holds as well."""
     note = set(terms(noted))

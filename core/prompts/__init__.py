@@ -3,6 +3,20 @@
 from __future__ import annotations
 
 from core.prompts.answering import Chosen, Composed, Rewritten, Translated
+from core.prompts.rca_log import ChunkReading, LogSummary
+from core.prompts.triage import Ballot, Distilled, DocumentSummary, MonitoringSummary, Ranking
 
 # Every form that a reply of the model may be asked in: what any model, however bad, must be able to give.
-REPLY_TYPES: tuple[type, ...] = (Rewritten, Chosen, Composed, Translated)
+REPLY_TYPES: tuple[type, ...] = (
+    Rewritten,
+    Chosen,
+    Composed,
+    Translated,
+    ChunkReading,
+    LogSummary,
+    Distilled,
+    DocumentSummary,
+    Ranking,
+    MonitoringSummary,
+    Ballot,
+)

@@ -80,7 +80,7 @@ class Choices:
         """All allowed values of a parameter now; empty if any text is."""
         if not parameter.snapshot:
             return parameter.choices
-        return tuple(key for key, text in self.snapshots.by_key.items() if len(text) >= TRIVIAL)
+        return tuple(key for key, text in self.snapshots.read.items() if len(text) >= TRIVIAL)
 
 
 def _closed(parameter: ToolParameter) -> bool:

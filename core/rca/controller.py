@@ -18,6 +18,7 @@ MAX_STEPS = 15  # RCAgent, section 5.3
 MAX_REPLY = 2_000  # characters of a reply that are kept
 LAST_TRIES = 3  # to get a valid finding out of the last step
 TOOL_DEADLINE = 20.0  # seconds
+EXPERT_DEADLINE = 240.0  # seconds for a tool that reads a snapshot, with the same language model
 
 Listener = Callable[[Step], Awaitable[None]]  # told of every step as it was taken
 
@@ -116,14 +117,16 @@ class Investigation:
 
     async def _observed(self, reply: str, action: Action) -> Step:
         tool = next(tool for tool in self.tools if tool.name == action.tool)
+        expert = any(parameter.snapshot for parameter in tool.parameters)
+        deadline = EXPERT_DEADLINE if expert else TOOL_DEADLINE
         try:
-            async with asyncio.timeout(TOOL_DEADLINE):
+            async with asyncio.timeout(deadline):
                 observation = await tool.call(self._expanded(tool, action.arguments))
         except ToolUnavailable as error:
             observation = f"{action.tool} could not be read: {error}"
         except TimeoutError:
-            observation = f"{action.tool} gave no answer within {TOOL_DEADLINE:.0f} s."
-        key = self.snapshots.keep(observation or "Nothing was found.")
+            observation = f"{action.tool} gave no answer within {deadline:.0f} s."
+        key = self.snapshots.keep(observation or "Nothing was found.", written=expert)
         return Step(reply[:MAX_REPLY], action, self.snapshots.head(key), snapshot=key)
 
     def _expanded(self, tool: Tool, arguments: Mapping[str, str]) -> dict[str, str]:

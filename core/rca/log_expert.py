@@ -12,6 +12,7 @@ from core.knowledge.terms import terms
 from core.ports import LogLine
 from core.rca.log_templates import Template, grouped, quote_of
 from core.rca.signals import Signal
+from core.rca.stack_traces import frames
 
 TROUBLE = {"FATAL": 1.0, "CRITICAL": 1.0, "ERROR": 1.0, "SEVERE": 1.0, "PANIC": 1.0, "WARN": 0.85, "WARNING": 0.85}
 """How much a message of each level weighs; the other levels do not complain."""
@@ -70,6 +71,7 @@ def _appeared(template: Template, before: Sequence[LogLine], after: Sequence[Log
         terms=frozenset(terms(quote_of(line.text))),
         evidence=Evidence(EvidenceKind.LOG, f"log of {line.service}", quote_of(line.text), line.at),
         trouble=level in TROUBLE,
+        frames=frames(line.text),
     )
 
 

@@ -15,9 +15,11 @@ from core.rca.log_expert import TROUBLE
 from core.rca.log_templates import Template, grouped, quote_of
 from core.rca.observations import Observations
 from core.rca.scene import Scene
+from core.rca.stack_traces import frames
 
 MAX_TEMPLATES = 40  # log messages of a service that are listed
 MAX_CHANGES = 40
+MAX_FRAMES = 8  # functions of one stack trace that are named
 EVERY_SERVICE = "every service"
 
 
@@ -80,11 +82,17 @@ def _logs(observations: Observations, service: str) -> str:
     return _listed(
         (
             f"{_clock(template.lines[0].at)} to {_clock(template.lines[-1].at)}, {len(template.lines)} times, "
-            f"{template.level}: {quote_of(template.lines[0].text)}"
+            f"{template.level}: {quote_of(template.lines[0].text)}{_stack(template.lines[0].text)}"
             for template in shown
         ),
         f"No warning or error in the log of {service}.",
     )
+
+
+def _stack(text: str) -> str:
+    """The functions of a stack trace: names that the code expert can be asked for."""
+    named = [frame.symbol for frame in frames(text) if frame.symbol][:MAX_FRAMES]
+    return f" (stack: {', '.join(named)})" if named else ""
 
 
 def _newest_and_rarest(template: Template) -> tuple[float, int]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from math import prod
 
 from core.incident import Evidence
+from core.rca.stack_traces import Frame
 
 CLEAR = 0.5  # strength from which a sign alone shows that the service is in trouble
 
@@ -17,7 +18,8 @@ class Signal:
     """`strength` in [0, 1] says how sure it is that this is no ordinary variation.
 
     `what` describes it in words, `terms` are the index terms of its text. `trouble` is False for a message that does
-    not complain, such as “configuration reloaded”: it dates what happened, but is no symptom.
+    not complain, such as “configuration reloaded”: it dates what happened, but is no symptom. `frames` are those of the
+    stack trace in it.
     """
 
     service: str
@@ -27,6 +29,7 @@ class Signal:
     terms: frozenset[str]
     evidence: Evidence
     trouble: bool = True
+    frames: tuple[Frame, ...] = ()
 
 
 def combined(signals: Iterable[Signal]) -> float:

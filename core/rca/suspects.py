@@ -11,8 +11,10 @@ from math import exp
 from core.incident import EvidenceKind
 from core.knowledge.terms import terms
 from core.ports import Change
+from core.rca.dependencies import callees
 from core.rca.scene import SLACK, Scene, precedes
 from core.rca.signals import Signal
+from core.rca.stack_traces import same_file
 
 RECENCY = timedelta(minutes=45)  # before the first sign, in which a change loses 63 % of its weight
 EFFECT = timedelta(minutes=10)  # after a change, in which its own service's signs lose 63 % of their weight
@@ -52,7 +54,7 @@ def _changed(scene: Scene, change: Change, rarity: Mapping[str, float]) -> Suspe
     after = sorted(own, key=lambda signal: -_effect(signal, change))
     blamed = 0.0 if change.service == scene.incident.service else scene.blamed(change.service)
     effect = max([blamed, *(_effect(signal, change) for signal in own if signal.trouble)])
-    words = _shared_words(scene, change, rarity)
+    words = 1.0 if traced_file(scene, change) else _shared_words(scene, change, rarity)
     score = (
         place
         * exp(-max(timedelta(), gap) / RECENCY)
@@ -63,6 +65,19 @@ def _changed(scene: Scene, change: Change, rarity: Mapping[str, float]) -> Suspe
     return Suspect(
         change.service, score, change, tuple(after), _objection(scene, change, gap, callee, explained, effect)
     )
+
+
+def traced_file(scene: Scene, change: Change) -> str:
+    """The first file of a change that a stack trace among the signs of its service or of a caller leads through."""
+    traced = [
+        frame.path
+        for service, signals in scene.signals.items()
+        if service == change.service or change.service in callees(service, scene.dependencies)
+        for signal in signals
+        if signal.trouble
+        for frame in signal.frames
+    ]
+    return next((file for file in change.files if any(same_file(path, file) for path in traced)), "")
 
 
 def _effect(signal: Signal, change: Change) -> float:

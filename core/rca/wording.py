@@ -9,7 +9,7 @@ from core.incident import Evidence, EvidenceKind, Hypothesis, SimilarIncident
 from core.knowledge.terms import terms
 from core.ports import Change
 from core.rca.scene import Scene
-from core.rca.suspects import Suspect
+from core.rca.suspects import Suspect, traced_file
 from core.rca.trajectory import Responsibility
 
 MAX_EVIDENCE = 6  # lines shown for one hypothesis
@@ -74,6 +74,10 @@ def _evidence(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ..
         quote = f"{change.title}: {telling(change.detail, suspect)}" if change.detail else change.title
         source = f"{change.kind} {change.id} by {change.author or 'unknown'}"
         found.append(Evidence(EvidenceKind.CHANGE, source, quote, change.at, change.url))
+        if file := traced_file(scene, change):
+            found.append(
+                Evidence(EvidenceKind.CHANGE, f"files of {change.id}, and in the stack trace", file, change.at)
+            )
     found += [signal.evidence for signal in suspect.signals if signal.trouble][:3]
     if suspect.service in scene.distances:
         path = f"{scene.incident.service} depends on {suspect.service}"

@@ -52,9 +52,8 @@ def discussion_group(
     Those named by ownership or monitoring come first. Where a model learned from the history, its probabilities choose
     the candidates from history and rank them all; otherwise the best of the two lists take turns.
     """
-    from_history = learned or {team: vote.share for team, vote in votes.items()}
     from_documents = {team: match.score for team, match in matches.items()}
-    by_history = _best(from_history, FROM_HISTORY, removed)
+    by_history = candidates_from_history(votes, learned, removed)
     by_document = _best(from_documents, FROM_DOCUMENTS, removed)
     in_turn = [team for pair in zip(by_history, by_document, strict=False) for team in pair]
     ranked = [*in_turn, *by_history, *by_document]
@@ -62,6 +61,13 @@ def discussion_group(
         ranked.sort(key=lambda team: -learned[team])
     kept = [team for team in named if team not in removed]
     return list(dict.fromkeys([*kept, *ranked]))[:GROUP]
+
+
+def candidates_from_history(
+    votes: Mapping[str, HistoryVote], learned: Mapping[str, float], removed: frozenset[str] = frozenset()
+) -> list[str]:
+    """The FROM_HISTORY teams that most such incidents belonged to (Algorithm 1, step 1), best first."""
+    return _best(learned or {team: vote.share for team, vote in votes.items()}, FROM_HISTORY, removed)
 
 
 def _best(scores: Mapping[str, float], count: int, removed: frozenset[str]) -> list[str]:

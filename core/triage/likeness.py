@@ -18,7 +18,7 @@ from core.triage.postings import Postings
 GRAMS = range(2, 6)  # lengths in characters; they carry what languages, spellings and broken encodings have in common
 MAX_CHARACTERS = 8_000  # of a text that are read
 MAX_WORD = 64  # characters; longer runs are encoded data
-WORD_CACHE = 100_000  # distinct words whose character sequences are remembered
+WORD_CACHE = 10_000  # distinct words whose character sequences are remembered: up to 2 KB each
 
 _WORD = re.compile(r"\w+")
 

@@ -21,6 +21,7 @@ from core.triage.documents import matches
 from core.triage.likeness import IncidentText, Likeness
 from core.triage.stacking import Stack, fit_stack
 
+FORMAT = 1  # of what is kept: a model of another one is learned anew
 MAX_INCIDENTS = 8_000  # that are learned from: a fit takes 12 bytes for each pair of them
 QUOTA = 50  # newest incidents of each team that are learned from before the newest of all
 MAX_PAIRS = 600_000  # of an incident and a team, that the weights of the signals are learned from

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.alerts.alertmanager import parse
+from core.confidence.resolution import Resolution, read_resolution
 from core.errors import MalformedInput
 from core.incident import MAX_KEPT_ALERTS, AlertStatus, Severity
 
@@ -180,3 +181,12 @@ def test_a_wrong_body_is_refused_with_one_sentence_that_says_where(wrong: bytes,
 def test_no_body_raises_anything_else(wrong: bytes) -> None:
     with pytest.raises(MalformedInput):
         parse(wrong, NOW)
+
+
+def test_a_resolved_alert_may_say_how_it_ended_and_a_firing_one_not_yet() -> None:
+    said = {"root_cause": "The pool\nwas too small.", "fix": "Pool of 40", "owner": "payments"}
+    resolved, firing = parse(
+        body(alert(status="resolved", annotations=said), alert(fingerprint="f2", annotations=said)), NOW
+    ).alerts[::-1]
+    assert read_resolution(resolved.note) == Resolution("The pool was too small.", "Pool of 40", "payments")
+    assert firing.note == ""

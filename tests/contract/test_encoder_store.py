@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 
 from adapters.encoder_file import EncoderFile
 from core.knowledge.document import Document
-from core.knowledge.encoder import Encoder
+from core.knowledge.encoder import FORMAT, Encoder
 from core.knowledge.passages import passages_of
 from core.ports import EncoderStore
 from tests.fakes.passage_index import FakeEncoderStore
@@ -72,3 +73,14 @@ async def test_a_damaged_file_is_as_none(tmp_path: Path, content: bytes) -> None
     path = tmp_path / "encoder.npz"
     path.write_bytes(content)
     assert await EncoderFile(path).load() is None
+
+
+async def test_a_file_of_another_format_is_as_none_and_the_log_says_what_mends_it(
+    tmp_path: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "encoder.npz"
+    await EncoderFile(path).save(encoder)
+    monkeypatch.setattr("adapters.encoder_file.FORMAT", FORMAT + 1)
+    with capture_logs() as logs:
+        assert await EncoderFile(path).load() is None
+    assert [entry["event"] for entry in logs] == ["index_of_another_version"]

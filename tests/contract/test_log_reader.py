@@ -1,16 +1,18 @@
-"""The contract of LogReader, over the fake and folders of log files."""
+"""The contract of LogReader, over the fake, folders of log files and a Loki on loopback."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from adapters.tools.log_files import LogFiles
+from adapters.tools.loki import Loki, level_of
 from core.errors import ToolUnavailable
 from core.ports import LogLine, LogReader, TimeWindow
+from tests.fakes.tool_servers import FakeLoki, reached
 from tests.fakes.tools import BrokenTool, FakeLogReader
 
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
@@ -19,8 +21,22 @@ HOUR = TimeWindow(START, START + timedelta(hours=1))
 Reader = Callable[[Sequence[LogLine]], LogReader]
 
 
-@pytest.fixture(params=["fake", "files"])
-def reader(request: pytest.FixtureRequest, tmp_path: Path) -> Reader:
+SELECTORS = {"api": {"app": "api"}, "other": {"app": "other"}}
+
+
+@pytest.fixture
+async def loki() -> AsyncIterator[tuple[FakeLoki, Loki]]:
+    fake = FakeLoki()
+    async with reached(fake) as http:
+        yield fake, Loki("loki", http, SELECTORS)
+
+
+@pytest.fixture(params=["fake", "files", "loki"])
+def reader(request: pytest.FixtureRequest, tmp_path: Path, loki: tuple[FakeLoki, Loki]) -> Reader:
+    def over_http(lines: Sequence[LogLine]) -> LogReader:
+        loki[0].lines = lines
+        return loki[1]
+
     def files(lines: Sequence[LogLine]) -> LogReader:
         folder = tmp_path / "live" / "logs"
         folder.mkdir(parents=True)
@@ -29,7 +45,7 @@ def reader(request: pytest.FixtureRequest, tmp_path: Path) -> Reader:
             (folder / f"{service}.log").write_text("\n".join(written) + "\n", encoding="utf-8")
         return LogFiles("files", tmp_path)
 
-    return FakeLogReader if request.param == "fake" else files
+    return {"fake": FakeLogReader, "files": files, "loki": over_http}[request.param]
 
 
 def as_written(line: LogLine) -> str:
@@ -92,3 +108,44 @@ async def test_what_is_no_record_is_skipped(tmp_path: Path) -> None:
     content = b"\xff\xfe not a record\n  nor this\n" + as_written(line(1, "caf\u00e9")).encode() + b"\n\n}{\n\xc3\n"
     (tmp_path / "logs" / "api.log").write_bytes(content)
     assert await LogFiles("files", tmp_path).lines("api", HOUR, 10) == [line(1, "caf\u00e9")]
+
+
+async def test_loki_is_read_page_by_page_and_no_record_twice(
+    loki: tuple[FakeLoki, Loki], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake, logs = loki
+    monkeypatch.setattr("adapters.tools.loki.PAGE", 7)
+    fake.most, fake.lines = 7, [line(number // 3, f"request {number:02d}") for number in range(30)]
+    assert [each.text for each in await logs.lines("api", HOUR, 100)] == [each.text for each in fake.lines]
+    assert len(fake.requests) > 4
+
+
+async def test_a_selector_is_no_query_that_a_name_can_change(loki: tuple[FakeLoki, Loki]) -> None:
+    fake, logs = loki
+    assert await logs.lines('x"} |= `secret', HOUR, 10) == []
+    assert fake.requests == []
+
+
+async def test_loki_that_refuses_is_unavailable(loki: tuple[FakeLoki, Loki]) -> None:
+    fake, logs = loki
+    for status in (401, 429, 500):
+        fake.refuse(status)
+        with pytest.raises(ToolUnavailable, match=r"refuses the token|HTTP status"):
+            await logs.lines("api", HOUR, 10)
+
+
+@pytest.mark.parametrize(
+    ("labels", "text", "level"),
+    [
+        ({"level": "warn"}, "ERROR", "WARN"),
+        ({"detected_level": "unknown"}, "ERROR boom", "ERROR"),
+        ({}, 'time=1 level=error msg="boom"', "ERROR"),
+        ({}, '{"severity": "critical", "msg": "boom"}', "CRITICAL"),
+        ({}, "[warn] boom", "WARN"),
+        ({}, "2026-03-14 ERR boom", "ERROR"),
+        ({}, "GET /error 200 without an error", "INFO"),
+        ({}, "", "INFO"),
+    ],
+)
+def test_the_level_is_read_from_the_labels_or_the_text(labels: dict[str, str], text: str, level: str) -> None:
+    assert level_of(labels, text) == level

@@ -15,6 +15,7 @@ from adapters.qdrant import QdrantIndex
 from adapters.qdrant_edge import EdgeIndex
 from core.conversation import PUBLIC
 from core.knowledge.document import DocumentKind, Passage
+from core.knowledge.windows import windowed
 from core.ports import EncodedPassage, PassageIndex, SparseVector
 from tests.fakes.passage_index import FakePassageIndex
 
@@ -76,7 +77,8 @@ def encoded(
         readers=readers,
         content_hash=content_hash,
     )
-    return EncodedPassage(passage, SparseVector(tuple(lexical), tuple(lexical.values())), np.array(dense, np.float32))
+    weights = SparseVector(tuple(lexical), tuple(lexical.values()))
+    return EncodedPassage(passage, weights, np.array(dense, np.float32), windowed(passage))
 
 
 def query(*terms: int) -> SparseVector:
@@ -118,9 +120,14 @@ async def test_dense_search_ranks_by_inner_product(written: PassageIndex) -> Non
 
 
 async def test_a_passage_comes_back_as_it_was_written(written: PassageIndex) -> None:
-    expected = encoded("docs/a.md", 1, {}, []).passage
-    assert (await written.search_lexical(query(9), EVERYBODY, 1))[0].passage == expected
-    assert (await written.passages_of("docs/a.md", EVERYBODY))[0] == expected
+    expected = encoded("docs/a.md", 1, {}, [])
+    for [found] in (
+        await written.search_lexical(query(9), EVERYBODY, 1),
+        await written.search_dense(vector(1, 0, 0, 0), EVERYBODY, 1),
+    ):
+        assert found.passage == expected.passage
+        assert found.windows.to_bytes() == expected.windows.to_bytes()
+    assert (await written.passages_of("docs/a.md", EVERYBODY))[0] == expected.passage
 
 
 async def test_no_search_shows_what_the_readers_may_not_read(written: PassageIndex) -> None:

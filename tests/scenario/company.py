@@ -15,6 +15,7 @@ channels:
   - {name: help, console: help}
   - {name: incidents, console: incidents}
   - {name: vault, private: true, console: vault}
+  - {name: pages, slack: C0PAGES}
 sources:
   - {kind: folder, name: handbook, path: documents}
   - {kind: past_incidents, name: incidents, path: incidents.jsonl}
@@ -22,7 +23,20 @@ teams:
   - {id: payments, name: Payments, document: teams/payments.md, services: [till], on_call: [Ada Quist]}
   - {id: catalogue, name: Catalogue, document: teams/catalogue.md, services: [shelf], on_call: [Bo Lindgren]}
 routes:
+  - channels: [pages]
+    also: [incidents]
+    match: {source: [pagerduty, opsgenie, grafana, datadog, sentry, generic], team: payments}
   - {channels: [incidents]}
+webhooks:
+  generic:
+    title: $.check.name
+    group: $.check.id
+    status: $.check.state
+    by: $.by[0]
+    service: $.where.service
+    severity: $.check.level
+    updated_at: $.check.at
+    statuses: {worse: updated}
 dependencies:
   till: [shelf]
 tools:

@@ -154,7 +154,7 @@ def _prepare(death: Death, reports: Connection) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     async def mortal_run(self: Workflows, name: str, arguments: tuple[Any, ...]) -> None:
-        if name == "ingest":
+        if name in ("ingest", "fit_triage"):
             return await run(self, name, arguments)
         step = DBOS.step_id or 0
         current_step.set(step)

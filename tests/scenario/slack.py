@@ -23,6 +23,7 @@ _seconds = count(1_773_480_600)
 class WatchedSlack(FakeSlack):
     def __init__(self) -> None:
         super().__init__()
+        self.channels["C0PAGES"] = {"id": "C0PAGES", "is_channel": True, "is_member": True}
         self._news = asyncio.Condition()
 
     async def asks(self, address: str, text: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot import cli
+from tests.fakes.monitoring_systems import HomeMade, encoded
 from tests.scenario.company import SECRET_WORD, write_company
 from tests.scenario.webhooks import alert, delivery
 
@@ -130,6 +131,30 @@ def test_a_recording_that_is_not_there_or_of_no_known_kind_is_refused(plumbline:
     code, _, error = plumbline("replay", str(folder / "none.json"), "--source", "fax")
     assert code == 1
     assert complaint(error).startswith("There is no webhook format fax: use one of alertmanager")
+
+
+def test_a_webhook_check_says_what_would_be_understood_and_where_it_would_be_posted(
+    plumbline: Command, folder: Path
+) -> None:
+    tool = HomeMade("7")
+    recorded = folder / "webhook.json"
+    for payload, said in (
+        (tool.fire(), ["Charges wait for a connection", "firing, info", "posted in console incidents"]),
+        (tool.acknowledge(), ["acknowledged by Ada Quist", "service till"]),
+        (tool.resolve(), ["resolved", "nothing new"]),
+        (tool.test(), ["no news of an alert"]),
+    ):
+        recorded.write_bytes(encoded(payload))
+        code, printed, _ = plumbline("webhook-check", str(recorded), "--source", "generic")
+        assert code == 0
+        assert [words for words in said if words not in " ".join(printed.split())] == []
+    recorded.write_bytes(encoded(tool.fire()))
+    code, printed, _ = plumbline("webhook-check", str(recorded), "--source", "generic", "--json")
+    assert json.loads(printed)["delivery"]["alerts"][0]["service"] == "till"
+    recorded.write_bytes(encoded(tool.event("sideways")))
+    code, printed, error = plumbline("webhook-check", str(recorded), "--source", "generic")
+    assert (code, printed) == (1, "")
+    assert "'sideways', which is not understood" in complaint(error)
 
 
 def test_an_ingestion_reads_only_what_changed(plumbline: Command, folder: Path) -> None:

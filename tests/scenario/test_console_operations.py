@@ -198,9 +198,37 @@ async def test_predictions_can_be_filtered(
 async def test_the_state_of_each_calibrator_is_shown(site: Site, http: aiohttp.ClientSession) -> None:
     site.store.claims = {f"p{n}": claim(n, PredictionKind.OWNER, correct=n > 2) for n in range(8)}
     site.store.claims["c"] = claim(9, PredictionKind.CAUSE)
-    site.store.calibrators[Estimator(PredictionKind.CAUSE, "evidence", "1")] = calibrator(0.8, 0.8, outcomes=41, version="7")
+    site.store.calibrators[Estimator(PredictionKind.CAUSE, "evidence", "1")] = calibrator(
+        0.8, 0.8, outcomes=41, version="7"
+    )
     panels = [" ".join(p.get_text(" ").split()) for p in (await page(http, "/predictions")).select(".records .panel")]
     assert panels == [
-        "Causes evidence engine Calibrated on 41 outcomes Version 7, fitted 1 Mar . 0 right 0 wrong",
-        "Owners evidence engine Not calibrated yet 8 of the 30 labelled outcomes that a percentage needs. 5 right 3 wrong",
+        "Causes evidence engine Calibrated on 41 outcomes Version 7, fitted 1 Mar . 0 right 0 wrong Measured by 1.",
+        "Owners evidence engine Not calibrated yet 8 of the 30 labelled outcomes that a percentage needs. 5 right 3 wrong Measured by 1.",
     ]
+
+
+async def test_an_estimator_whose_badges_no_longer_hold_is_shown_with_its_diagram_and_figures(
+    site: Site, http: aiohttp.ClientSession
+) -> None:
+    for number in range(60):
+        made, outcome = claim(number, PredictionKind.OWNER, correct=number % 2 == 0)
+        site.store.claims[made.id] = replace(made, probability=0.9), outcome
+    html = await page(http, "/predictions")
+    (panel,) = html.select(".records .panel")
+    said = " ".join(panel.get_text(" ").split())
+    assert "Drifted: the last 60 promised 90.0 % and 50.0 % turned out right; off by 40.0 %" in said
+    assert "ECE 0.400" in said
+    assert "by chance alone" in said
+    assert "Brier 0.410" in said
+    assert "AUROC 0.500" in said
+    svg = panel.select_one(".diagram svg")
+    assert svg is not None
+    assert str(svg.get("aria-label")).startswith("Owners, evidence: 60 outcomes")
+
+
+async def test_without_a_percentage_there_is_no_figure_and_no_diagram(site: Site, http: aiohttp.ClientSession) -> None:
+    site.store.claims = {f"p{number}": claim(number, correct=True) for number in range(5)}
+    html = await page(http, "/predictions")
+    assert not html.select(".diagram")
+    assert "%" not in " ".join(panel.get_text() for panel in html.select(".records .panel"))

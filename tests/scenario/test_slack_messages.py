@@ -228,6 +228,9 @@ def test_an_explained_incident_shows_cause_badge_and_next_check() -> None:
         "Wrong owner",
         "Right cause",
         "Wrong cause",
+        "Reassign …",
+        "Owner: why this number?",
+        "Cause: why this number?",
     ]
 
 

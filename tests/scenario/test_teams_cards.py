@@ -127,7 +127,12 @@ def test_an_answer_is_cited_sentence_by_sentence() -> None:
         "[1] Rolling back › During a canary · updated 2026-02-11",
         "[2] Change freeze › Exceptions · updated 2026-02-11",
     ]
-    assert [action["title"] for action in card.content["actions"]] == ["Helpful", "Wrong", "Ask a person"]
+    assert [action["title"] for action in card.content["actions"]] == [
+        "Helpful",
+        "Wrong",
+        "Ask a person",
+        "Why this number?",
+    ]
     assert {action["data"]["subject"] for action in card.content["actions"]} == {"answer-1"}
 
 
@@ -168,7 +173,16 @@ def test_an_explained_incident_has_owner_cause_and_next_check_with_badges() -> N
     assert any("from 40 to 4. · ○○○ not calibrated yet" in line for line in lines)
     assert any("Set the pool size back to 40" in line for line in lines)
     titles = [action["title"] for action in card.content["actions"]]
-    assert titles == ["Take it", "Right owner", "Wrong owner", "Right cause", "Wrong cause"]
+    assert titles == [
+        "Take it",
+        "Right owner",
+        "Wrong owner",
+        "Right cause",
+        "Wrong cause",
+        "Reassign …",
+        "Owner: why this number?",
+        "Cause: why this number?",
+    ]
 
 
 def test_the_state_is_said_in_words_and_not_by_colour_alone() -> None:

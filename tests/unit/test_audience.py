@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from core.audience import channel_audience, may_see_incident, person_audience, with_outsiders
+from core.audience import channel_audience, incident_audience, may_see_incident, person_audience, with_outsiders
 from core.conversation import PUBLIC, Channel, Person, Place, Platform
 from tests.fakes.messages import incident
 
@@ -69,3 +69,16 @@ def test_an_incident_is_for_those_who_read_the_channel_that_it_was_posted_in() -
     assert may_see_incident(channel_audience(Place(Platform.CONSOLE, "vault"), CHANNELS), private, CHANNELS)
     assert not may_see_incident(channel_audience(Place(Platform.SLACK, "C0ASK"), CHANNELS), private, CHANNELS)
     assert not may_see_incident(person_audience(Person(Platform.SLACK, "U1")), private, CHANNELS)
+
+
+def test_a_message_that_stands_in_two_channels_shows_what_both_may_read_and_is_read_by_both() -> None:
+    help_, vault = Place(Platform.SLACK, "C0ASK"), Place(Platform.SLACK, "C0VAULT")
+    audience = incident_audience(incident(place=vault, also_in=(help_,)), CHANNELS)
+    assert audience.readers == {PUBLIC}
+    assert audience.disclosed_to == {
+        PUBLIC,
+        "channel:help",
+        "channel:slack:C0ASK",
+        "channel:vault",
+        "channel:slack:C0VAULT",
+    }

@@ -65,3 +65,15 @@ def test_a_correction_is_what_follows_the_colon() -> None:
 def test_no_word_of_a_question_is_lost(text: str) -> None:
     command = parse_command(text)
     assert text.split()[-len(command.argument.split()) or len(text) :] == command.argument.split()
+
+
+@pytest.mark.parametrize(
+    "text", ["root cause: the pool\nfix: 40", "Fix: rolled back; owner: payments", " *Owner*: payments"]
+)
+def test_a_note_on_how_an_incident_ended_is_taken_whole(text: str) -> None:
+    assert parse_command(text) == Command(CommandName.RESOLUTION, text.strip())
+
+
+@pytest.mark.parametrize("text", ["what was the root cause: the pool?", "root cause of INC-4?", "fix it"])
+def test_a_question_about_a_cause_is_no_note(text: str) -> None:
+    assert parse_command(text).name is CommandName.ASK

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.conversation import Place, Platform
+from core.folding import fold, open_from
 from core.incident import (
     MAX_KEPT_ALERTS,
     Alert,
@@ -17,8 +18,6 @@ from core.incident import (
     Incident,
     IncidentState,
     Severity,
-    fold,
-    open_from,
 )
 
 START = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

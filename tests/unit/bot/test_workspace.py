@@ -7,7 +7,9 @@ import pytest
 
 from bot.demo import SAMPLE_COMPANY
 from bot.source_sections import FolderSection
-from bot.workspace import LogFilesTool, load_workspace
+from bot.tool_sections import LogFilesTool
+from bot.workspace import load_workspace
+from core.confidence.policy import Policy
 from core.conversation import Channel, Platform
 from core.errors import ConfigurationError
 from core.team import Route, Team
@@ -68,9 +70,11 @@ def test_without_routes_all_incidents_go_to_the_first_channel(file: Path) -> Non
     assert load_workspace(file).routes == (Route(("help",)),)
 
 
-def test_routes_keep_their_order_and_their_labels(file: Path) -> None:
-    file.write_text(CHANNELS + "routes:\n  - {channels: [help], match: {team: payments}}\n  - {channels: [help]}\n")
-    assert load_workspace(file).routes == (Route(("help",), (("team", "payments"),)), Route(("help",)))
+def test_routes_keep_their_order_and_what_they_match(file: Path) -> None:
+    match = "{team: payments, severity: [critical, warning]}"
+    file.write_text(CHANNELS + f"routes:\n  - {{channels: [help], match: {match}}}\n  - {{channels: [help]}}\n")
+    asked = (("team", frozenset({"payments"})), ("severity", frozenset({"critical", "warning"})))
+    assert load_workspace(file).routes == (Route(("help",), asked), Route(("help",)))
 
 
 @pytest.mark.parametrize(
@@ -164,3 +168,31 @@ def test_whoever_asks_may_be_sent_to_public_channels_only(file: Path) -> None:
     desk = load_workspace(file).help_desk
     assert desk.channels == {"help"}
     assert [team.id for team in desk.teams] == ["shelf"]
+
+
+def test_confidence_changes_nothing_unless_the_file_says_so(file: Path) -> None:
+    workspace = load_workspace(None)
+    assert (workspace.policy, workspace.two_step, workspace.operators) == (Policy(), False, "")
+    file.write_text(
+        CHANNELS
+        + "operators: help\nconfidence: {ask_below: 0.4, ping_owner_above: 0.8, estimator: two-step}\n"
+        + "teams:\n  - {id: payments, name: Payments, mention: {slack: S0PAY, teams: pay@lantern.example}}\n"
+    )
+    workspace = load_workspace(file)
+    assert (workspace.policy, workspace.two_step, workspace.operators) == (Policy(0.4, 0.8), True, "help")
+    assert workspace.teams[0].mentions == {Platform.SLACK: "S0PAY", Platform.TEAMS: "pay@lantern.example"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("operators: nowhere\n", ", line 3: operators: there is no channel nowhere."),
+        ("confidence: {ask_below: 40}\n", ", line 3: confidence.ask_below: Input should be less than or equal to 1."),
+        (
+            "teams:\n  - {id: a, name: A, mention: {slack: '!channel'}}\n",
+            ", line 4: teams.0.mention.slack: String should match pattern '^S[A-Z0-9]{2,20}$'.",
+        ),
+    ],
+)
+def test_a_policy_that_cannot_be_meant_is_refused(file: Path, text: str, said: str) -> None:
+    assert complaint(file, CHANNELS + text) == said

@@ -121,6 +121,9 @@ def test_only_what_can_be_judged_is_asked_for() -> None:
         Verdict.CAUSE_RIGHT: "cause-1",
         Verdict.CAUSE_WRONG: "cause-1",
         Verdict.TAKE_IT: "incident-1",
+        Verdict.WHY_OWNER: "owner-1",
+        Verdict.HAND_OVER: "incident-1",
+        Verdict.WHY_CAUSE: "cause-1",
     }
     assert Verdict.TAKE_IT not in verdict_subjects(messages.resolved_incident())
 

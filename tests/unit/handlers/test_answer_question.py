@@ -9,7 +9,8 @@ import pytest
 from core.answering.find import ENGINE
 from core.answering.model_answer import VERSION as MODEL_VERSION
 from core.confidence.evidence import VERSION
-from core.confidence.prediction import PredictionKind
+from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
+from core.confidence.prediction import Evaluation, PredictionKind
 from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
 from core.errors import ChatUnavailable, ModelUnavailable
 from core.knowledge.document import Document
@@ -17,7 +18,7 @@ from core.knowledge.retriever import Retriever
 from core.language_model import ModelReply, ModelRequest, Urgency
 from core.messages import AnswerMessage
 from core.ports import LanguageModel
-from handlers.answer_question import WITHOUT_MODEL, answer_question
+from handlers.answer_question import WITHOUT_MODEL, answer_question, prepare_answer
 from handlers.ingest_knowledge import ingest_knowledge
 from handlers.post_message import Poster
 from tests.fakes.answering_script import AnsweringScript, Statements, agreeing, prompt, task
@@ -241,3 +242,31 @@ async def test_a_follow_up_to_the_model_is_asked_with_what_was_said(
     rewrite = next(request for request in reversed(model.requests) if task(request) == "Rewritten")
     assert "When does the deployment freeze begin?" in prompt(rewrite)
     assert last(chat).answer.citations[0].document_id == "handbook/freeze"
+
+
+async def test_an_answer_is_of_the_source_that_it_cites_and_is_judged_by_what_it_cites(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    await answered(question(ROLLBACK), retriever, store, chat)
+    (prediction,) = store.predictions.by_id.values()
+    assert (prediction.group, prediction.references) == ("handbook", ("handbook/canary",))
+
+
+async def test_a_composed_answer_waits_for_a_two_step_estimate_only_where_there_is_a_judge(
+    retriever: Retriever, store: InMemoryStore
+) -> None:
+    judge = ScriptedModel(lambda _: "The documents say so.", odds=lambda _, choices: {choices[-1]: 1.0})
+    model = agreeing(AnsweringScript(composing, question=ROLLBACK))
+    await prepare_answer(
+        question(ROLLBACK), retriever=retriever, store=store, clock=FakeClock(), model=model, judge=judge
+    )
+    (prediction,) = store.predictions.by_id.values()
+    assert prediction.estimator_version == f"{ESTIMATOR_VERSION}:scripted"
+    assert prediction.evaluation == Evaluation(0.0, 1.0)  # the last labels: no, and the highest rating
+
+
+async def test_a_quoted_answer_is_never_judged_by_a_model(retriever: Retriever, store: InMemoryStore) -> None:
+    judge = ScriptedModel()
+    await prepare_answer(question(ROLLBACK), retriever=retriever, store=store, clock=FakeClock(), judge=judge)
+    (prediction,) = store.predictions.by_id.values()
+    assert (prediction.estimator_version, judge.requests) == (VERSION, [])

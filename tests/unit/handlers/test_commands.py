@@ -26,7 +26,7 @@ from tests.fakes.store import InMemoryStore
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PLACE = Place(Platform.SLACK, "C0ASK", "17.25")
 VAULT = Place(Platform.SLACK, "C0VAULT")
-SAID_OTHERWISE = {CommandName.ASK, CommandName.THANKS}  # there is no word for them that one would have to know
+SAID_OTHERWISE = {CommandName.ASK, CommandName.THANKS, CommandName.RESOLUTION}  # no word for them has to be known
 CHANNELS = (
     Channel("incidents", {Platform.SLACK: "C0INC"}),
     Channel("vault", {Platform.SLACK: VAULT.channel}, private=True),

@@ -1,18 +1,25 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
 import pytest
 
-from core.confidence.prediction import PredictionKind
+from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
+from core.confidence.prediction import Evaluation, PredictionKind
 from core.incident import Incident, PastIncident, Severity
+from core.language_model import ModelRequest
 from core.ports import ChangeReader, LogReader, MetricReader
+from core.team import Team
 from core.triage.history import IncidentHistory
 from handlers import observe_incident as handler
 from handlers.explain_incident import explain_incident
 from handlers.observe_incident import Readers
 from tests.fakes.clock import FakeClock
+from tests.fakes.investigation import call, finalise
+from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import CALLS, START, change, errors, gauge, incident, traffic
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.tools import BrokenTool, FakeChangeReader, FakeLogReader, FakeMetricReader, SilentTool
@@ -136,3 +143,49 @@ async def test_records_that_were_too_many_to_read_make_nothing_new(
     found = (await explain(incident(), logs=[logs], metrics=[], changes=[])).explanation
     assert found is not None
     assert [entry.text for entry in found.timeline] == ["Alert: ShopLatencyHigh"]
+
+
+async def test_a_cause_is_of_the_team_that_runs_the_service_to_blame(store: FakePredictionStore) -> None:
+    for number, teams in enumerate([(), (Team("sales", "Sales", services=frozenset({"shop"})),)]):
+        await explain_incident(
+            replace(incident(), id=f"I-{number}"),
+            Readers((LOGS,), (METRICS,), (CHANGES,), CALLS),
+            history=HISTORY,
+            store=store,
+            clock=FakeClock(START),
+            teams=teams,
+        )
+    assert [(made.group, made.references) for made in store.predictions.values()] == [
+        ("shop", ("INC-1",)),
+        ("sales", ("INC-1",)),
+    ]
+
+
+async def test_a_cause_that_a_model_found_is_judged_in_two_steps_by_how_earlier_cases_ended(
+    store: FakePredictionStore,
+) -> None:
+    found_out = finalise("The pool is too small.", "shop", evidence=["pool request timed out"])
+    looks = [call(service="shop")]
+
+    def reply(request: ModelRequest) -> str:
+        investigates = any("finalize" in message.text for message in request.messages)
+        return (looks.pop() if looks else found_out) if investigates else "So it is."
+
+    model = ScriptedModel(reply, odds=lambda _, choices: {choices[-1]: 1.0}, context=100_000, name="local-8b")
+    before = replace(HISTORY.incidents[0], started_at=START - timedelta(days=30))
+    later = replace(before, id="INC-3", root_cause="Settled afterwards", started_at=START + timedelta(days=1))
+    found = await explain_incident(
+        incident(),
+        Readers((LOGS,), (METRICS,), (CHANGES,), CALLS),
+        history=IncidentHistory([before, later]),
+        store=store,
+        clock=FakeClock(START),
+        model=model,
+    )
+    assert found.explanation is not None
+    (prediction,) = store.predictions.values()
+    assert (prediction.engine, prediction.estimator_version) == ("local-8b", f"{ESTIMATOR_VERSION}:local-8b")
+    assert prediction.evaluation == Evaluation(0.0, 1.0)  # the last labels: no, and the highest rating
+    judged = [message.text for request in model.requests for message in request.messages if "Pool of 4" in message.text]
+    assert judged
+    assert not any("Settled afterwards" in text for text in judged)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -8,7 +9,9 @@ from core.errors import ModelUnavailable
 from core.incident import Explanation
 from core.language_model import ModelRequest
 from core.rca.explain import explain
+from core.rca.observation_tools import observation_tools
 from core.rca.scene import survey
+from core.rca.snapshots import Snapshots
 from core.rca.trajectory import Ending, Responsibility
 from handlers.investigate_with_model import investigate_with_model
 from tests.fakes.investigation import call, finalise
@@ -81,3 +84,27 @@ async def test_every_step_is_told() -> None:
     told: list[str] = []
     await looked_into([*LOOK, finalise(service="stock", evidence=[FULL])], told)
     assert told == ["read_logs(shop)", "read_logs(stock)"]
+
+
+async def test_the_log_expert_reads_what_was_seen_and_is_no_source_of_evidence_itself() -> None:
+    def reply(request: ModelRequest) -> str:
+        asked = request.messages[-1].text
+        if "was read part by part" in asked:
+            return '{"summary": "The stock room is flooded by the river.", "interpretations": [1]}'
+        if "one part of the log" in asked:
+            return json.dumps({"interpretations": [{"meaning": "The disk is full.", "evidence": FULL}]})
+        return said.pop(0)
+
+    logs = next(tool for tool in observation_tools(SEEN, survey(SEEN)) if tool.name == "read_logs")
+    key = Snapshots().keep(await logs.call({"service": "stock"}))
+    invented = "The stock room is flooded by the river."
+    said = [*LOOK, call("analyse_log", snapshot=key), finalise("A flood.", "stock", evidence=[invented])]
+    found = await investigate_with_model(
+        BEFORE, SEEN, survey(SEEN), model=ScriptedModel(reply, context=100_000), samples=0
+    )
+    assert found.trajectory is not None
+    step = found.trajectory.steps[-1]
+    assert not step.fault
+    assert FULL in step.shown
+    assert invented in step.shown
+    assert found.hypotheses == BEFORE.hypotheses

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import count
 
 import pytest
 
 from core.conversation import Place, Platform
 from core.errors import ConfigurationError, Conflict
+from core.folding import REOPEN_WINDOW
 from core.incident import Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity
 from core.ports import Task
 from handlers.open_incident import MAX_ATTEMPTS, open_incident
@@ -27,15 +28,21 @@ def delivery(*alerts: Alert, key: str = "", group: str = "group") -> AlertDelive
     return AlertDelivery(key or f"key {next(_numbers)}", "alertmanager", group, alerts, NOW)
 
 
+def at(time: datetime, arrived: AlertDelivery) -> AlertDelivery:
+    return replace(arrived, received_at=time)
+
+
 @pytest.fixture
 def store() -> InMemoryStore:
     return InMemoryStore()
 
 
 async def opened(
-    store: InMemoryStore, arrived: AlertDelivery, place_for: Callable[[dict[str, str]], Place] = lambda _: PLACE
+    store: InMemoryStore,
+    arrived: AlertDelivery,
+    places_for: Callable[[AlertDelivery], tuple[Place, ...]] = lambda _: (PLACE,),
 ) -> Incident | None:
-    return await open_incident(arrived, store=store, place_for=place_for, new_id=lambda: f"i{next(_numbers)}")
+    return await open_incident(arrived, store=store, places_for=places_for, new_id=lambda: f"i{next(_numbers)}")
 
 
 async def run_all(store: InMemoryStore) -> list[Task]:
@@ -56,16 +63,20 @@ async def test_a_firing_alert_opens_an_incident_and_asks_for_its_investigation(s
     ]
 
 
-async def test_the_place_follows_from_the_labels_of_an_alert_that_fires(store: InMemoryStore) -> None:
-    over = replace(RESOLVED, fingerprint="over", labels={"service": "shelf"})
-    asked: list[dict[str, str]] = []
+async def test_the_place_follows_from_the_delivery_that_opens_an_incident(store: InMemoryStore) -> None:
+    asked: list[AlertDelivery] = []
+    elsewhere = Place(Platform.SLACK, "C0INC")
 
-    def place_for(labels: dict[str, str]) -> Place:
-        asked.append(labels)
-        return PLACE
+    def places_for(arrived: AlertDelivery) -> tuple[Place, ...]:
+        asked.append(arrived)
+        return PLACE, elsewhere
 
-    await opened(store, delivery(over, FIRING), place_for)
-    assert asked == [{"service": "till"}]
+    opening = delivery(FIRING)
+    await opened(store, opening, places_for)
+    await opened(store, delivery(OTHER), places_for)
+    assert asked == [opening]
+    (incident,) = store.incidents.by_id.values()
+    assert (incident.place, incident.also_in) == (PLACE, (elsewhere,))
 
 
 async def test_a_delivery_that_was_seen_before_is_dropped(store: InMemoryStore) -> None:
@@ -96,15 +107,54 @@ async def test_another_group_is_another_incident(store: InMemoryStore) -> None:
     assert len(store.incidents.by_id) == 2
 
 
-async def test_an_alert_after_the_incident_was_resolved_opens_another(store: InMemoryStore) -> None:
-    first = await opened(store, delivery(FIRING))
-    resolved = await opened(store, delivery(RESOLVED))
-    again = await opened(store, delivery(FIRING))
+async def test_an_alert_that_fires_again_soon_after_it_was_resolved_reopens_its_incident(store: InMemoryStore) -> None:
+    """In the very words of the first time: Alertmanager says nothing else if the start is the same."""
+    first = await opened(store, delivery(FIRING, key="fires"))
+    resolved = await opened(store, delivery(RESOLVED, key="is over"))
+    await run_all(store)
+    again = await opened(store, at(NOW + REOPEN_WINDOW, delivery(FIRING, key="fires")))
     assert first is not None
     assert resolved is not None
     assert again is not None
     assert (resolved.id, resolved.state) == (first.id, IncidentState.RESOLVED)
+    assert (again.id, again.state, again.reopened_count) == (first.id, IncidentState.OPEN, 1)
+    assert [task.workflow for task in await run_all(store)] == ["present_incident"]
+
+
+async def test_what_was_reopened_is_resolved_in_the_same_words_again(store: InMemoryStore) -> None:
+    for _ in range(3):
+        fired = await opened(store, delivery(FIRING, key="fires"))
+        over = await opened(store, delivery(RESOLVED, key="is over"))
+        assert fired is not None
+        assert over is not None
+        assert (fired.state, over.state) == (IncidentState.OPEN, IncidentState.RESOLVED)
+        assert await opened(store, delivery(RESOLVED, key="is over")) is None, "its sender tries again"
+    assert len(store.incidents.by_id) == 1
+
+
+async def test_an_alert_that_fires_again_long_after_it_was_resolved_opens_another(store: InMemoryStore) -> None:
+    first = await opened(store, delivery(FIRING, key="fires"))
+    await opened(store, delivery(RESOLVED))
+    later = at(NOW + REOPEN_WINDOW + timedelta(seconds=1), delivery(FIRING, key="fires"))
+    again = await opened(store, later)
+    assert first is not None
+    assert again is not None
     assert again.id != first.id
+    assert await opened(store, later) is None, "its sender tries again"
+
+
+async def test_what_is_older_than_the_resolution_reopens_nothing(store: InMemoryStore) -> None:
+    """Where events have a time, one that was overtaken on its way is known by it."""
+    await opened(store, delivery(replace(FIRING, as_of=NOW)))
+    await opened(store, delivery(replace(RESOLVED, as_of=NOW + timedelta(minutes=2))))
+    assert await opened(store, delivery(replace(FIRING, as_of=NOW + timedelta(minutes=1)))) is None
+    (incident,) = store.incidents.by_id.values()
+    assert incident.state is IncidentState.RESOLVED
+
+
+async def test_news_of_an_alert_that_nobody_knew_opens_nothing(store: InMemoryStore) -> None:
+    assert await opened(store, delivery(replace(FIRING, status=AlertStatus.UPDATED))) is None
+    assert store.tasks.added == {}
 
 
 async def test_a_storm_asks_for_one_presentation_until_somebody_takes_it_up(store: InMemoryStore) -> None:
@@ -140,7 +190,7 @@ async def test_a_writer_who_always_loses_gives_up_and_leaves_nothing_behind(stor
 
 
 async def test_an_alert_without_a_place_is_not_accepted(store: InMemoryStore) -> None:
-    def nowhere(labels: dict[str, str]) -> Place:
+    def nowhere(arrived: AlertDelivery) -> tuple[Place, ...]:
         raise ConfigurationError("No route.")
 
     with pytest.raises(ConfigurationError):

@@ -5,14 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from core.conversation import MessageReference, Platform
+from core.confidence.badge import Badge, Strength
+from core.confidence.policy import NO_POLICY, Policy
+from core.conversation import MessageReference, Place, Platform
 from core.errors import ChatUnavailable, PlumblineError
-from core.incident import Incident, Stage
-from core.messages import IncidentDetails, IncidentMessage, Message
+from core.incident import Incident, IncidentState, Stage
+from core.messages import IncidentDetails, IncidentMessage, Message, Notice, OwnerPing
+from core.team import Team
 from handlers.post_message import Poster
-from handlers.present_incident import present_details, present_incident
+from handlers.present_incident import FIRES_AGAIN, ping_owner, present_details, present_incident
 from handlers.update_incident import update_incident
-from tests.fakes.messages import alert, explained_incident
+from tests.fakes.messages import alert, explained_incident, explanation, owner
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
 from tests.fakes.store import InMemoryStore
 
@@ -46,6 +49,38 @@ def shown(chat: RecordingMessenger) -> Incident:
     (message,) = chat.standing.values()
     assert isinstance(message, IncidentMessage)
     return message.incident
+
+
+async def test_an_incident_stands_in_several_chats_at_once_and_each_is_kept_up_to_date(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    teams = RecordingMessenger()
+    both = Poster(store, {Platform(RAW.place.platform): chat, Platform.TEAMS: teams})
+    await change(store, also_in=(Place(Platform.TEAMS, "19:incidents"),))
+    await present_incident("i1", store=store, poster=both)
+    done = await change(store, owner=DONE.owner, explanation=DONE.explanation, stage=Stage.DONE)
+    for _ in range(2):
+        await present_incident("i1", store=store, poster=both)
+        await present_details("i1", store=store, poster=both)
+    for messenger in (chat, teams):
+        message, details = messenger.standing.values()
+        assert isinstance(message, IncidentMessage)
+        assert isinstance(details, IncidentDetails)
+        assert (message.incident.owner, message.incident.explanation) == (done.owner, done.explanation)
+    (root, reply) = teams.standing
+    assert (root.place.channel, reply.place.thread) == ("19:incidents", root.message_id)
+
+
+async def test_an_incident_that_fires_again_is_told_in_its_thread_once_for_each_time(
+    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
+) -> None:
+    await present_incident("i1", store=store, poster=poster)
+    for times in (1, 1, 2):
+        await change(store, reopened_count=times)
+        await present_incident("i1", store=store, poster=poster)
+    root, *notices = chat.standing
+    assert [notice.place.thread for notice in notices] == [root.message_id] * 2
+    assert [chat.standing[notice] for notice in notices] == [Notice(FIRES_AGAIN)] * 2
 
 
 async def test_an_incident_is_posted_and_knows_its_message(
@@ -157,3 +192,71 @@ async def test_details_need_a_message_to_stand_under(store: InMemoryStore, poste
 async def test_an_incident_that_does_not_exist_is_not_presented(store: InMemoryStore, poster: Poster) -> None:
     with pytest.raises(PlumblineError, match="Incident i2 does not exist"):
         await present_incident("i2", store=store, poster=poster)
+
+
+# --- by policy -------------------------------------------------------------------------------------------------------
+
+POLICY = Policy(ask_below=0.4, ping_owner_above=0.8)
+TEAMS = (Team("payments", "Payments", mentions={Platform.SLACK: "S0PAY"}),)
+MESSAGE = MessageReference(RAW.place, "1")
+
+
+def with_badges(owner_probability: float | None, cause_probability: float | None, **fields: object) -> Incident:
+    said = owner(badge=Badge(Strength.STRONG, owner_probability))
+    why = explanation(badge=Badge(Strength.STRONG, cause_probability))
+    return replace(DONE, owner=said, explanation=why, message=MESSAGE, **fields)
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "asked"),
+    [((0.3, 0.7), (True, False)), ((0.7, 0.3), (False, True)), ((None, None), (False, False))],
+)
+async def test_what_has_a_low_badge_is_put_as_a_question(
+    store: InMemoryStore,
+    poster: Poster,
+    chat: RecordingMessenger,
+    probabilities: tuple[float | None, float | None],
+    asked: tuple[bool, bool],
+) -> None:
+    store.incidents.by_id["i1"] = with_badges(*probabilities)
+    await present_incident("i1", store=store, poster=poster, policy=POLICY)
+    (message,) = chat.standing.values()
+    assert isinstance(message, IncidentMessage)
+    assert (message.asks_owner, message.asks_cause) == asked
+
+
+async def test_an_owner_with_a_high_badge_is_called_into_the_thread_once(
+    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
+) -> None:
+    store.incidents.by_id["i1"] = with_badges(0.9, None)
+    for _ in range(2):
+        await ping_owner("i1", policy=POLICY, teams=TEAMS, store=store, poster=poster)
+    ((place, ping),) = chat.posted
+    assert place == replace(RAW.place, thread="1")
+    assert isinstance(ping, OwnerPing)
+    assert (ping.team_name, ping.mention) == ("Payments", "S0PAY")
+
+
+@pytest.mark.parametrize(
+    ("incident", "policy", "teams"),
+    [
+        (with_badges(0.8, None), POLICY, TEAMS),
+        (with_badges(None, None), POLICY, TEAMS),
+        (with_badges(0.9, None), NO_POLICY, TEAMS),
+        (with_badges(0.9, None), POLICY, ()),
+        (with_badges(0.9, None, taken_by="Ada"), POLICY, TEAMS),
+        (with_badges(0.9, None, state=IncidentState.RESOLVED), POLICY, TEAMS),
+        (replace(with_badges(0.9, None), message=None), POLICY, TEAMS),
+    ],
+)
+async def test_nobody_is_called_needlessly(
+    store: InMemoryStore,
+    poster: Poster,
+    chat: RecordingMessenger,
+    incident: Incident,
+    policy: Policy,
+    teams: tuple[Team, ...],
+) -> None:
+    store.incidents.by_id["i1"] = incident
+    await ping_owner("i1", policy=policy, teams=teams, store=store, poster=poster)
+    assert chat.posted == []

@@ -7,7 +7,7 @@ import pytest
 from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.conversation import Person, Place, Platform
 from core.feedback import Feedback
-from core.messages import CORRECT, Notice, Verdict
+from core.messages import CORRECT, WHY_VERDICTS, Notice, Verdict
 from handlers.post_message import Poster
 from handlers.record_feedback import record_feedback
 from tests.fakes.messages import explained_incident
@@ -48,7 +48,8 @@ async def test_a_judgement_becomes_a_label(store: InMemoryStore, chat: Recording
 
 
 def test_the_other_buttons_ask_for_something() -> None:
-    asking = {Verdict.TAKE_IT, Verdict.ASK_A_PERSON, Verdict.CORRECTION, Verdict.CONFIRM}
+    asking = {Verdict.TAKE_IT, Verdict.ASK_A_PERSON, Verdict.CORRECTION, Verdict.CONFIRM} | WHY_VERDICTS
+    asking |= {Verdict.HAND_OVER, Verdict.REASSIGN, Verdict.NOT_OURS}
     assert set(Verdict) - CORRECT.keys() == asking
 
 

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from core.incident import EvidenceKind, SimilarIncident
+from core.ports import LogLine
 from core.rca.explain import MAX_HYPOTHESES, MAX_RULED_OUT, explain
 from tests.fakes.outage import change, errors, gauge, incident, minutes, observations, traffic
 
@@ -142,3 +145,17 @@ def test_what_a_log_line_orders_is_only_quoted() -> None:
     explanation, _ = explain(observations([*ORDINARY, order], changes=[POOL]))
     assert explanation.cause is not None
     assert explanation.cause.service == "shop"
+
+
+def test_a_change_to_a_file_of_the_stack_trace_comes_before_an_equal_one() -> None:
+    trace = 'checkout failed\nTraceback (most recent call last):\n  File "/app/shop/basket.py", line 8, in total\nKeyError: price'
+    traced = LogLine("shop", minutes(-5), "ERROR", trace)
+    equal = [
+        replace(change(id_, "shop", -9), files=files)
+        for id_, files in (("C-1", ("docs/a.md",)), ("C-2", ("shop/basket.py",)))
+    ]
+    found, _ = explain(observations([traffic("shop"), [traced] * 5], changes=equal))
+    assert found.cause is not None
+    assert "C-2" in found.cause.cause
+    assert "shop/basket.py" in [evidence.quote for evidence in found.cause.evidence]
+    assert all(evidence.quote != "docs/a.md" for each in found.hypotheses for evidence in each.evidence)

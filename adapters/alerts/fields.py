@@ -1,0 +1,136 @@
+"""What every webhook format has in common: bounded texts, labels, severities, times and refusals."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from core.errors import MalformedInput
+from core.incident import Severity
+
+SERVICE_LABELS = (
+    "service",
+    "app_kubernetes_io_name",
+    "app",
+    "component",
+    "deployment",
+    "statefulset",
+    "daemonset",
+    "job",
+)
+"""The labels that may name an alert's service: the first one that is set is taken."""
+
+SEVERITY_LABELS = ("severity", "priority", "level")
+SEVERITIES = {
+    Severity.CRITICAL: "critical crit page error high fatal emergency disaster major urgent p0 p1 sev0 sev1",
+    Severity.WARNING: "warning warn medium average moderate minor ticket p2 p3 sev2 sev3",
+    Severity.INFO: "info information informational low notice none debug p4 p5 sev4 sev5",
+}
+SEVERITY_OF = {word: severity for severity, words in SEVERITIES.items() for word in words.split()}
+
+MAX_LABELS = 64  # labels kept of one alert
+MAX_NAME_LENGTH = 128  # characters kept of a label's name
+MAX_VALUE_LENGTH = 512  # characters kept of a label's value
+MAX_SUMMARY_LENGTH = 500  # characters
+MAX_DESCRIPTION_LENGTH = 4_000  # characters
+MAX_URL_LENGTH = 2_000  # characters
+MAX_IDENTITY_LENGTH = 64  # characters of a fingerprint; a longer one is kept as its digest
+FIRST_REAL_YEAR = 1970  # Alertmanager writes 0001-01-01T00:00:00Z for "no time"
+LAST_SECOND = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+
+P = TypeVar("P", bound=BaseModel)
+
+
+def _nothing_as_empty(value: Any) -> Any:
+    return "" if value is None else value
+
+
+Words = Annotated[str, BeforeValidator(_nothing_as_empty)]
+"""A text, a number, or null for none."""
+
+
+class Payload(BaseModel):
+    """A part of a webhook's body. Fields that nobody reads here are ignored: senders add new ones at any time."""
+
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
+
+
+def read(model: type[P], body: bytes, source: str, remedy: str) -> P:
+    """The body as a `model`. Raises MalformedInput that says where it is wrong, and `remedy`: what to do."""
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(map(str, first["loc"]))[:200]
+    problem = first["msg"][:200].rstrip(".")
+    raise MalformedInput(f"The {source} webhook is not valid{f' at {where}' if where else ''}: {problem}; {remedy}.")
+
+
+def text(value: str, limit: int) -> str:
+    """Cut to `limit`, and without NUL, which databases refuse."""
+    cleaned = value.replace("\x00", "")
+    return cleaned if len(cleaned) <= limit else cleaned[: limit - 1] + "…"
+
+
+def labels(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The first ones in the order of their names, each cut; a label without a value is none."""
+    return {
+        text(name, MAX_NAME_LENGTH): text(value, MAX_VALUE_LENGTH)
+        for name, value in sorted(pair for pair in pairs if pair[1])[:MAX_LABELS]
+    }
+
+
+def tags(words: Iterable[str]) -> dict[str, str]:
+    """The labels that tags of the form NAME:VALUE say."""
+    split = (word.strip().partition(":") for word in words)
+    return labels((name, value) for name, _, value in split if name)
+
+
+def first(texts: Mapping[str, str], names: Sequence[str]) -> str:
+    return next((texts[name] for name in names if texts.get(name)), "")
+
+
+def severity(*words: str) -> Severity:
+    """What the first of the words says that is known; WARNING where none is."""
+    known = (SEVERITY_OF.get(word.strip().lower()) for word in words)
+    return next((each for each in known if each is not None), Severity.WARNING)
+
+
+def web_address(address: str) -> str:
+    """The address if it is a plain web address, else empty."""
+    return address if address.startswith(("http://", "https://")) and len(address) <= MAX_URL_LENGTH else ""
+
+
+def past(at: datetime | None, received_at: datetime) -> datetime | None:
+    """In UTC and not in the future; None for Alertmanager's "no time"."""
+    if at is None or at.year < FIRST_REAL_YEAR:
+        return None
+    return received_at if at >= received_at else at.astimezone(UTC)
+
+
+def epoch(number: str) -> datetime | None:
+    """A count of seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by its size."""
+    try:
+        seconds = float(number)
+    except ValueError:
+        return None
+    if not 0 < seconds < 1e20:
+        return None
+    while seconds > LAST_SECOND:
+        seconds /= 1_000
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def identity(name: str) -> str:
+    """The name if it is short enough to be kept as it is, else its digest."""
+    cleaned = name.replace("\x00", "")
+    return cleaned if 0 < len(cleaned) <= MAX_IDENTITY_LENGTH else digest(name)
+
+
+def digest(*parts: str | bytes) -> str:
+    encoded = (part if isinstance(part, bytes) else part.encode() for part in parts)
+    return hashlib.blake2b(b"\x00".join(encoded), digest_size=16).hexdigest()

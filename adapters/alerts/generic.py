@@ -1,0 +1,183 @@
+"""Any JSON, read by the paths of plumbline.yaml (JSONPath, RFC 9535)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import jsonpath
+from pydantic import AwareDatetime, TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from adapters.alerts import fields
+from core.errors import ConfigurationError, MalformedInput
+from core.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus
+
+SOURCE = "generic"
+
+MEANINGS = {
+    "firing": "firing fired triggered open opened new created create alert alerting active critical problem error "
+    "failed failing failure down warning",
+    "updated": "updated update changed",
+    "acknowledged": "acknowledged acknowledge ack acked",
+    "resolved": "resolved resolve closed close ok up recovered recovery normal healthy success fixed cleared",
+    "test": "test ping",
+}
+"""What a status can mean, and the words that are taken to mean it."""
+
+MEANING_OF = {word: meaning for meaning, words in MEANINGS.items() for word in words.split()}
+STATUSES = {
+    "firing": AlertStatus.FIRING,
+    "acknowledged": AlertStatus.FIRING,
+    "updated": AlertStatus.UPDATED,
+    "resolved": AlertStatus.RESOLVED,
+}
+
+MAX_SHOWN = 60  # characters of a status that is not understood
+
+_TIME = TypeAdapter[datetime](AwareDatetime)
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Where in a body what stands, as JSONPath. An empty path is none.
+
+    `group` tells which requests are about one incident; without it the title does. `status` tells how it stands;
+    without it every request fires. `by` is who acknowledged. `statuses` are words beside the usual ones, and what each
+    means (a key of MEANINGS).
+    """
+
+    title: str
+    group: str = ""
+    status: str = ""
+    by: str = ""
+    service: str = ""
+    severity: str = ""
+    description: str = ""
+    url: str = ""
+    starts_at: str = ""
+    updated_at: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    statuses: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class GenericFormat:
+    """The format that paths describe."""
+
+    def __init__(self, paths: Paths) -> None:
+        """Raises ConfigurationError if one of them is no JSONPath."""
+        self._title = _compiled(paths.title)
+        self._group = _compiled(paths.group or paths.title)
+        self._status = _compiled(paths.status)
+        self._by = _compiled(paths.by)
+        self._service = _compiled(paths.service)
+        self._severity = _compiled(paths.severity)
+        self._description = _compiled(paths.description)
+        self._url = _compiled(paths.url)
+        self._starts_at = _compiled(paths.starts_at)
+        self._updated_at = _compiled(paths.updated_at)
+        self._labels = {name: _compiled(path) for name, path in paths.labels.items()}
+        self._meanings = MEANING_OF | {word.lower(): meaning for word, meaning in paths.statuses.items()}
+
+    def parse(self, body: bytes, received_at: datetime) -> AlertDelivery | None:
+        """The delivery that a body holds; None for a test. Raises MalformedInput if its title or group is missing."""
+        try:
+            value = from_json(body)
+        except ValueError as error:
+            raise MalformedInput(f"The generic webhook is not valid: {str(error)[:200]}; send JSON.") from None
+        meaning = self._meaning(value)
+        if meaning == "test":
+            return None
+        group = fields.identity(_needed("group", self._group, value))
+        return AlertDelivery(
+            key=f"{SOURCE}:{fields.digest(body)}",
+            source=SOURCE,
+            group_key=group,
+            alerts=(self._alert(value, meaning, group, received_at),),
+            received_at=received_at,
+        )
+
+    def _meaning(self, value: Any) -> str:
+        if self._status is None:
+            return "firing"
+        word = _needed("status", self._status, value)
+        meaning = self._meanings.get(word.strip().lower())
+        if meaning is None:
+            raise MalformedInput(
+                f"The generic webhook has the status {word[:MAX_SHOWN]!r}, which is not understood: say what it means "
+                "under `webhooks: generic: statuses:` in plumbline.yaml."
+            )
+        return meaning
+
+    def _alert(self, value: Any, meaning: str, group: str, received_at: datetime) -> Alert:
+        status = STATUSES[meaning]
+        as_of = _time(_said(self._updated_at, value), received_at)
+        title = fields.text(_needed("title", self._title, value), fields.MAX_SUMMARY_LENGTH)
+        by = fields.text(_said(self._by, value), fields.MAX_NAME_LENGTH)
+        labels = fields.labels((name, _said(path, value)) for name, path in self._labels.items())
+        service = fields.text(_said(self._service, value), fields.MAX_VALUE_LENGTH)
+        return Alert(
+            fingerprint=group,
+            name=title,
+            status=status,
+            severity=fields.severity(_said(self._severity, value)),
+            starts_at=_time(_said(self._starts_at, value), received_at) or as_of or received_at,
+            service=service or fields.first(labels, fields.SERVICE_LABELS),
+            summary=title,
+            description=fields.text(_said(self._description, value), fields.MAX_DESCRIPTION_LENGTH),
+            labels=labels,
+            ends_at=(as_of or received_at) if status is AlertStatus.RESOLVED else None,
+            url=fields.web_address(_said(self._url, value)),
+            acknowledged=Acknowledgement(by, as_of or received_at) if meaning == "acknowledged" else None,
+            as_of=as_of,
+        )
+
+
+def _compiled(path: str) -> jsonpath.JSONPath | jsonpath.CompoundJSONPath | None:
+    if not path:
+        return None
+    try:
+        return jsonpath.compile(path)
+    except jsonpath.JSONPathError as error:
+        problem = str(error).partition("\n")[0]
+        raise ConfigurationError(f"{path!r} in plumbline.yaml is no JSONPath: {problem}; write $.name.name.") from None
+
+
+def _said(path: jsonpath.JSONPath | jsonpath.CompoundJSONPath | None, value: Any) -> str:
+    """The first text, number or truth value that stands at a path; empty if there is none."""
+    try:
+        found = path.match(value) if path is not None else None
+    except jsonpath.JSONPathError as error:
+        problem = str(error).partition("\n")[0][:200]
+        raise MalformedInput(
+            f"The generic webhook cannot be searched for {path}: {problem}; send it flatter."
+        ) from None
+    match found.obj if found is not None else None:
+        case bool(said):
+            return str(said).lower()
+        case str(said):
+            return said
+        case int(said) | float(said):
+            return str(said)
+        case _:
+            return ""
+
+
+def _needed(name: str, path: jsonpath.JSONPath | jsonpath.CompoundJSONPath | None, value: Any) -> str:
+    said = _said(path, value)
+    if not said.strip():
+        raise MalformedInput(f"The generic webhook has no {name} at {path}: send one, or mend the path.")
+    return said
+
+
+def _time(said: str, received_at: datetime) -> datetime | None:
+    """A time with its zone, or a count since 1970; what is neither is none."""
+    counted = fields.epoch(said)
+    if counted is not None:
+        return fields.past(counted, received_at)
+    try:
+        return fields.past(_TIME.validate_python(said), received_at)
+    except ValidationError:
+        return None

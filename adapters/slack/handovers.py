@@ -1,0 +1,24 @@
+"""Whose incident it is instead, in Slack: a picker of teams and a field for the reason."""
+
+from __future__ import annotations
+
+from adapters.slack import blocks
+from adapters.slack.corrections import INPUT
+from adapters.slack.parts import Rendered, fallback, feedback_buttons
+from core.curated import MAX_TEXT
+from core.messages import PICK_TEAM, WHOSE_IS_IT, WHY_NOT_OURS, HandoverRequest, Verdict
+
+PICKER = "team"  # the block with the picker, and the picker in it
+
+
+def handover_request(request: HandoverRequest) -> Rendered:
+    buttons = [(verdict, request.incident_id) for verdict in (Verdict.REASSIGN, Verdict.NOT_OURS)]
+    return Rendered(
+        fallback([WHOSE_IS_IT]),
+        [
+            blocks.section(WHOSE_IS_IT),
+            *blocks.picker(PICKER, PICK_TEAM, request.teams),
+            blocks.text_field(INPUT, WHY_NOT_OURS, MAX_TEXT) | {"optional": True},
+            *feedback_buttons(buttons),
+        ],
+    )

@@ -1,0 +1,73 @@
+"""Confidence in Teams: what a badge rests on, a call for the owner, and the alarm when badges no longer hold."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+import numpy as np
+
+from adapters.diagrams import reliability_png
+from adapters.teams.elements import (
+    MAX_SUMMARY,
+    SPACE,
+    Card,
+    Element,
+    Room,
+    card,
+    dotted,
+    heading,
+    line,
+    listing,
+    note,
+    plain,
+    run,
+    titled,
+)
+from core.confidence.badge_explanation import BadgeExplanation, BadgeReference
+from core.messages import JUDGED_BY, PING, WHY, DriftAlarm, OwnerPing
+
+PICTURE_DPI = 72  # small enough for a card: a message of Teams holds 28 KB in all
+MAX_SENTENCE = 500  # characters
+
+
+def badge_card(explanation: BadgeExplanation, room: Room) -> Card:
+    body = [
+        heading(WHY),
+        *line([run(explanation.badge.text, MAX_SUMMARY, weight="Bolder", color="Accent")]),
+        *[element for sentence in explanation.sentences for element in line([run(sentence, MAX_SENTENCE)])],
+        *titled(JUDGED_BY, listing(explanation.references, room, "references", lambda each: _reference(each, room))),
+        *note(explanation.withheld, MAX_SUMMARY),
+    ]
+    return card(body, (), f"{WHY} {explanation.badge.text}")
+
+
+def _reference(reference: BadgeReference, room: Room) -> list[Element]:
+    return line([run("•", 1), SPACE, run(reference.title, min(room.characters, 200), url=reference.url, size="Small")])
+
+
+def ping_card(ping: OwnerPing) -> Card:
+    """A mention has to stand in a TextBlock; it is the only text of a user's there, and no markup survives in it."""
+    name = "".join(character for character in plain(ping.team_name, 80) if character.isalnum() or character in " -&")
+    said = line(dotted([run(PING, MAX_SUMMARY)], [run(ping.badge.text, MAX_SUMMARY, weight="Bolder", color="Accent")]))
+    if not ping.mention:
+        return card([*line([run(ping.team_name, 80, weight="Bolder")]), *said], (), f"{ping.team_name}: {PING}")
+    text = f"<at>{name}</at>"
+    body = [{"type": "TextBlock", "text": text, "wrap": True}, *said]
+    shown = card(body, (), f"{ping.team_name}: {PING}")
+    entity = {"type": "mention", "text": text, "mentioned": {"id": ping.mention, "name": name}}
+    return Card(shown.content | {"msteams": {"width": "Full", "entities": [entity]}}, shown.summary)
+
+
+def alarm_card(alarm: DriftAlarm, picture: bytes) -> Card:
+    """`picture` is the reliability diagram as PNG, empty to do without."""
+    said = line([run(f"⚠ {alarm.text}", 1_000)])
+    if not picture:
+        return card(said, (), alarm.text)
+    data = f"data:image/png;base64,{b64encode(picture).decode()}"
+    return card([*said, {"type": "Image", "url": data, "altText": plain(alarm.title, 100)}], (), alarm.text)
+
+
+def alarm_picture(alarm: DriftAlarm) -> bytes:
+    """The diagram as PNG. Takes about a second: drawn in a thread."""
+    shown, correct = np.array(alarm.shown), np.array(alarm.correct, dtype=np.float64)
+    return reliability_png(alarm.title, shown, correct, PICTURE_DPI)

@@ -1,0 +1,14 @@
+"""Whose incident it is instead, in Teams: a picker of teams and a field for the reason."""
+
+from __future__ import annotations
+
+from adapters.teams.elements import Card, Room, button, card, line, picker, run, text_field
+from core.curated import MAX_TEXT
+from core.messages import PICK_TEAM, WHOSE_IS_IT, WHY_NOT_OURS, HandoverRequest, Verdict
+
+
+def handover_card(request: HandoverRequest, room: Room) -> Card:
+    asked = line([run(WHOSE_IS_IT, len(WHOSE_IS_IT))])
+    body = [*asked, picker("choice", PICK_TEAM, request.teams, room), text_field("text", WHY_NOT_OURS, MAX_TEXT)]
+    buttons = [button(verdict, request.incident_id) for verdict in (Verdict.REASSIGN, Verdict.NOT_OURS)]
+    return card(body, buttons, WHOSE_IS_IT)

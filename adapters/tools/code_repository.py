@@ -1,0 +1,227 @@
+"""Source code in local checkouts, read with tree-sitter: Python, Java, Go, TypeScript."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from tree_sitter import Language, Node, Parser
+
+from core.errors import ToolUnavailable
+from core.ports import Definition
+
+MAX_FILES = 20_000  # source files of one repository; more are not read
+MAX_FILE = 512 * 1024  # bytes; longer files are generated
+MAX_BYTES = 256 * 1024 * 1024  # of one repository
+MAX_DEFINITIONS = 200  # in one answer
+MAX_REFERENCES = 60  # of one definition
+SKIPPED = frozenset("node_modules vendor build dist target out venv __pycache__ site-packages".split())
+
+BUILT_IN = frozenset(
+    "any bool byte error float32 float64 int int8 int16 int32 int64 rune string uint uint8 uint16 uint32 uint64".split()
+)
+"""Type names of Go that its grammar does not tell from others."""
+
+_BRACKETED = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
+_IDENTIFIER = re.compile(rb"[^\W\d]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Grammar:
+    """A language: its module and function, the nodes that define something, and the nodes that name a callee."""
+
+    module: str
+    function: str
+    definitions: frozenset[str]
+    callees: Mapping[str, str]  # node type → the field with the callee
+
+
+_PYTHON = _Grammar(
+    "tree_sitter_python", "language", frozenset({"function_definition", "class_definition"}), {"call": "function"}
+)
+_JAVA = _Grammar(
+    "tree_sitter_java",
+    "language",
+    frozenset(
+        {
+            "class_declaration",
+            "interface_declaration",
+            "enum_declaration",
+            "record_declaration",
+            "method_declaration",
+            "constructor_declaration",
+        }
+    ),
+    {"method_invocation": "name", "object_creation_expression": "type"},
+)
+_GO = _Grammar(
+    "tree_sitter_go",
+    "language",
+    frozenset({"function_declaration", "method_declaration", "type_spec"}),
+    {"call_expression": "function"},
+)
+_TYPESCRIPT_DEFINITIONS = frozenset(
+    {
+        "function_declaration",
+        "generator_function_declaration",
+        "class_declaration",
+        "abstract_class_declaration",
+        "interface_declaration",
+        "type_alias_declaration",
+        "enum_declaration",
+        "method_definition",
+        "variable_declarator",
+    }
+)
+_TYPESCRIPT_CALLEES = {"call_expression": "function", "new_expression": "constructor"}
+_TYPESCRIPT = _Grammar("tree_sitter_typescript", "language_typescript", _TYPESCRIPT_DEFINITIONS, _TYPESCRIPT_CALLEES)
+_TSX = _Grammar("tree_sitter_typescript", "language_tsx", _TYPESCRIPT_DEFINITIONS, _TYPESCRIPT_CALLEES)
+
+GRAMMARS: Mapping[str, _Grammar] = {
+    ".py": _PYTHON,
+    ".java": _JAVA,
+    ".go": _GO,
+    ".ts": _TYPESCRIPT,
+    ".mts": _TYPESCRIPT,
+    ".tsx": _TSX,
+    ".js": _TSX,  # the grammar of TypeScript reads JavaScript, JSX included
+    ".jsx": _TSX,
+    ".mjs": _TSX,
+}
+_FUNCTION_VALUES = frozenset({"arrow_function", "function_expression"})
+
+
+class CodeRepositories:
+    """CodeReader over checkouts: service → folder. Links are not followed, so that nothing outside a folder is read."""
+
+    def __init__(self, name: str, folders: Mapping[str, Path]) -> None:
+        self._name = name
+        self._folders = dict(folders)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def definitions(self, names: Sequence[str]) -> list[Definition]:
+        return await asyncio.to_thread(self._definitions, frozenset(names))
+
+    async def check(self) -> None:
+        """Raises ToolUnavailable when a checkout is missing."""
+        await self.definitions(())
+
+    def _definitions(self, names: frozenset[str]) -> list[Definition]:
+        wanted = frozenset(name.encode() for name in names)
+        found: list[Definition] = []
+        for service, folder in sorted(self._folders.items()):
+            if not folder.is_dir():
+                raise ToolUnavailable(
+                    f"The checkout {folder} of {service} does not exist: correct it in plumbline.yaml."
+                )
+            for path, text in _files(folder) if names else ():
+                if wanted.intersection(_IDENTIFIER.findall(text)):
+                    relative = path.relative_to(folder).as_posix()
+                    found += _read(service, relative, text, GRAMMARS[path.suffix], names)
+                if len(found) >= MAX_DEFINITIONS:
+                    return found[:MAX_DEFINITIONS]
+        return found
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    """The source files of a checkout in order of their paths, within the limits."""
+    files = size = 0
+    for root, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in SKIPPED and not name.startswith("."))
+        for name in sorted(names):
+            path = Path(root, name)
+            if path.suffix not in GRAMMARS or path.is_symlink():
+                continue
+            try:
+                if not path.is_file() or path.stat().st_size > MAX_FILE:
+                    continue
+                text = path.read_bytes()
+            except OSError:  # it went away, or is not for us
+                continue
+            files, size = files + 1, size + len(text)
+            if files > MAX_FILES or size > MAX_BYTES:
+                return
+            yield path, text
+
+
+def _read(service: str, path: str, text: bytes, grammar: _Grammar, names: frozenset[str]) -> Iterator[Definition]:
+    """The definitions of the names in one file."""
+    waiting = [(_parser(grammar.module, grammar.function).parse(text).root_node, "")]
+    while waiting:
+        node, container = waiting.pop()
+        name = _defined(node, grammar)
+        if name in names:
+            start, code = node.start_point.row + 1, _text(node)
+            yield Definition(name, _receiver(node) or container, service, path, start, code, _references(node, grammar))
+        inner = name if (name and "class" in node.type) or node.type in _TYPES else container
+        waiting += [(child, inner) for child in reversed(node.named_children)]
+
+
+_TYPES = frozenset({"interface_declaration", "enum_declaration", "record_declaration"})
+
+
+@cache
+def _parser(module: str, function: str) -> Parser:
+    return Parser(Language(getattr(import_module(module), function)()))
+
+
+def _defined(node: Node, grammar: _Grammar) -> str:
+    """The name that a node defines; empty if it defines nothing that can be called or made."""
+    if node.type not in grammar.definitions:
+        return ""
+    if node.type == "variable_declarator":
+        value = node.child_by_field_name("value")
+        if value is None or value.type not in _FUNCTION_VALUES:
+            return ""
+    name = node.child_by_field_name("name")
+    return _text(name) if name is not None else ""
+
+
+def _receiver(node: Node) -> str:
+    """The type that a method of Go belongs to."""
+    receiver = node.child_by_field_name("receiver")
+    return next((_text(each) for each in _within(receiver) if each.type == "type_identifier"), "") if receiver else ""
+
+
+def _references(node: Node, grammar: _Grammar) -> tuple[str, ...]:
+    """What is called and which types are named, in order."""
+    found: dict[str, None] = {}
+    for each in _within(node):
+        callee = each.child_by_field_name(grammar.callees[each.type]) if each.type in grammar.callees else None
+        if callee is not None:
+            found[_callee(each, callee)] = None
+        elif each.type == "type_identifier" and _text(each) not in BUILT_IN:
+            found[_text(each)] = None
+    name = node.child_by_field_name("name")
+    found.pop(_text(name) if name is not None else "", None)
+    return tuple(reference for reference in found if reference)[:MAX_REFERENCES]
+
+
+def _callee(call: Node, callee: Node) -> str:
+    """`pool.acquire` of `self.pool.acquire(1)`: the last two names, without what is called or indexed in between."""
+    receiver = call.child_by_field_name("object")  # Java keeps it apart from the name
+    called = f"{_text(receiver) if receiver is not None else ''} {_text(callee)}"
+    parts = re.findall(r"[^\W\d]\w*", _BRACKETED.sub("", called))
+    return ".".join(part for part in parts[-2:] if part not in {"self", "this", "super", "cls"})
+
+
+def _within(node: Node | None) -> Iterator[Node]:
+    """The node and all below it, in order of the text."""
+    waiting = [node] if node is not None else []
+    while waiting:
+        each = waiting.pop()
+        yield each
+        waiting += reversed(each.named_children)
+
+
+def _text(node: Node) -> str:
+    return node.text.decode("utf-8", "replace") if node.text is not None else ""

@@ -1,0 +1,106 @@
+"""The commits of local checkouts, as changes of the services that are built from them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from core.errors import ToolUnavailable
+from core.ports import Change, TimeWindow
+
+TIMEOUT = 6.0  # seconds for one repository
+MAX_COMMITS = 500  # of one repository within a window
+MAX_OUTPUT = 8 * 1024 * 1024  # bytes that git may answer with
+MAX_FILES = 200  # file names kept of one commit
+MAX_TITLE = 500  # characters
+MAX_DETAIL = 4_000  # characters
+
+_FORMAT = "%x1e%H%x1f%cI%x1f%an%x1f%s%x1f%b%x1f"
+# What a repository's own configuration could have run is switched off.
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "log.showSignature=false",
+    "core.pager=cat",
+    "core.quotePath=false",
+)
+_ENVIRONMENT = {
+    "PATH": os.defpath,
+    "HOME": os.devnull,
+    "LC_ALL": "C",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+}
+
+
+class GitHistory:
+    """ChangeReader over checkouts: service → folder. A commit is dated when it was committed to the branch."""
+
+    def __init__(self, name: str, folders: Mapping[str, Path]) -> None:
+        self._name = name
+        self._folders = dict(folders)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def changes(self, window: TimeWindow) -> list[Change]:
+        logs = await asyncio.gather(*(self._log(service, window) for service in self._folders))
+        changes = [change for log in logs for change in log]
+        return sorted(
+            (change for change in changes if window.start <= change.at < window.end), key=lambda change: change.at
+        )
+
+    async def _log(self, service: str, window: TimeWindow) -> list[Change]:
+        folder = self._folders[service]
+        inside = folder / ".git"
+        process = await asyncio.create_subprocess_exec(
+            *("git", "--no-pager", "--git-dir", str(inside if inside.exists() else folder)),
+            *(part for setting in _SETTINGS for part in ("-c", setting)),
+            *("log", f"--format={_FORMAT}", "--name-only", "--no-ext-diff", "--no-textconv", "--no-mailmap"),
+            *(f"--since={window.start.isoformat()}", f"--until={window.end.isoformat()}", f"--max-count={MAX_COMMITS}"),
+            "HEAD",
+            env=_ENVIRONMENT,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                output, complaint = await process.communicate()
+        except TimeoutError as error:
+            raise ToolUnavailable(f"git log of {folder} took more than {TIMEOUT:.0f} s.") from error
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode:
+            reason = complaint.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason given"]
+            raise ToolUnavailable(f"git log of {folder} failed: {reason[0]}")
+        if len(output) > MAX_OUTPUT:
+            raise ToolUnavailable(f"git log of {folder} gave more than {MAX_OUTPUT} bytes.")
+        return list(_commits(service, output.decode("utf-8", "replace")))
+
+
+def _commits(service: str, log: str) -> Iterator[Change]:
+    for record in log.split("\x1e")[1:]:
+        fields = record.split("\x1f")
+        if len(fields) != 6:  # somebody wrote such a character into a message
+            continue
+        commit, at, author, title, body, files = fields
+        yield Change(
+            id=commit[:12],
+            at=datetime.fromisoformat(at).astimezone(UTC),
+            kind="commit",
+            service=service,
+            author=author[:MAX_TITLE],
+            title=title[:MAX_TITLE],
+            detail=body.strip()[:MAX_DETAIL],
+            files=tuple(name for name in files.splitlines() if name)[:MAX_FILES],
+        )

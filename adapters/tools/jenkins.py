@@ -1,0 +1,71 @@
+"""Jenkins, over its remote access API: https://www.jenkins.io/doc/book/using/remote-access-api/"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from urllib.parse import quote
+
+from pydantic import BaseModel, TypeAdapter
+
+from adapters.tools.ci import MAX_LOG, MAX_RUNS, Run, Step
+from adapters.tools.http import Http
+
+FAILED = frozenset({"FAILURE", "UNSTABLE"})
+CONSOLE = "console"  # the one log of a build
+
+
+class _Revision(BaseModel):
+    SHA1: str = ""
+
+
+class _Action(BaseModel):
+    lastBuiltRevision: _Revision | None = None
+
+
+class _Build(BaseModel):
+    number: int
+    result: str | None = None
+    timestamp: int  # milliseconds since 1970
+    url: str = ""
+    displayName: str = ""
+    actions: list[_Action | None] = []
+
+
+class _Job(BaseModel):
+    builds: list[_Build]
+
+
+_JOB = TypeAdapter(_Job)
+_TREE = "builds[number,result,timestamp,url,displayName,actions[lastBuiltRevision[SHA1]]]{0,100}"
+
+
+class Jenkins:
+    """BuildServer; a project is a job's path, its folders first: `shop/api/main`."""
+
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    async def runs(self, project: str, before: datetime) -> list[Run]:
+        job = await self._http.parsed(f"{_path(project)}/api/json", _JOB, {"tree": _TREE})
+        runs = [_run(build) for build in job.builds]
+        return [run for run in runs if run.at < before][:MAX_RUNS]
+
+    async def failed_steps(self, project: str, run: Run) -> list[Step]:
+        """A build has one log; which of its stages failed stands in there."""
+        return [Step(CONSOLE, CONSOLE)]
+
+    async def log(self, project: str, run: Run, step: Step) -> str:
+        return await self._http.text(f"{_path(project)}/{run.id}/consoleText", last=MAX_LOG)
+
+
+def _path(project: str) -> str:
+    return "/".join(f"job/{quote(part, safe='')}" for part in project.split("/") if part)
+
+
+def _run(build: _Build) -> Run:
+    commit = next(
+        (action.lastBuiltRevision.SHA1 for action in build.actions if action and action.lastBuiltRevision), ""
+    )
+    at = datetime.fromtimestamp(build.timestamp / 1000, UTC)
+    result = build.result or "RUNNING"
+    return Run(str(build.number), build.displayName, "", commit, at, result, result in FAILED, build.url)

@@ -1,0 +1,199 @@
+"""The tools of a Model Context Protocol server: those that plumbline.yaml lists and the server calls read-only.
+
+What is said of a tool to the language model is written in plumbline.yaml: a server's own words never become instructions.
+https://modelcontextprotocol.io/specification/
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import TextContent
+from mcp.types import Tool as Offered
+
+from core.errors import ToolUnavailable
+from core.ports import TimeWindow, Tool, ToolParameter
+
+TIMEOUT = 15.0  # seconds for one call, with the handshake
+MAX_PAGES = 10  # of the list of tools
+MAX_BODY = 4 * 1024 * 1024  # bytes of one answer
+MAX_ROWS = 2_000  # lines of one answer that are kept
+MAX_ANSWER = 200_000  # characters of one answer that are kept
+MAX_NAME = 40  # characters of a parameter's name
+MAX_CHOICES = 50
+MAX_CHOICE = 60  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """Toolbox over Streamable HTTP. `allowed` maps the name of each tool that may be called to what it tells."""
+
+    name: str
+    url: str
+    allowed: Mapping[str, str]
+    token: str = ""
+
+    async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:
+        offered = {each.name: each for each in await self._offered()}
+        found: list[Tool] = []
+        for name, description in self.allowed.items():
+            if name in offered and not _objection(offered[name]):
+                found.append(_McpTool(self, name, description, _kinds(offered[name]), _parameters(offered[name])))
+        return found
+
+    async def check(self) -> None:
+        """Raises ToolUnavailable when a listed tool is missing or cannot be offered, with the reason."""
+        offered = {each.name: each for each in await self._offered()}
+        for name in self.allowed:
+            if name not in offered:
+                raise ToolUnavailable(f"{self.name} has no tool {name}: correct its tools in plumbline.yaml.")
+            if problem := _objection(offered[name]):
+                raise ToolUnavailable(f"The tool {name} of {self.name} {problem}: take it out of plumbline.yaml.")
+
+    async def ask(self, tool: str, arguments: Mapping[str, str | int]) -> str:
+        """What a tool answers, in text. Raises ToolUnavailable."""
+        async with self._client() as client:
+            result = await client.call_tool(tool, dict(arguments), read_timeout_seconds=TIMEOUT)
+        text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+        if result.is_error:
+            raise ToolUnavailable(f"{tool} of {self.name} failed: {' '.join(text.split())[:200]}")
+        return "\n".join(text[:MAX_ANSWER].splitlines()[:MAX_ROWS])
+
+    async def _offered(self) -> list[Offered]:
+        found: list[Offered] = []
+        async with self._client() as client:
+            cursor: str | None = None
+            for _ in range(MAX_PAGES):
+                page = await client.list_tools(cursor=cursor)
+                found += page.tools
+                cursor = page.next_cursor
+                if cursor is None:
+                    break
+        return found
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncGenerator[Client]:
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        transport = _Limited(httpx2.AsyncHTTPTransport())
+        try:
+            async with (
+                asyncio.timeout(TIMEOUT),
+                httpx2.AsyncClient(headers=headers, transport=transport, timeout=TIMEOUT) as http,
+                Client(streamable_http_client(self.url, http_client=http, max_sse_event_size=MAX_BODY)) as client,
+            ):
+                yield client
+        except TimeoutError as error:
+            raise ToolUnavailable(f"{self.name} gave no answer within {TIMEOUT:.0f} s.") from error
+        except ExceptionGroup as group:
+            if expected := group.subgroup(_FAILURES):
+                raise ToolUnavailable(f"{self.name} cannot be used: {_first(expected)}.") from group
+            raise
+        except _FAILURES as error:
+            raise ToolUnavailable(f"{self.name} cannot be used: {_first(error)}.") from error
+
+
+_FAILURES = (MCPError, httpx2.HTTPError, OSError, ValueError)
+
+
+def _first(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class _McpTool:
+    server: McpServer
+    remote_name: str
+    description: str
+    kinds: Mapping[str, str]
+    parameters: tuple[ToolParameter, ...]
+
+    @property
+    def name(self) -> str:
+        return re.sub(r"\W+", "_", f"{self.server.name}_{self.remote_name}", flags=re.ASCII)
+
+    async def call(self, arguments: Mapping[str, str]) -> str:
+        return await self.server.ask(
+            self.remote_name, {name: self._value(name, arguments[name]) for name in self.kinds}
+        )
+
+    def _value(self, name: str, text: str) -> str | int:
+        if self.kinds[name] == "string":
+            return text
+        try:
+            return int(text)
+        except ValueError:
+            raise ToolUnavailable(f"{name} has to be a whole number.") from None
+
+
+def _required(tool: Offered) -> dict[str, dict[str, Any]]:
+    """The parameters that a call cannot do without; the others are left to the server."""
+    properties = tool.input_schema.get("properties", {})
+    return {name: properties.get(name, {}) for name in tool.input_schema.get("required", [])}
+
+
+def _kinds(tool: Offered) -> dict[str, str]:
+    return {name: schema["type"] for name, schema in _required(tool).items()}
+
+
+def _parameters(tool: Offered) -> tuple[ToolParameter, ...]:
+    return tuple(
+        ToolParameter(name, f"the {name.replace('_', ' ')}", tuple(schema.get("enum", ())))
+        for name, schema in _required(tool).items()
+    )
+
+
+def _objection(tool: Offered) -> str:
+    """Why a tool is not offered to the language model; empty if it is."""
+    if tool.annotations is None or tool.annotations.read_only_hint is not True:
+        return "does not say that it is read-only"
+    for name, schema in _required(tool).items():
+        if not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.ASCII) or len(name) > MAX_NAME or name == "tool":
+            return "has a parameter with a name that cannot be used"
+        if schema.get("type") not in {"string", "integer"}:
+            return f"needs {name}, which is neither a text nor a whole number"
+        choices = schema.get("enum", [])
+        if len(choices) > MAX_CHOICES or any(not isinstance(each, str) or len(each) > MAX_CHOICE for each in choices):
+            return f"has choices for {name} that cannot be shown"
+    return ""
+
+
+class _Limited(httpx2.AsyncBaseTransport):
+    """Reads at most MAX_BODY bytes of an answer."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await self._inner.handle_async_request(request)
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _LimitedStream(response.stream)
+        return response
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _LimitedStream(httpx2.AsyncByteStream):
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._inner:
+            size += len(chunk)
+            if size > MAX_BODY:
+                raise httpx2.ReadError(f"an answer has more than {MAX_BODY} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()

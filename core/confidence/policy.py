@@ -1,0 +1,29 @@
+"""What a calibrated badge changes about how a claim is put: by the workspace's own policy, by default nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.confidence.badge import Badge
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Probabilities in [0, 1], None for never. A badge that is not calibrated is put like any other.
+
+    Below `ask_below` an owner or a cause is put as a question; above `ping_owner_above` the owner is pinged.
+    """
+
+    ask_below: float | None = None
+    ping_owner_above: float | None = None
+
+    def asks(self, badge: Badge | None) -> bool:
+        known = badge.probability if badge else None
+        return self.ask_below is not None and known is not None and known < self.ask_below
+
+    def pings(self, badge: Badge | None) -> bool:
+        known = badge.probability if badge else None
+        return self.ping_owner_above is not None and known is not None and known > self.ping_owner_above
+
+
+NO_POLICY = Policy()

@@ -1,0 +1,110 @@
+"""How alert deliveries become an incident, and when it is over or open again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+
+from core.confidence.resolution import Resolution, read_resolution
+from core.conversation import Place
+from core.incident import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity
+
+REOPEN_WINDOW = timedelta(minutes=30)  # after it was resolved, in which an incident whose group fires again is reopened
+
+
+def open_from(delivery: AlertDelivery, incident_id: str, place: Place, also_in: tuple[Place, ...] = ()) -> Incident:
+    """The incident that a delivery opens; it is named after the first of its alerts that fire (at least one)."""
+    first = delivery.first_firing
+    return fold(
+        Incident(
+            id=incident_id,
+            source=delivery.source,
+            group_key=delivery.group_key,
+            title=first.summary or first.name,
+            severity=first.severity,
+            service=first.service,
+            labels=first.labels,
+            alerts=(),
+            alert_count=0,
+            delivery_count=0,
+            started_at=first.starts_at,
+            opened_at=delivery.received_at,
+            updated_at=delivery.received_at,
+            place=place,
+            also_in=also_in,
+            revision=0,
+        ),
+        delivery,
+    )
+
+
+def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
+    """The incident with the alerts of one more delivery in it; resolved once none of its alerts fires any more.
+
+    The very same incident if the delivery says nothing that is newer than what is known.
+    """
+    known = {alert.fingerprint: alert for alert in incident.alerts}
+    told = [_succeeding(known.get(alert.fingerprint), alert) for alert in delivery.alerts]
+    delivered = {alert.fingerprint: alert for alert in told if alert is not None}
+    if not delivered:
+        return incident
+    new = delivered.keys() - known.keys() - set(incident.also_firing)
+    seen_count = incident.alert_count - incident.unseen_count + len(new)
+    alert_count = max(incident.alert_count, seen_count, len(delivered) + delivery.omitted)
+    firing, settled = _by_status((known | delivered).values())
+    also_firing = set(incident.also_firing) - delivered.keys() | {a.fingerprint for a in firing[MAX_KEPT_ALERTS:]}
+    is_firing = bool(firing or also_firing)
+    return replace(
+        incident,
+        alerts=tuple((firing + settled)[:MAX_KEPT_ALERTS]),
+        also_firing=tuple(sorted(also_firing)),
+        alert_count=alert_count,
+        unseen_count=alert_count - seen_count,
+        delivery_count=incident.delivery_count + 1,
+        reopened_count=incident.reopened_count + (is_firing and incident.state is IncidentState.RESOLVED),
+        severity=min((incident.severity, *(alert.severity for alert in delivered.values())), key=list(Severity).index),
+        started_at=min(incident.started_at, *(alert.starts_at for alert in delivered.values())),
+        updated_at=delivery.received_at,
+        state=IncidentState.OPEN if is_firing else IncidentState.RESOLVED,
+        resolved_at=None if is_firing else delivery.received_at,
+        resolution=incident.resolution or (None if is_firing else _noted(delivery)),
+        revision=incident.revision + 1,
+    )
+
+
+def reopens(incident: Incident, delivery: AlertDelivery) -> bool:
+    """Whether a delivery of its group belongs to an incident that is resolved: it fires again soon after."""
+    resolved_at = incident.resolved_at
+    return resolved_at is not None and delivery.fires and delivery.received_at - resolved_at <= REOPEN_WINDOW
+
+
+def _succeeding(known: Alert | None, told: Alert) -> Alert | None:
+    """What is so of an alert after this was told of it; None if that changes nothing."""
+    if known is None:
+        return told if told.status is not AlertStatus.UPDATED else None
+    if known.as_of is not None and told.as_of is not None and told.as_of < known.as_of:
+        return None
+    acknowledged = told.acknowledged or (known.acknowledged if known.status is AlertStatus.FIRING else None)
+    if told.status is not AlertStatus.UPDATED:
+        return replace(told, acknowledged=acknowledged)
+    return replace(
+        told,
+        status=known.status,
+        starts_at=known.starts_at,
+        ends_at=known.ends_at,
+        note=known.note,
+        acknowledged=acknowledged,
+    )
+
+
+def _noted(delivery: AlertDelivery) -> Resolution | None:
+    note = next((alert.note for alert in delivery.alerts if alert.note), "")
+    return read_resolution(note) if note else None
+
+
+def _by_status(alerts: Iterable[Alert]) -> tuple[list[Alert], list[Alert]]:
+    """The firing and the resolved ones, each the earliest first."""
+    ordered = sorted(alerts, key=lambda alert: (alert.starts_at, alert.fingerprint))
+    firing = [alert for alert in ordered if alert.status is AlertStatus.FIRING]
+    return firing, [alert for alert in ordered if alert.status is not AlertStatus.FIRING]

@@ -1,0 +1,84 @@
+"""Which lines of a build log explain its failure: the one most probable run of lines.
+
+Every line has log-odds of being inside the run, of opening it and of closing it; their sum over a run is its score, and
+the best run is found in one pass. The odds come from the form of the lines, and from the repository's confirmed
+failures as soon as there are any. The weights of the forms are those of a segment model with a softmax over all runs
+(semi-Markov conditional random field, Sarawagi and Cohen, NIPS 2004), ridge-penalised, each tool counting alike. They
+are fitted by `benchmarks/failing_line_weights.py` to builds of small projects that were made to fail, with 43 compilers,
+test runners and package managers; no log of anybody's repository is among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.rca.failure_history import FailureHistory
+from core.rca.line_features import NAMES, ReadLog
+
+WEIGHTS: Mapping[str, tuple[float, float, float, float, float]] = {
+    "error": (-0.18, 0.32, -0.22, -0.26, 0.5),
+    "complaint": (0.61, 0.38, -0.14, 0.44, -0.41),
+    "warning": (-0.57, -0.09, 0.16, -0.03, -0.12),
+    "tally": (-0.19, 0.07, -0.08, -0.11, -0.03),
+    "exit": (-0.05, -0.04, -0.04, 0.06, 0.15),
+    "opens_error": (0.28, 0.53, 0.45, 0.02, -0.01),
+    "compares": (1.11, -0.01, -0.1, 0.2, -0.1),
+    "frame": (0.34, -0.13, -0.05, 0.25, -0.14),
+    "progress": (-0.34, -0.28, 0.14, -0.18, 0.27),
+    "passes": (-0.4, -0.19, 0.06, -0.16, -0.08),
+    "rule": (0.09, -0.08, 0.12, 0.14, 0.2),
+    "marker": (-0.11, -0.02, -0.57, -0.13, -0.1),
+    "numbered": (0.21, 0.69, -0.1, -0.01, -0.01),
+    "command": (-0.19, -0.15, 0.57, -0.06, -0.06),
+    "indented": (0.36, -0.44, -0.28, 0.05, -0.64),
+    "place": (0.77, 0.09, -0.45, 0.52, -0.24),
+    "exit_code": (-0.26, -0.02, -0.02, -0.17, 0.28),
+    "after_exit": (-0.17, 0.04, 0.06, -0.05, -0.18),
+    "failing_step": (0.25, 0.88, 0.28, 0.85, 0.5),
+    "gap": (-0.02, 0.34, 0.51, -0.23, 1.02),
+    "deeper": (0.32, -0.24, -0.06, -0.49, -0.32),
+    "shallower": (-0.33, 0.17, -0.2, 0.42, 0.68),
+    "opens": (0.25, 0.34, -0.24, -0.32, -0.01),
+    "near_error": (0.03, 0.38, 0.5, 0.14, 0.15),
+    "any": (-0.55, 0.0, 0.0, 0.0, 0.02),
+}
+"""Log-odds by feature of a line: inside, first, right before the first, last, right after the last."""
+
+_WEIGHTS = np.array([WEIGHTS[name] for name in NAMES], np.float32)
+NO_HISTORY = FailureHistory()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a log as it stands there, numbered from 0 between its line feeds. Untrusted."""
+
+    number: int
+    text: str
+
+
+def failing_lines(log: str, history: FailureHistory = NO_HISTORY) -> list[Line]:
+    """The lines that explain the failure, neighbours in ascending order; empty for a blank log."""
+    found = failing_range(log, history)
+    lines = log.split("\n")
+    return [Line(number, lines[number]) for number in found]
+
+
+def failing_range(log: str, history: FailureHistory = NO_HISTORY) -> range:
+    """The numbers of those lines."""
+    read = ReadLog(log)
+    if not read.keys:
+        return range(0)
+    inside, first, before, last, after = (read.features @ _WEIGHTS).T.astype(np.float64)
+    first[1:] += before[:-1]
+    last[:-1] += after[1:]
+    if history:
+        inside, opens, closes = history.odds(read.keys, inside)
+        first, last = first + opens, last + closes
+    total = np.cumsum(inside)
+    opened = first - (total - inside)
+    end = int(np.argmax(np.maximum.accumulate(opened) + total + last))
+    start = int(np.argmax(opened[: end + 1]))
+    return range(int(read.numbers[start]), int(read.numbers[end]) + 1)

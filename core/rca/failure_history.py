@@ -1,0 +1,117 @@
+"""What the confirmed failures of a repository's builds teach about the next one.
+
+A build log repeats itself from run to run, so a line is known again by its text without digits, or failing that by how
+it begins. Each confirmed failure says which lines were part of it, where it began and ended, and between which lines it
+stood (the idea of extraction by example, Brandt et al., “LogChunks”, MSR 2020).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.rca.line_features import ReadLog
+
+BEGINNING = 10  # bytes by which lines are alike that are not equal
+USUAL = 1e-3  # share of lines at which something begins or ends
+EXACT_PRIOR, ALIKE_PRIOR = 0.5, 1.0  # failures that the less exact evidence counts for, about a line's part
+BOUNDARY_PRIOR = 0.5  # lines that the less exact evidence counts for, about a boundary
+MAX_ODDS = 4.0  # log-odds of a single line, either way
+
+_SEEN, _INSIDE, _LINES, _FIRST, _BEFORE, _LAST, _AFTER = range(7)
+_COLUMNS = 7
+
+
+class PastFailure:
+    """A build log with the lines of it, numbered from 0, that people confirmed as its failure.
+
+    Raises ValueError if none of the lines is in the log.
+    """
+
+    __slots__ = ("alike", "exact")
+
+    def __init__(self, log: str, lines: range) -> None:
+        read = ReadLog(log)
+        first, end = np.searchsorted(read.numbers, [lines.start, lines.stop])
+        if first == end:
+            raise ValueError(f"Lines {lines.start} to {lines.stop} are not in the log: confirm lines that it has.")
+        self.exact = _counts(read.keys, int(first), int(end))
+        self.alike = _counts([key[:BEGINNING] for key in read.keys], int(first), int(end))
+
+
+class FailureHistory:
+    """The confirmed failures of one repository, none included."""
+
+    __slots__ = ("_alike", "_exact", "_known")
+
+    def __init__(self, failures: Iterable[PastFailure] = ()) -> None:
+        known = list(failures)
+        self._known = bool(known)
+        self._exact = _Table(failure.exact for failure in known)
+        self._alike = _Table(failure.alike for failure in known)
+
+    def __bool__(self) -> bool:
+        return self._known
+
+    def odds(self, keys: Sequence[bytes], prior: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+        """Three log-odds of each line: to be inside the failure, to open it and to close it.
+
+        The first starts from the log-odds in `prior`; the others say how much more likely than usual.
+        """
+        exact, alike = self._exact.rows(keys), self._alike.rows([key[:BEGINNING] for key in keys])
+        share = 1 / (1 + np.exp(-np.clip(prior, -MAX_ODDS, MAX_ODDS)))
+        share = (alike[_INSIDE] + ALIKE_PRIOR * share) / (alike[_SEEN] + ALIKE_PRIOR)
+        share = (exact[_INSIDE] + EXACT_PRIOR * share) / (exact[_SEEN] + EXACT_PRIOR)
+        inside = np.clip(np.log(share / (1 - share)), -MAX_ODDS, MAX_ODDS)
+        first, before, last, after = (_rate(exact, alike, column) for column in (_FIRST, _BEFORE, _LAST, _AFTER))
+        first[1:] += before[:-1]
+        last[:-1] += after[1:]
+        return inside, first, last
+
+
+class _Table:
+    """The counts of several failures together, a row for each text of a line; row 0 is of a text that none has."""
+
+    __slots__ = ("_counts", "_row_of")
+
+    def __init__(self, tables: Iterable[Mapping[bytes, tuple[float, ...]]]) -> None:
+        self._row_of: dict[bytes, int] = {}
+        counts = [[0.0] * _COLUMNS]
+        for table in tables:
+            for key, row in table.items():
+                number = self._row_of.setdefault(key, len(counts))
+                if number == len(counts):
+                    counts.append([0.0] * _COLUMNS)
+                counts[number] = [known + new for known, new in zip(counts[number], row, strict=True)]
+        self._counts = np.array(counts).T
+
+    def rows(self, keys: Sequence[bytes]) -> NDArray[np.float64]:
+        """A column for each key."""
+        find = self._row_of.get
+        return self._counts[:, np.array([find(key, 0) for key in keys], np.intp)]
+
+
+def _counts(keys: Sequence[bytes], first: int, end: int) -> Mapping[bytes, tuple[float, ...]]:
+    lines, inside = Counter(keys), Counter(keys[first:end])
+    before, after = keys[first - 1 : first] if first else (), keys[end : end + 1]
+    return {
+        key: (
+            1.0,
+            inside[key] / count,
+            float(count),
+            float(key == keys[first]),
+            float(key in before),
+            float(key == keys[end - 1]),
+            float(key in after),
+        )
+        for key, count in lines.items()
+    }
+
+
+def _rate(exact: NDArray[np.float64], alike: NDArray[np.float64], column: int) -> NDArray[np.float64]:
+    share = (alike[column] + BOUNDARY_PRIOR * USUAL) / (alike[_LINES] + BOUNDARY_PRIOR)
+    share = (exact[column] + BOUNDARY_PRIOR * share) / (exact[_LINES] + BOUNDARY_PRIOR)
+    return np.log(share / USUAL)

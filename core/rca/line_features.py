@@ -1,0 +1,184 @@
+"""What the form of a line tells about its part in a failure, whatever the tool that wrote it.
+
+The words are those that compilers, test runners and package managers share. A log is read as bytes, since it is large:
+every text is looked at once, however often it is repeated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_LINE = 1_000  # bytes of a line that are looked at
+MAX_INDENT = 63  # columns that are told apart
+NEAR = 2  # lines before and after an error that are near it
+RULE = 4  # characters without a letter from which a line is a rule between parts
+
+_ESCAPES = re.compile(rb"\x1b\[[0-?]*[A-Za-z]")  # colours, cursor movements (ECMA-48, CSI)
+_PLACE = re.compile(rb"\.[A-Za-z]\w*(?::\d|\(\d)")  # file.ext:12, file.ext(12
+_EXIT = re.compile(rb"exit(?:ed)?(?: with)?(?: code| status)?:? [1-9]|marked build as failure")
+_DIGITS = b"0123456789"
+_WORDS = bytes(code if chr(code).isalpha() else 32 for code in range(128)).lower() + bytes(range(128, 256))
+
+ANYWHERE: Mapping[str, str] = {
+    "error": "error errors err fatal failed fails failure failures failing fail exception panic panicked traceback "
+    "aborted undefined segfault crashed",
+    "complaint": "expected missing invalid unexpected assert assertion cannot unable denied conflict mismatch mismatched "
+    "unknown unresolved timeout not couldn could",
+    "warning": "warn warning warnings deprecated deprecation",
+    "tally": "tests examples specs assertions problems offenses passed passing skipped ran",
+    "exit": "exit exited",
+}
+AT_START: Mapping[str, str] = {
+    "opens_error": "error errors err fatal failed failure failures failing fail exception panic traceback caused",
+    "compares": "expected actual got want wanted left right e",
+    "frame": "at file from",
+    "progress": "info debug trace notice downloading downloaded installing installed get fetching fetch unpacking "
+    "setting selecting preparing compiling receiving remote using building checking copying creating reading requirement "
+    "collecting updating resolving running processing loading generating",
+}
+AT_END: Mapping[str, str] = {"passes": "ok passed pass done success ✓ ✔"}
+
+NAMES = (
+    *ANYWHERE,
+    *AT_START,
+    *AT_END,
+    "rule",
+    "marker",
+    "numbered",
+    "command",
+    "indented",
+    "place",
+    "exit_code",
+    "after_exit",
+    "failing_step",
+    "gap",
+    "deeper",
+    "shallower",
+    "opens",
+    "near_error",
+    "any",
+)
+"""The columns of `features`; `any` is true of every line."""
+
+_BIT = {name: 1 << number for number, name in enumerate(NAMES)}
+_INDENT_SHIFT = len(NAMES)
+
+
+def _bits(classes: Mapping[str, str]) -> dict[bytes, int]:
+    found: dict[bytes, int] = {}
+    for name, words in classes.items():
+        for word in words.split():
+            found[word.encode()] = found.get(word.encode(), 0) | _BIT[name]
+    return found
+
+
+_ANYWHERE, _AT_START, _AT_END = _bits(ANYWHERE), _bits(AT_START), _bits(AT_END)
+_COMMANDS = (b"+ ", b"##[group]Run ", b"[command]")
+_ERROR_ENDINGS = (b"error", b"exception", b"failure")
+
+
+class ReadLog:
+    """The lines of a log that are not blank.
+
+    `numbers` are their places among all lines, from 0; `keys` their texts without digits; `features` one row for each,
+    a column of 0 or 1 for each of `NAMES`.
+    """
+
+    __slots__ = ("features", "keys", "numbers")
+
+    def __init__(self, text: str) -> None:
+        content = text.encode("utf-8", "replace")
+        if b"\x1b" in content:
+            content = _ESCAPES.sub(b"", content)
+        keys = content.translate(None, _DIGITS).split(b"\n")
+        shapes = _Shapes()
+        codes = np.array([shapes[key] for key in keys], np.int64)
+        breaks = np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))
+        codes[_lines_with(_PLACE, content, breaks)] |= _BIT["place"]
+        exits = _lines_with(_EXIT, content, breaks)
+        codes[exits] |= _BIT["exit_code"]
+        numbers = np.flatnonzero(codes & _BIT["any"])
+        if exits.size:
+            codes[exits[0] + 1 :] |= _BIT["after_exit"]
+            codes[_failing_steps(codes, exits)] |= _BIT["failing_step"]
+        self.numbers: NDArray[np.intp] = numbers
+        self.keys: Sequence[bytes] = [keys[number] for number in numbers]
+        self.features = _features(codes[numbers], numbers)
+
+
+class _Shapes(dict[bytes, int]):
+    """Text of a line → its code: the features that it shows by itself, and its indentation; 0 for a blank line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._meanings = _Meanings()
+
+    def __missing__(self, key: bytes) -> int:
+        code = self[key] = _shape(key[:MAX_LINE], self._meanings)
+        return code
+
+
+class _Meanings(dict[bytes, int]):
+    """Word → the classes that it belongs to anywhere in a line."""
+
+    def __missing__(self, word: bytes) -> int:
+        code = self[word] = _ANYWHERE.get(word, 0) | (_BIT["error"] if word.endswith(_ERROR_ENDINGS) else 0)
+        return code
+
+
+def _shape(key: bytes, meanings: Mapping[bytes, int]) -> int:
+    key = key.rstrip()
+    key = key[key.rfind(b"\r") + 1 :]  # a carriage return overwrites what stood before it
+    text = key.lstrip()
+    if not text:
+        return 0
+    indent = min(len(key) - len(text), MAX_INDENT)
+    code = _BIT["any"] | indent << _INDENT_SHIFT | (_BIT["indented"] if indent else 0)
+    words = text.translate(_WORDS).split()
+    if not words:
+        return code | _BIT["rule" if len(text) >= RULE else "marker"]
+    for word in words:
+        code |= meanings[word]
+    code |= _AT_START.get(words[0], 0) | _AT_END.get(words[-1], 0)
+    first = text[:1]
+    if first == b"$" or text.startswith(_COMMANDS):
+        code |= _BIT["command"]
+    elif first == b")":  # the digits are gone
+        code |= _BIT["numbered"]
+    elif first in b"+-|^~>":
+        code |= _BIT["marker"]
+    return code
+
+
+def _lines_with(pattern: re.Pattern[bytes], content: bytes, breaks: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The lines in which the pattern is found, ascending; `breaks` are the places of the line ends."""
+    starts = np.fromiter((match.start() for match in pattern.finditer(content)), np.intp)
+    return np.unique(np.searchsorted(breaks, starts))
+
+
+def _failing_steps(codes: NDArray[np.int64], exits: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Which lines stand between a command and the line that says that it failed."""
+    commands = np.flatnonzero(codes & _BIT["command"])
+    inside = np.zeros(len(codes) + 1, np.int64)
+    if commands.size:
+        before = np.searchsorted(commands, exits) - 1
+        known = before >= 0
+        np.add.at(inside, commands[before[known]] + 1, 1)
+        np.add.at(inside, exits[known], -1)
+    return np.cumsum(inside)[:-1] > 0
+
+
+def _features(codes: NDArray[np.int64], numbers: NDArray[np.intp]) -> NDArray[np.float32]:
+    indents = (codes >> _INDENT_SHIFT) & MAX_INDENT
+    step, next_step = np.diff(indents, prepend=0), np.diff(indents, append=0)
+    codes = codes | np.where(np.diff(numbers, prepend=-2) > 1, _BIT["gap"], 0)
+    codes |= np.where(step > 0, _BIT["deeper"], 0) | np.where(step < 0, _BIT["shallower"], 0)
+    codes |= np.where(next_step > 0, _BIT["opens"], 0)
+    errors = np.flatnonzero(codes & _BIT["error"])
+    for offset in range(-NEAR, NEAR + 1):
+        codes[np.clip(errors + offset, 0, len(codes) - 1)] |= _BIT["near_error"]
+    return ((codes[:, None] >> np.arange(len(NAMES))) & 1).astype(np.float32)

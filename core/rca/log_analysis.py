@@ -1,0 +1,161 @@
+"""The log expert: a language model reads a log chunk by chunk beside similar incidents (RCAgent, section 3.2.2).
+
+What it claims to have copied from a chunk is kept only if it stands there, and shown as it stands there (algorithm 1).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.fuzz import partial_ratio_alignment
+
+from core.context_budget import fit_context
+from core.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
+from core.incident import PastIncident
+from core.language_model import ModelRequest
+from core.ports import Embedder, LanguageModel, ToolParameter
+from core.prompts import rca_log as prompts
+from core.prompts.rca_log import ChunkReading, Interpretation, LogSummary
+from core.rca.log_chunks import Chunk, chunked, templates_of
+from core.structured_reply import structured
+from core.triage.history import IncidentHistory
+
+MAX_CHUNKS = 8  # read of one log, those with the rarest lines
+MAX_CHUNK = 6_000  # characters of a chunk; a longer one is parted between lines
+MAX_LINE = 1_000  # characters of a line that are read
+MAX_LINES = 100_000  # of a log, the last ones
+EXAMPLES = 3  # earlier incidents that a chunk is read beside
+MAX_DESCRIPTION = 400  # characters of an earlier incident
+READING_TOKENS = 2_000  # room for the longest reading
+SUMMARY_TOKENS = 800  # room for the longest summary
+MIN_EVIDENCE = 12  # characters; a shorter copy stands anywhere
+READING_DEADLINE = 150.0  # seconds, after which the chunks that were not read are left out
+COPIED = 0.9  # of the evidence's characters that must stand in the chunk in order (line 17)
+NOTHING = "Nothing in this log could be shown to be out of the ordinary."
+
+
+@dataclass(frozen=True, slots=True)
+class LogAnalysis:
+    """Tool for the controller. `request` says for whom and how urgent; its messages are replaced."""
+
+    model: LanguageModel
+    request: ModelRequest
+    history: IncidentHistory
+    embedder: Embedder | None = None
+    name: str = "analyse_log"
+    description: str = "An expert reads a log and says what it shows, with the lines that it rests on."
+    parameters: tuple[ToolParameter, ...] = field(
+        default=(ToolParameter("snapshot", "the key of a result with log messages", snapshot=True),)
+    )
+
+    async def call(self, arguments: Mapping[str, str]) -> str:
+        """What the log shows. Raises ToolUnavailable when the model does not answer or has too little room."""
+        lines = [line[:MAX_LINE] for line in arguments["snapshot"].splitlines() if line.strip()][-MAX_LINES:]
+        kept: list[Interpretation] = []
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(READING_DEADLINE):
+                    for chunk in await self._chunks(lines):
+                        kept += await self._read(chunk)
+            return await self._summary(kept) if kept else NOTHING
+        except (ModelUnavailable, PromptTooLong) as error:
+            raise ToolUnavailable(str(error)) from error
+
+    async def _chunks(self, lines: Sequence[str]) -> list[str]:
+        """The MAX_CHUNKS chunks with the rarest lines, in their order."""
+        vectors = None
+        if self.embedder is not None and lines:
+            vectors = np.asarray(await self.embedder.embed_passages(templates_of(lines)), dtype=np.float32)
+        chunks = [part for chunk in await asyncio.to_thread(chunked, lines, vectors) for part in _parted(chunk)]
+        rarest = sorted(chunks, key=lambda chunk: -chunk.rarity)[:MAX_CHUNKS]
+        return [chunk.text for chunk in sorted(rarest, key=lambda chunk: chunk.start)]
+
+    async def _read(self, chunk: str) -> list[Interpretation]:
+        """The interpretations of a chunk whose evidence stands in it (lines 13 to 20); none if the reply is no use."""
+        examples = [
+            _example(found.incident) for found in self.history.similar(chunk, EXAMPLES) if found.incident.root_cause
+        ]
+        messages = prompts.read_chunk(chunk, await self._fitting(chunk, examples))
+        try:
+            reading = await structured(
+                self.model, replace(self.request, messages=messages, max_tokens=READING_TOKENS), ChunkReading
+            )
+        except InvalidReply:
+            return []
+        return [
+            replace(each, evidence=verbatim)
+            for each in reading.interpretations
+            if each.meaning.strip() and (verbatim := copied(each.evidence, chunk))
+        ]
+
+    async def _fitting(self, chunk: str, examples: Sequence[str]) -> list[str]:
+        """The examples that there is room for beside the chunk (line 14)."""
+        instructions = prompts.read_chunk(chunk, ())
+        try:
+            fitted = await fit_context(
+                self.model, instructions=instructions, max_tokens=READING_TOKENS, evidence=examples
+            )
+        except PromptTooLong:  # not even one: the chunk may still fit alone
+            return []
+        return [examples[place] for place in fitted.evidence]
+
+    async def _summary(self, kept: Sequence[Interpretation]) -> str:
+        """The summary with the lines of what it says to matter; everything that was kept if the reply is no use."""
+        messages = prompts.summarise(kept)
+        try:
+            said = await structured(
+                self.model, replace(self.request, messages=messages, max_tokens=SUMMARY_TOKENS), LogSummary
+            )
+        except (InvalidReply, PromptTooLong):
+            return _told(kept)
+        chosen = [kept[number - 1] for number in dict.fromkeys(said.interpretations) if 0 < number <= len(kept)]
+        return f"{said.summary.strip()}\n{_told(chosen or kept[: prompts.MAX_TOLD])}".strip()
+
+
+def copied(evidence: str, chunk: str) -> str:
+    """The lines of the chunk that `evidence` is a copy of, as they stand there; empty if it is none.
+
+    Algorithm 1 asks for Levenshtein(e, p) < L(p) − 0.9·L(e), which a long p grants to almost any e. Here p is the part of
+    the chunk that is most like e: whatever passes there passes for the whole chunk as well.
+    """
+    text = "\n".join(line.strip() for line in evidence.splitlines() if line.strip())
+    if not MIN_EVIDENCE <= len(text) <= len(chunk):
+        return ""
+    start, end = _most_alike(text, chunk)
+    if Levenshtein.distance(text, chunk[start:end]) >= end - start - COPIED * len(text):
+        return ""
+    line_end = chunk.find("\n", end)
+    return chunk[chunk.rfind("\n", 0, start) + 1 : line_end if line_end >= 0 else len(chunk)]
+
+
+def _most_alike(text: str, chunk: str) -> tuple[int, int]:
+    """Where the part of the chunk stands that is most like the text; the first one if it stands there word for word."""
+    place = chunk.find(text)
+    if place >= 0:
+        return place, place + len(text)
+    found = partial_ratio_alignment(text, chunk)
+    return (found.dest_start, found.dest_end) if found else (0, 0)
+
+
+def _parted(chunk: Chunk) -> list[Chunk]:
+    """The chunk, or parts of it of at most MAX_CHUNK characters, cut between lines."""
+    parts: list[list[str]] = [[]]
+    for line in chunk.lines:
+        if parts[-1] and sum(map(len, parts[-1])) + len(parts[-1]) + len(line) > MAX_CHUNK:
+            parts.append([])
+        parts[-1].append(line)
+    share = chunk.rarity / len(parts)
+    return [replace(chunk, lines=tuple(part), rarity=share) for part in parts]
+
+
+def _example(past: PastIncident) -> str:
+    return prompts.example(past.title, past.description[:MAX_DESCRIPTION], past.root_cause)
+
+
+def _told(interpretations: Sequence[Interpretation]) -> str:
+    return "\n".join(f"- {' '.join(each.meaning.split())}\n{each.evidence}" for each in interpretations)

@@ -1,0 +1,169 @@
+"""A long log in chunks of neighbouring lines that speak of one thing (RCAgent, algorithm 1, lines 1 to 10)."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import groupby, pairwise
+from math import exp
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from core.knowledge.terms import terms
+from core.rca.log_templates import MASK, masked
+
+WINDOW = 200  # lines that two lines may be apart (line 4)
+NEGLIGIBLE = 1e-6  # weight of an edge that changes no cluster: with exp(-d), of lines 14 apart
+REPEATED = 3  # lines of one template that are kept of a long log, the first ones
+SHORT = 2_000  # lines of a log from which repetitions are left out
+_STEPS = [step for step in range(1, WINDOW + 1) if exp(-step) >= NEGLIGIBLE]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Lines `start` to `end` (exclusive) of a log. `rarity` is above 0, the more for lines that occur seldom."""
+
+    start: int
+    end: int
+    lines: tuple[str, ...]
+    rarity: float
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+def chunked(lines: Sequence[str], vectors: NDArray[np.float32] | None = None) -> list[Chunk]:
+    """The lines in chunks, in their order and without a gap; repetitions in a log above SHORT lines are left out.
+
+    Lines that are equal but for numbers are one template and embedded once: `vectors` has a row of unit length for each
+    of `templates_of(lines)`, else the terms stand for the meaning. 100 000 lines take a few seconds.
+    """
+    if not lines:
+        return []
+    names = templates_of(lines)
+    number_of = {name: number for number, name in enumerate(names)}
+    numbers = np.array([number_of[masked(line)] for line in lines])
+    counts = np.bincount(numbers, minlength=len(names))
+    kept: list[int] = (np.arange(len(lines)) if len(lines) <= SHORT else _without_repetitions(numbers)).tolist()
+    labels = _contiguous(_clusters(numbers[kept], _terms_of(names) if vectors is None else csr_array(vectors)))
+    rarities: list[float] = (1.0 / counts[numbers]).tolist()
+    return [_chunk(lines, kept[start:end], rarities) for start, end in _spans(labels)]
+
+
+def templates_of(lines: Sequence[str]) -> list[str]:
+    """The distinct lines, numbers left out, in order of their first appearance: what is to be embedded."""
+    return list(dict.fromkeys(masked(line) for line in lines))
+
+
+def _chunk(lines: Sequence[str], places: Sequence[int], rarities: Sequence[float]) -> Chunk:
+    return Chunk(
+        places[0], places[-1] + 1, tuple(lines[place] for place in places), sum(rarities[place] for place in places)
+    )
+
+
+def _without_repetitions(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The places of the first REPEATED lines of each template, in order."""
+    by_template = np.argsort(numbers, kind="stable")
+    ordered = numbers[by_template]
+    first_of_template = np.searchsorted(ordered, ordered, side="left")
+    return np.sort(by_template[np.arange(len(ordered)) - first_of_template < REPEATED])
+
+
+def _terms_of(names: Sequence[str]) -> csr_array:
+    """TF-IDF weights of each template, in rows of unit length; a template without words is a row of zeros."""
+    words = [Counter(terms(name.replace(MASK, " "))) for name in names]
+    columns = {word: column for column, word in enumerate(dict.fromkeys(word for row in words for word in row))}
+    frequency = Counter(word for row in words for word in row)
+    weighted = [{columns[word]: count / frequency[word] ** 0.5 for word, count in row.items()} for row in words]
+    lengths = [sum(weight**2 for weight in row.values()) ** 0.5 for row in weighted]
+    values = [weight / length for row, length in zip(weighted, lengths, strict=True) for weight in row.values()]
+    ends = np.cumsum([0, *(len(row) for row in weighted)])
+    return csr_array((values, [column for row in weighted for column in row], ends), shape=(len(names), len(columns)))
+
+
+def _clusters(numbers: NDArray[np.int64], vectors: csr_array) -> list[int]:
+    """The cluster of each line: Louvain communities of the lines, weighted by likeness and nearness (lines 3 to 8)."""
+    edges: list[NDArray[np.int64]] = []
+    weights: list[NDArray[np.float64]] = []
+    for step in _STEPS:
+        left = np.arange(len(numbers) - step)
+        if not left.size:
+            break
+        weight = _likeness(numbers[:-step], numbers[step:], vectors) * exp(-step)
+        linked = weight >= NEGLIGIBLE
+        edges.append(np.column_stack([left[linked], left[linked] + step]))
+        weights.append(weight[linked])
+    if not edges:
+        return [0] * len(numbers)
+    igraph: Any = import_module("igraph")  # it has no types, and takes its time to load
+    igraph.set_random_number_generator(random.Random(0))  # the same log has always the same chunks
+    graph = igraph.Graph(n=len(numbers), edges=np.concatenate(edges))
+    return cast("list[int]", graph.community_multilevel(weights=np.concatenate(weights)).membership)
+
+
+def _likeness(one: NDArray[np.int64], other: NDArray[np.int64], vectors: csr_array) -> NDArray[np.float64]:
+    """The cosine of each pair of templates, in [0, 1]; every pair is computed once, however often it occurs."""
+    pairs, which = np.unique(np.column_stack([one, other]), axis=0, return_inverse=True)
+    cosines = np.asarray((vectors[pairs[:, 0]] * vectors[pairs[:, 1]]).sum(axis=1), dtype=np.float64)
+    cosines[pairs[:, 0] == pairs[:, 1]] = 1.0
+    return np.clip(cosines, 0.0, 1.0)[which.reshape(-1)]
+
+
+@dataclass(slots=True)
+class _Run:
+    """Neighbouring lines of one cluster."""
+
+    label: int
+    length: int
+
+
+@dataclass(slots=True)
+class _Runs:
+    """The runs so far, each cluster in one place only; `place` is where a cluster's run stands."""
+
+    runs: list[_Run] = field(default_factory=list[_Run])
+    place: dict[int, int] = field(default_factory=dict[int, int])
+
+    def add(self, run: _Run) -> None:
+        """Append a run. If its cluster stands further back, the fewest lines change theirs that part the two."""
+        back = self.place.get(run.label)
+        if back is None:
+            self._push(run)
+            return
+        between = sum(each.length for each in self.runs[back + 1 :])
+        cheapest = min(between, run.length, self.runs[back].length)
+        if cheapest == between:
+            for each in self.runs[back + 1 :]:
+                self.place.pop(each.label, None)
+            del self.runs[back + 1 :]
+            self.runs[back].length += between + run.length
+        elif cheapest == run.length:
+            self.runs[-1].length += run.length
+        else:
+            self.runs[back].label = self.runs[back + 1].label
+            self._push(run)
+
+    def _push(self, run: _Run) -> None:
+        self.place[run.label] = len(self.runs)
+        self.runs.append(run)
+
+
+def _contiguous(labels: Sequence[int]) -> list[int]:
+    """The clusters of the lines when each stands in one place: greedily, with few lines moved (line 9)."""
+    found = _Runs()
+    for label, members in groupby(labels):
+        found.add(_Run(label, sum(1 for _ in members)))
+    return [run.label for run in found.runs for _ in range(run.length)]
+
+
+def _spans(labels: Sequence[int]) -> list[tuple[int, int]]:
+    """Start and end of each run of equal labels."""
+    starts = [place for place, label in enumerate(labels) if not place or label != labels[place - 1]]
+    return list(pairwise([*starts, len(labels)]))

@@ -1,0 +1,266 @@
+"""A postmortem drafted from what is recorded of an incident: every line has its evidence, and what is open says so.
+
+Nothing is concluded here that was not concluded before; where the record is silent, the line reads “not known”.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from core.incident import Evidence, Explanation, Incident, IncidentState, SimilarIncident, TimelineEntry
+from core.knowledge.terms import terms
+
+NOT_KNOWN = "not known"
+MAX_TEXT = 600  # characters of one text that somebody else wrote
+MAX_ALERTS = 5  # named, the first ones
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!@])")
+_FIRST = re.compile(r"^([-+]|\d{1,9}(?=[.)]))")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where something is recorded. `label` and `quote` are untrusted; `url` may be empty."""
+
+    label: str
+    quote: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A statement and the numbers of its sources, from 1; none only where nothing is known."""
+
+    text: str
+    sources: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    title: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Postmortem:
+    """A draft. The sources are numbered from 1 in their order."""
+
+    title: str
+    sections: tuple[Section, ...]
+    sources: tuple[Source, ...]
+
+
+def worth_a_postmortem(incident: Incident) -> bool:
+    """Whether an incident is over and left more to tell than its alerts: a cause, an owner, or a note."""
+    found = incident.explanation is not None and incident.explanation.cause is not None
+    owned = incident.owner is not None and incident.owner.owner is not None
+    return incident.state is IncidentState.RESOLVED and (found or owned or incident.resolution is not None)
+
+
+def draft_postmortem(incident: Incident) -> Postmortem:
+    """The draft as far as the record goes."""
+    draft = _Draft(incident)
+    sections = (
+        Section("Summary", draft.summary()),
+        Section("Timeline", draft.timeline()),
+        Section("Impact", draft.impact()),
+        Section("Cause", draft.cause()),
+        Section("Detection", draft.detection()),
+        Section("What went well", draft.went_well()),
+        Section("Actions", draft.actions()),
+    )
+    return Postmortem(f"Postmortem: {incident.title}", sections, tuple(draft.sources))
+
+
+def as_markdown(postmortem: Postmortem) -> str:
+    """The draft as Markdown in which no text of others is markup; each line links to its evidence further below."""
+    parts = [f"# {escaped(postmortem.title)}", "Draft, made from what was recorded. Complete it before it is filed."]
+    for section in postmortem.sections:
+        parts += [f"## {section.title}", "\n".join(_line(line) for line in section.lines)]
+    parts.append("## Evidence")
+    for number, source in enumerate(postmortem.sources, start=1):
+        parts += [f"### Evidence {number}", _source(source)]
+    return "\n\n".join(parts) + "\n"
+
+
+def escaped(text: str) -> str:
+    """One line of plain text as Markdown that shows it and nothing else."""
+    visible = "".join(c for c in text[: 4 * MAX_TEXT] if c.isprintable() or c.isspace())
+    line = " ".join(visible.split())
+    short = line if len(line) <= MAX_TEXT else f"{line[: MAX_TEXT - 1]}…"
+    return _FIRST.sub(r"\\\1", _SPECIAL.sub(r"\\\1", short)).replace("://", r"\://")
+
+
+def _line(line: Line) -> str:
+    links = " ".join(f"[{number}](#evidence-{number})" for number in line.sources)
+    return f"- {escaped(line.text)} {links}".rstrip()
+
+
+def _source(source: Source) -> str:
+    address = f"\n\n<{source.url}>" if re.fullmatch(r"https?://[^\s<>]{1,500}", source.url) else ""
+    quoted = f"\n\n> {escaped(source.quote)}" if source.quote.strip() else ""
+    return f"{escaped(source.label)}{quoted}{address}"
+
+
+@dataclass(slots=True)
+class _Draft:
+    incident: Incident
+    sources: list[Source] = field(default_factory=list[Source])
+
+    def summary(self) -> tuple[Line, ...]:
+        incident = self.incident
+        service = f" of {incident.service}" if incident.service else ""
+        return (
+            self._recorded(f"{incident.severity.capitalize()} incident{service}: {incident.title}."),
+            self._owner(),
+        )
+
+    def timeline(self) -> tuple[Line, ...]:
+        """What was observed, and what happened to the incident itself."""
+        incident = self.incident
+        explained = incident.explanation.timeline if incident.explanation else ()
+        entries = [(entry.at, Line(f"{_clock(entry.at)} {entry.text}", (self._of(entry),))) for entry in explained]
+        if not explained:
+            alerted = Line(f"{_clock(incident.started_at)} Alert: {incident.title}", self._alerts())
+            entries.append((incident.started_at, alerted))
+        entries.append((incident.opened_at, self._recorded(f"{_clock(incident.opened_at)} The alert arrived.")))
+        if incident.resolved_at is not None:
+            resolved = self._recorded(f"{_clock(incident.resolved_at)} The last alert was resolved.")
+            entries.append((incident.resolved_at, resolved))
+        return tuple(line for _, line in sorted(entries, key=lambda entry: entry[0]))
+
+    def impact(self) -> tuple[Line, ...]:
+        incident = self.incident
+        services = dict.fromkeys(alert.service for alert in incident.alerts if alert.service)
+        lasted = _span(incident.resolved_at - incident.started_at) if incident.resolved_at else NOT_KNOWN
+        named = f" in {', '.join(services)}" if services else ""
+        return (
+            Line(f"Alerts: {incident.alert_count}{named}. They fired for: {lasted}.", self._alerts()),
+            Line(f"People and business affected: {NOT_KNOWN}."),
+        )
+
+    def cause(self) -> tuple[Line, ...]:
+        """What a person noted comes first; else the first hypothesis, which is called what it is."""
+        noted = self.incident.resolution
+        lines: list[Line] = []
+        if noted is not None and noted.root_cause:
+            lines.append(Line(f"As noted by a person: {noted.root_cause}", (self._note(),)))
+        hypothesis = self._explanation.cause
+        if hypothesis is not None:
+            share = self._explanation.badge.probability if self._explanation.badge else None
+            sure = f" ({share:.0%})" if share is not None else ""
+            numbers = tuple(self._evidence(evidence) for evidence in hypothesis.evidence) or (self._record(),)
+            lines.append(Line(f"Most probable{sure}: {hypothesis.cause}", numbers))
+            if hypothesis.responsibility is not None:
+                lines.append(Line(f"Responsibility: {hypothesis.responsibility}.", numbers))
+        if not lines:
+            lines.append(Line(f"Cause: {NOT_KNOWN}."))
+        lines += [self._recorded(f"Ruled out: {each}") for each in self._explanation.ruled_out]
+        return tuple(lines)
+
+    def detection(self) -> tuple[Line, ...]:
+        incident = self.incident
+        first = min((entry for entry in self._explanation.timeline), key=lambda entry: entry.at, default=None)
+        lines = [Line(f"{incident.source} alerted at {_clock(incident.started_at)}.", self._alerts())]
+        if first is not None and first.at < incident.started_at:
+            early = _span(incident.started_at - first.at)
+            lines.append(Line(f"The first entry of the timeline is {early} older than the alert.", (self._of(first),)))
+        else:
+            lines.append(Line(f"How long it went unnoticed: {NOT_KNOWN}."))
+        return tuple(lines)
+
+    def went_well(self) -> tuple[Line, ...]:
+        incident, noted = self.incident, self.incident.resolution
+        lines: list[Line] = []
+        if incident.taken_by:
+            lines.append(self._recorded(f"{incident.taken_by} took it."))
+        if incident.resolved_at is not None:
+            lines.append(
+                self._recorded(f"It was resolved {_span(incident.resolved_at - incident.started_at)} after it began.")
+            )
+        if noted is not None and noted.fix:
+            lines.append(Line(f"What helped, as noted by a person: {noted.fix}", (self._note(),)))
+        lines.append(Line(f"What the team would say: {NOT_KNOWN}."))
+        return tuple(lines)
+
+    def actions(self) -> tuple[Line, ...]:
+        """Proposals only: what was to be checked next, and what mended similar incidents. Who does it is open."""
+        hypothesis = self._explanation.cause
+        lines: list[Line] = []
+        if hypothesis is not None and hypothesis.next_check:
+            lines.append(self._recorded(f"Check: {hypothesis.next_check} Who: {NOT_KNOWN}."))
+        lines += [
+            Line(f"What mended {past.id}: {past.fix} Who: {NOT_KNOWN}.", (self._similar(past),))
+            for past in self._explanation.similar
+            if past.fix
+        ]
+        return tuple(lines) or (Line(f"Actions: {NOT_KNOWN}."),)
+
+    @property
+    def _explanation(self) -> Explanation:
+        return self.incident.explanation or Explanation((), (), (), ())
+
+    def _owner(self) -> Line:
+        owner = self.incident.owner.owner if self.incident.owner else None
+        noted = self.incident.resolution
+        if noted is not None and noted.owner:
+            return Line(f"Owner, as noted by a person: {noted.owner}.", (self._note(),))
+        return self._recorded(f"Proposed owner: {owner.team_name}.") if owner else Line(f"Owner: {NOT_KNOWN}.")
+
+    def _of(self, entry: TimelineEntry) -> int:
+        """The evidence that an entry tells of, else the alert if it is that, else the record."""
+        told = frozenset(terms(entry.text))
+        for hypothesis in self._explanation.hypotheses:
+            for evidence in hypothesis.evidence:
+                if evidence.at == entry.at and not told.isdisjoint(terms(evidence.quote)):
+                    return self._evidence(evidence)
+        is_alert = entry.at == self.incident.started_at and self.incident.title in entry.text
+        return (
+            self._alerts()[0] if is_alert else self._cite(Source("What was read during the investigation", entry.text))
+        )
+
+    def _evidence(self, evidence: Evidence) -> int:
+        at = f", {_clock(evidence.at)}" if evidence.at else ""
+        return self._cite(Source(f"{evidence.kind.capitalize()}: {evidence.source}{at}", evidence.quote, evidence.url))
+
+    def _alerts(self) -> tuple[int, ...]:
+        found = [
+            self._cite(Source(f"Alert {alert.name}, {_clock(alert.starts_at)}", alert.summary, alert.url))
+            for alert in self.incident.alerts[:MAX_ALERTS]
+        ]
+        return tuple(found) or (self._record(),)
+
+    def _similar(self, past: SimilarIncident) -> int:
+        return self._cite(Source(f"Past incident {past.id}: {past.title}", past.root_cause, past.url))
+
+    def _note(self) -> int:
+        noted = self.incident.resolution
+        said: Sequence[str] = (noted.root_cause, noted.fix, noted.owner) if noted else ()
+        return self._cite(
+            Source("The note with which the incident was closed", "; ".join(each for each in said if each))
+        )
+
+    def _recorded(self, text: str) -> Line:
+        return Line(text, (self._record(),))
+
+    def _record(self) -> int:
+        return self._cite(Source(f"The record of incident {self.incident.id}"))
+
+    def _cite(self, source: Source) -> int:
+        if source not in self.sources:
+            self.sources.append(source)
+        return self.sources.index(source) + 1
+
+
+def _clock(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _span(length: timedelta) -> str:
+    minutes = round(length.total_seconds() / 60)
+    if minutes < 1:
+        return "less than a minute"
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

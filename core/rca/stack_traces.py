@@ -1,0 +1,65 @@
+"""The places in the code that a stack trace names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MAX_FRAMES = 40  # of one trace, innermost last as far as the language has it so
+MAX_TRACE = 20_000  # characters of a record that are read
+
+_PYTHON = re.compile(
+    r'^\s*File "(?P<path>[^"\n]{1,300})", line (?P<line>\d{1,7}), in (?P<symbol>[\w<>.]{1,200})', re.MULTILINE
+)
+_JAVA = re.compile(
+    r"^\s*at (?P<symbol>[\w$.]{1,300})\.(?P<method>[\w$<>]{1,200})\((?P<file>[\w$]{1,200}\.\w{1,10}):(?P<line>\d{1,7})\)",
+    re.MULTILINE,
+)
+_NODE = re.compile(
+    r"^\s*at (?:(?:async |new )?(?P<symbol>[\w$.<>]{1,300}) )?\(?(?:file://)?(?P<path>[^\s():]{1,300}):(?P<line>\d{1,7}):\d{1,7}\)?",
+    re.MULTILINE,
+)
+_GO = re.compile(
+    r"^(?P<symbol>[\w./\-()*]{1,300})\([^\n]{0,300}\)\n\s+(?P<path>/?[^\s:]{1,300}\.go):(?P<line>\d{1,7})", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A function that was running. `symbol` may be qualified; `path` is as the trace has it, `/` between its parts."""
+
+    symbol: str
+    path: str
+    line: int
+
+
+def frames(text: str) -> tuple[Frame, ...]:
+    """The frames of the stack traces in a record, in its order: Python, Java, Go and Node.js."""
+    if "\n" not in text:
+        return ()
+    found = dict.fromkeys(frame for frame in _frames(text[:MAX_TRACE]))
+    return tuple(found)[:MAX_FRAMES]
+
+
+def same_file(traced: str, changed: str) -> bool:
+    """Whether a path of a stack trace and a path in a repository can be one file: their ends agree.
+
+    One folder must agree as well, unless one of them names none.
+    """
+    one = [part for part in traced.split("/") if part not in {"", ".", "~"}]
+    other = [part for part in changed.split("/") if part not in {"", "."}]
+    compared = min(len(one), len(other), 2)
+    return bool(compared) and one[-compared:] == other[-compared:]
+
+
+def _frames(text: str) -> Iterator[Frame]:
+    for match in _PYTHON.finditer(text):
+        yield Frame(match["symbol"], match["path"].replace("\\", "/"), int(match["line"]))
+    for match in _JAVA.finditer(text):
+        package = match["symbol"].split(".")[:-1]
+        yield Frame(f"{match['symbol']}.{match['method']}", "/".join([*package, match["file"]]), int(match["line"]))
+    for match in _GO.finditer(text):
+        yield Frame(match["symbol"].rpartition("/")[2], match["path"], int(match["line"]))
+    for match in _NODE.finditer(text):
+        yield Frame(match["symbol"] or "", match["path"], int(match["line"]))

@@ -1,0 +1,73 @@
+"""“Why this number?”: what a badge rests on, said in the thread of the answer or incident that carries it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+from core.confidence.badge_explanation import BadgeExplanation, BadgeReference
+from core.confidence.calibrator import badge_for
+from core.confidence.prediction import Prediction, PredictionKind
+from core.confidence.track_record import track_record
+from core.conversation import Audience
+from core.feedback import Feedback
+from core.messages import BadgeMessage
+from core.ports import PassageIndex, Store
+from core.triage.history import IncidentHistory
+from handlers.post_message import Poster
+
+MAX_REFERENCES = 10  # looked up and shown
+
+
+async def explain_badge(
+    feedback: Feedback,
+    *,
+    store: Store,
+    index: PassageIndex,
+    history_for: Callable[[Audience], IncidentHistory],
+    poster: Poster,
+) -> None:
+    """Post the explanation, or bring the one that stands there up to date. Nothing for a prediction that is gone.
+
+    The badge is made anew from what was stored with the prediction, so that what is explained is what was shown.
+    References that the audience may not read are counted and not named.
+    """
+    async with store.transaction() as transaction:
+        prediction = await transaction.predictions.get(feedback.subject)
+        if prediction is None:
+            return
+        version = prediction.calibrator_version
+        calibrator = await transaction.predictions.calibrator_version(version) if version else None
+        labelled = await transaction.predictions.labelled(prediction.estimator)
+    shown = [(judged.probability, outcome.correct) for judged, outcome in labelled if judged.probability is not None]
+    badge = badge_for(prediction.evaluation, calibrator, len(labelled), prediction.group)
+    if prediction.kind is PredictionKind.ANSWER:
+        references = await _documents(prediction, feedback.audience, index)
+    else:
+        references = _incidents(prediction, history_for(feedback.audience))
+    explanation = BadgeExplanation(
+        kind=prediction.kind,
+        badge=badge,
+        evaluation=prediction.evaluation,
+        references=references,
+        hidden=len(prediction.references) - len(references),
+        record=track_record(badge.probability, shown) if badge.probability is not None else None,
+        estimator=f"{prediction.engine} {prediction.estimator_version}",
+        calibrator=version or "",
+    )
+    digest = hashlib.blake2b(repr(explanation).encode(), digest_size=16).hexdigest()
+    intent = f"why:{prediction.id}:{feedback.place.channel}:{feedback.place.thread}"
+    await poster.post_or_edit(intent, feedback.place, BadgeMessage(explanation), digest)
+
+
+async def _documents(prediction: Prediction, audience: Audience, index: PassageIndex) -> tuple[BadgeReference, ...]:
+    found = [
+        await index.passages_of(document_id, audience.readers) for document_id in prediction.references[:MAX_REFERENCES]
+    ]
+    return tuple(BadgeReference(passages[0].title, passages[0].url) for passages in found if passages)
+
+
+def _incidents(prediction: Prediction, history: IncidentHistory) -> tuple[BadgeReference, ...]:
+    by_id = {incident.id: incident for incident in history.incidents}
+    known = [by_id[each] for each in prediction.references[:MAX_REFERENCES] if each in by_id]
+    return tuple(BadgeReference(f"{incident.id}: {incident.title}", incident.url) for incident in known)

@@ -1,0 +1,119 @@
+"""An incident is not its proposed owner's: somebody gives it to another team, or the negotiation goes on without it.
+
+Either is a hop: it stays on the incident, says if the proposal was right, and is what the next triage learns from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from core.confidence.prediction import Evaluation, Outcome, PredictionKind
+from core.feedback import Feedback
+from core.incident import Hop, Incident, OwnerProposal, TeamScore
+from core.messages import HandoverRequest, Notice, Verdict
+from core.ports import Clock, Store, Task
+from core.team import Team
+from handlers.open_incident import present_task
+from handlers.post_message import Poster
+from handlers.record_prediction import record_prediction
+from handlers.update_incident import update_incident
+
+ENGINE = "person"  # a reassignment is a claim as well: how often it holds is counted like any other's
+VERSION = "reassignment-1"
+CERTAIN = Evaluation(1.0, 1.0)
+MAX_REASON = 300  # characters that are kept
+MAX_HOPS = 20  # that are kept; an incident that goes round longer needs no bot
+
+PICK_ONE = "Pick the team that it belongs to, then press “Reassign”. If you do not know: “Not ours”."
+
+
+async def ask_whose_it_is(feedback: Feedback, *, teams: Sequence[Team], store: Store, poster: Poster) -> None:
+    """Ask in the incident's thread, once for each hop. Nothing for an incident that is not stored."""
+    incident = await _incident(feedback, store)
+    if incident is None:
+        return
+    owner = incident.owner.owner if incident.owner is not None else None
+    others = sorted((team for team in teams if owner is None or team.id != owner.team_id), key=lambda team: team.name)
+    request = HandoverRequest(
+        incident.id, owner.team_name if owner else "", tuple((team.id, team.name) for team in others)
+    )
+    await poster.post_once(f"handover:{incident.id}:{len(incident.hops)}", feedback.place, request)
+
+
+async def reassign_incident(
+    feedback: Feedback, *, teams: Sequence[Team], store: Store, clock: Clock, poster: Poster
+) -> None:
+    """Give the incident to the team that was picked, or (`not ours`) let the others negotiate on."""
+    incident = await _incident(feedback, store)
+    if incident is None:
+        return
+    picked = next((team for team in teams if team.id == feedback.choice), None)
+    if feedback.verdict is Verdict.REASSIGN and picked is None:
+        await poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_ONE))
+        return
+    given = picked if feedback.verdict is Verdict.REASSIGN else None
+    hop = _hop(feedback, incident, given)
+    known = [(each.person, each.at) for each in incident.hops]
+    if (hop.person, hop.at) not in known and len(known) < MAX_HOPS:  # or the step ran before, and was killed after it
+        await _label(feedback, incident, given, store)
+        incident = await _hand_over(incident, hop, given, store, clock)
+    again = Task(f"triage-again:{incident.id}:{len(incident.hops)}", "triage_again", incident.id, {})
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(present_task(incident) if given else again)
+
+
+def _hop(feedback: Feedback, incident: Incident, given: Team | None) -> Hop:
+    owner = incident.owner.owner if incident.owner is not None else None
+    turned_away = owner.team_id if owner and (given is None or owner.team_id != given.id) else ""
+    person = feedback.person.name or feedback.person.id
+    reason = " ".join(feedback.text.split())[:MAX_REASON]
+    return Hop(turned_away, given.id if given else "", person, reason, feedback.at)
+
+
+async def _label(feedback: Feedback, incident: Incident, given: Team | None, store: Store) -> None:
+    """Wrong, unless it was given to the very team that was proposed."""
+    if incident.owner is None or incident.owner.owner is None:
+        return
+    right = given is not None and given.id == incident.owner.owner.team_id
+    person = f"{feedback.person.platform}:{feedback.person.id}"
+    async with store.transaction() as transaction:
+        if await transaction.predictions.get(incident.owner.prediction_id) is not None:
+            await transaction.predictions.label(
+                Outcome(incident.owner.prediction_id, right, person, feedback.at, feedback.text[:MAX_REASON])
+            )
+
+
+async def _hand_over(incident: Incident, hop: Hop, given: Team | None, store: Store, clock: Clock) -> Incident:
+    owner = await _given(incident, hop, given, store, clock) if given else incident.owner
+    hops = (*incident.hops, hop)
+    return await update_incident(
+        incident.id, lambda latest: replace(latest, hops=hops, owner=owner, taken_by=""), store
+    )
+
+
+async def _given(incident: Incident, hop: Hop, given: Team, store: Store, clock: Clock) -> OwnerProposal:
+    """What a person says stands as the proposal from then on."""
+    prediction_id, badge = await record_prediction(
+        PredictionKind.OWNER,
+        incident.id,
+        given.id,
+        CERTAIN,
+        engine=ENGINE,
+        estimator_version=VERSION,
+        group=given.id,
+        hop=len(incident.hops) + 1,
+        store=store,
+        clock=clock,
+    )
+    owner = TeamScore(given.id, given.name, 1.0, (f"{hop.person} gave it to {given.name}",))
+    others = incident.owner.candidates if incident.owner is not None else ()
+    rest = tuple(replace(each, score=0.0) for each in others if each.team_id != given.id)
+    votes = incident.owner.votes if incident.owner is not None else ()
+    return OwnerProposal(owner, (owner, *rest), given.on_call, badge, prediction_id, votes)
+
+
+async def _incident(feedback: Feedback, store: Store) -> Incident | None:
+    """None for a pasted text that was looked into: nobody can be given that."""
+    async with store.transaction() as transaction:
+        return await transaction.incidents.get(feedback.subject)

@@ -1,0 +1,62 @@
+"""“root cause: …; fix: …; owner: …” in an incident's thread: kept on the incident, and what its claims are judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from core.confidence.resolution import Resolution, completed, read_resolution
+from core.conversation import Question
+from core.knowledge.document import Document
+from core.messages import Notice, NoticeKind
+from core.ports import Store
+from core.team import Team
+from handlers.label_incident import label_incident
+from handlers.post_message import Poster
+from handlers.update_incident import update_incident
+
+NOTED = "Noted {fields}. I learn from it: the next incident like this one is judged by it."
+SOURCE = "resolutions"  # stands for the note where names and secrets are taken out of it
+
+Redact = Callable[[Document], Document]
+
+
+async def record_resolution(
+    question: Question,
+    *,
+    teams: Sequence[Team],
+    store: Store,
+    poster: Poster,
+    redact: Redact,
+    learn: Callable[[], Awaitable[None]],
+    otherwise: Callable[[Question], Awaitable[None]],
+) -> None:
+    """Keep the note without names and secrets, label the incident's claims by it, and `learn` from the closed incident.
+
+    A later note adds to the earlier one. Outside an incident's thread it is no note: `otherwise` takes it.
+    """
+    async with store.transaction() as transaction:
+        incident = await transaction.incidents.in_thread(question.place)
+    if incident is None:
+        await otherwise(question)
+        return
+    note = _redacted(read_resolution(question.text), question.id, redact)
+    incident = await update_incident(
+        incident.id, lambda latest: replace(latest, resolution=completed(latest.resolution, note)), store
+    )
+    await label_incident(incident, question.asked_at, teams=teams, store=store)
+    await learn()
+    said = {"the root cause": note.root_cause, "the fix": note.fix, "the owner": note.owner}
+    fields = ", ".join(name for name, text in said.items() if text)
+    await poster.post_once(
+        f"resolution:{question.id}", question.place, Notice(NOTED.format(fields=fields), NoticeKind.THANKS)
+    )
+
+
+def _redacted(note: Resolution, note_id: str, redact: Redact) -> Resolution:
+    """The owner is a team of ours or nobody; what else is kept was written by hand."""
+
+    def clean(text: str) -> str:
+        return redact(Document(note_id, SOURCE, SOURCE, "", text)).text if text else ""
+
+    return Resolution(clean(note.root_cause), clean(note.fix), note.owner)

@@ -1,0 +1,76 @@
+"""Commits as changes, from checkouts made by git."""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from adapters.tools.git_history import GitHistory
+from core.errors import ToolUnavailable
+from core.ports import TimeWindow
+
+START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
+HOUR = TimeWindow(START, START + timedelta(hours=1))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    folder = tmp_path / "api"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    return folder
+
+
+def git(folder: Path, *arguments: str, at: datetime = START) -> None:
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(folder),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_AUTHOR_NAME": "Asha",
+        "GIT_AUTHOR_EMAIL": "asha@example.com",
+        "GIT_COMMITTER_NAME": "Asha",
+        "GIT_COMMITTER_EMAIL": "asha@example.com",
+        "GIT_AUTHOR_DATE": "2026-01-01T00:00:00Z",
+        "GIT_COMMITTER_DATE": at.isoformat(),
+    }
+    subprocess.run(["git", *arguments], cwd=folder, env=environment, check=True, capture_output=True)
+
+
+def commit(folder: Path, minutes: float, message: str, *files: str) -> None:
+    for file in files:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text(message, encoding="utf-8")
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", message, at=START + timedelta(minutes=minutes))
+
+
+async def test_the_commits_within_the_window_are_changes_oldest_first(checkout: Path) -> None:
+    commit(checkout, -1, "Before", "a")
+    commit(checkout, 0, "Smaller pool\n\nFrom 40 to 4.", "shop/pool.py", "shop/ünï code.py")
+    commit(checkout, 59, "Last", "b")
+    commit(checkout, 60, "After", "c")
+    first, last = await GitHistory("git", {"api": checkout}).changes(HOUR)
+    assert (first.kind, first.service, first.author, first.at) == ("commit", "api", "Asha", START)
+    assert (first.title, first.detail) == ("Smaller pool", "From 40 to 4.")
+    assert first.files == ("shop/pool.py", "shop/ünï code.py")
+    assert last.title == "Last"
+
+
+async def test_a_checkout_cannot_make_us_run_its_programs(checkout: Path, tmp_path: Path) -> None:
+    commit(checkout, 1, "Innocent", "a")
+    trap = tmp_path / "trap.sh"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n", encoding="utf-8")
+    trap.chmod(0o755)
+    for key in ("core.pager", "core.fsmonitor", "gpg.program", "diff.external"):
+        git(checkout, "config", key, str(trap))
+    git(checkout, "config", "log.showSignature", "true")
+    assert len(await GitHistory("git", {"api": checkout}).changes(HOUR)) == 1
+    assert not (tmp_path / "sprung").exists()
+
+
+async def test_a_folder_that_is_no_checkout_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ToolUnavailable, match=r"git log of .* failed"):
+        await GitHistory("git", {"api": tmp_path}).changes(HOUR)

@@ -1,0 +1,99 @@
+"""What Kubernetes tells beyond the records of a service: events and the state of pods."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from adapters.tools.kubernetes import Kubernetes, Workload
+from core.errors import ToolUnavailable
+from core.ports import LogLine, TimeWindow, Tool
+from tests.fakes.tool_servers import FakeKubernetes, event, reached
+
+START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
+HOUR = TimeWindow(START, START + timedelta(hours=1))
+WORKLOADS = {"api": Workload("live", "app=api"), "gone": Workload("live", "app=gone")}
+KILLED = {
+    "phase": "Running",
+    "conditions": [
+        {"type": "Initialized", "status": "True"},
+        {"type": "Ready", "status": "False", "reason": "ContainersNotReady"},
+    ],
+    "containerStatuses": [
+        {
+            "name": "main",
+            "image": "api:7",
+            "ready": False,
+            "restartCount": 4,
+            "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+            "lastState": {"terminated": {"reason": "OOMKilled", "exitCode": 137}},
+        }
+    ],
+}
+
+
+async def tools(server: Kubernetes) -> dict[str, Tool]:
+    return {tool.name: tool for tool in await server.tools(("api", "gone", "other"), HOUR)}
+
+
+async def test_the_pods_are_described_with_why_they_ended() -> None:
+    fake = FakeKubernetes()
+    fake.statuses["api"] = KILLED
+    async with reached(fake) as http:
+        told = await (await tools(Kubernetes("k8s", http, WORKLOADS)))["kubernetes_pods"].call({"service": "api"})
+    assert told == (
+        "api-0 on node-1: Running; main (api:7) not ready, 4 restarts, waiting CrashLoopBackOff, "
+        "last ended with OOMKilled (exit code 137); Ready is False (ContainersNotReady)"
+    )
+
+
+async def test_the_events_of_its_pods_within_the_window_are_told_page_by_page() -> None:
+    fake = FakeKubernetes(most=2)
+    fake.statuses["api"] = KILLED
+    fake.events = [
+        event("BackOff", "Back-off restarting", "2026-03-14T09:40:00Z"),
+        event("Killing", "of another", "2026-03-14T09:41:00Z", pod="other-0"),
+        event("Later", "after the window", "2026-03-14T10:00:00Z"),
+        event("Pulled", "image pulled", "2026-03-14T09:30:00Z", kind="Normal"),
+    ]
+    async with reached(fake) as http:
+        told = await (await tools(Kubernetes("k8s", http, WORKLOADS)))["kubernetes_events"].call({"service": "api"})
+    assert told.splitlines() == [
+        "2026-03-14 09:30:00 UTC Normal Pulled, 3 times: image pulled",
+        "2026-03-14 09:40:00 UTC Warning BackOff, 3 times: Back-off restarting",
+    ]
+
+
+async def test_warnings_about_pods_stand_among_the_records() -> None:
+    fake = FakeKubernetes([LogLine("api", START + timedelta(minutes=1), "ERROR", "boom")])
+    fake.events = [event("OOMKilling", "Memory cgroup out of memory", "2026-03-14T09:00:30Z")]
+    async with reached(fake) as http:
+        lines = await Kubernetes("k8s", http, WORKLOADS).lines("api", HOUR, 10)
+    assert [(line.level, line.text) for line in lines] == [
+        ("WARN", "Kubernetes OOMKilling: Memory cgroup out of memory"),
+        ("ERROR", "ERROR boom"),
+    ]
+
+
+async def test_a_service_without_pods_has_nothing_to_tell() -> None:
+    async with reached(FakeKubernetes()) as http:
+        found = await tools(Kubernetes("k8s", http, WORKLOADS))
+        assert await found["kubernetes_pods"].call({"service": "gone"}) == "No pod of gone."
+        assert await found["kubernetes_events"].call({"service": "gone"}) == "No event about gone."
+
+
+async def test_only_services_that_are_configured_can_be_asked_for() -> None:
+    async with reached(FakeKubernetes()) as http:
+        server = Kubernetes("k8s", http, WORKLOADS)
+        assert (await tools(server))["kubernetes_pods"].parameters[0].choices == ("api", "gone")
+        assert await server.tools(("other",), HOUR) == []
+        assert await server.lines("other", HOUR, 10) == []
+
+
+async def test_a_cluster_that_refuses_says_so() -> None:
+    fake = FakeKubernetes()
+    fake.refuse(403)
+    async with reached(fake) as http:
+        with pytest.raises(ToolUnavailable, match="refuses the token"):
+            await Kubernetes("k8s", http, WORKLOADS).check()

@@ -1,0 +1,190 @@
+"""What the llama.cpp adapter makes of servers that refuse, break off, wait or talk nonsense."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import aiohttp
+import pytest
+
+from adapters.llama import connection
+from adapters.llama.embedder import LlamaEmbedder
+from adapters.llama.server import SAMPLES, LlamaServer
+from core.errors import ModelUnavailable, PromptTooLong
+from core.language_model import ChatMessage, ModelReply, ModelRequest, Role
+from tests.fakes.llama_server import CONTEXT, SLOTS, FakeLlamaServer, fake_llama_server
+
+QUESTION = ModelRequest((ChatMessage(Role.USER, "Why is the checkout slow?"),), max_tokens=64)
+
+
+@pytest.fixture(params=["native", "python"])
+async def fake(request: pytest.FixtureRequest) -> AsyncIterator[FakeLlamaServer]:
+    async with fake_llama_server(request.param) as server:
+        yield server
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(("status", "retry_after"), [(503, 7.0), (429, 7.0), (503, None)])
+async def test_a_busy_server_says_when_to_come_back(
+    status: int, retry_after: float | None, fake: FakeLlamaServer, session: aiohttp.ClientSession
+) -> None:
+    fake.status, fake.retry_after = status, "" if retry_after is None else "7"
+    with pytest.raises(ModelUnavailable) as caught:
+        await LlamaServer(fake.url, session).generate(QUESTION)
+    assert caught.value.retry_after == retry_after
+
+
+async def test_a_server_that_refuses_as_too_long_is_believed(
+    fake: FakeLlamaServer, session: aiohttp.ClientSession
+) -> None:
+    model = LlamaServer(fake.url, session)
+    await model.context_tokens()
+    fake.status, fake.error = 400, {"code": 400, "type": "exceed_context_size_error", "message": "too long"}
+    with pytest.raises(PromptTooLong):
+        await model.generate(QUESTION)
+
+
+async def test_what_does_not_fit_is_never_sent(fake: FakeLlamaServer, session: aiohttp.ClientSession) -> None:
+    with pytest.raises(PromptTooLong):
+        await LlamaServer(fake.url, session).generate(replace(QUESTION, max_tokens=CONTEXT))
+    assert not fake.chats
+
+
+async def test_a_stream_that_breaks_off_is_no_reply(fake: FakeLlamaServer, session: aiohttp.ClientSession) -> None:
+    fake.breaks_off = True
+    with pytest.raises(ModelUnavailable):
+        await LlamaServer(fake.url, session).generate(QUESTION)
+
+
+async def test_a_reply_without_end_is_not_read_to_its_end(
+    fake: FakeLlamaServer, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "MAX_BODY", 1_000)
+    fake.script = lambda _: "word " * 50
+    with pytest.raises(ModelUnavailable, match="more than"):
+        await LlamaServer(fake.url, session).generate(QUESTION)
+
+
+async def test_closing_a_stream_closes_the_connection(fake: FakeLlamaServer, session: aiohttp.ClientSession) -> None:
+    fake.waits = asyncio.Event()
+    pieces = LlamaServer(fake.url, session).stream(QUESTION)
+    assert await anext(pieces)
+    await pieces.aclose()  # type: ignore[attr-defined] an async generator has it
+    fake.waits.set()
+    await asyncio.wait_for(fake.left.wait(), 10)
+
+
+async def test_a_deadline_ends_a_request_and_its_connection(
+    fake: FakeLlamaServer, session: aiohttp.ClientSession
+) -> None:
+    fake.waits = asyncio.Event()
+    model = LlamaServer(fake.url, session)
+    await model.context_tokens()
+    with pytest.raises(ModelUnavailable, match="in time"):
+        await model.generate(replace(QUESTION, deadline=0.2))
+    fake.waits.set()
+    await asyncio.wait_for(fake.left.wait(), 10)
+
+
+async def test_no_error_tells_the_password_or_the_key(session: aiohttp.ClientSession) -> None:
+    model = LlamaServer("http://user:hunter2@127.0.0.1:9/v1", session, api_key="open-sesame")
+    with pytest.raises(ModelUnavailable) as caught:
+        await model.generate(QUESTION)
+    assert "127.0.0.1:9" in str(caught.value)
+    assert not {"hunter2", "open-sesame"} & set(str(caught.value).replace("@", " ").replace(":", " ").split())
+
+
+async def test_a_wrong_key_is_named_as_what_it_is(fake: FakeLlamaServer, session: aiohttp.ClientSession) -> None:
+    fake.api_key = "open-sesame"
+    with pytest.raises(ModelUnavailable, match="API key"):
+        await LlamaServer(fake.url, session, api_key="guess").generate(QUESTION)
+    assert (await LlamaServer(fake.url, session, api_key="open-sesame").generate(QUESTION)).text
+
+
+async def test_a_server_that_is_something_else_is_said_to_be(session: aiohttp.ClientSession) -> None:
+    async with fake_llama_server("something else") as fake:
+        with pytest.raises(ModelUnavailable, match="neither"):
+            await LlamaServer(fake.url.rstrip("/") + "/nowhere", session).generate(QUESTION)
+
+
+async def test_samples_of_a_native_server_share_one_prompt(session: aiohttp.ClientSession) -> None:
+    told: list[ModelReply] = []
+    async with fake_llama_server("native") as fake:
+        replies = await LlamaServer(fake.url, session, on_reply=told.append).sample(QUESTION, SLOTS + 2)
+        assert [body["n"] for body in fake.chats] == [SLOTS, 2]
+    assert replies == told
+    assert [reply.cached_tokens < reply.prompt_tokens for reply in replies] == [
+        True,
+        *[False] * (SLOTS - 1),
+        True,
+        False,
+    ]
+
+
+async def test_samples_of_a_python_server_are_drawn_one_after_the_other_with_their_own_seeds(
+    session: aiohttp.ClientSession,
+) -> None:
+    async with fake_llama_server("python") as fake:
+        await LlamaServer(fake.url, session).sample(replace(QUESTION, seed=5), 3)
+        assert [body["seed"] for body in fake.chats] == [5, 6, 7]
+
+
+async def test_probabilities_are_read_from_one_reply(fake: FakeLlamaServer, session: aiohttp.ClientSession) -> None:
+    fake.odds = {"no": 0.75}
+    odds = await LlamaServer(fake.url, session).expect(QUESTION, ("yes", "no"))
+    assert odds == pytest.approx({"yes": 0.25, "no": 0.75})
+    assert len(fake.chats) == 1
+
+
+async def test_labels_that_begin_alike_are_told_apart_by_another_reply(
+    fake: FakeLlamaServer, session: aiohttp.ClientSession
+) -> None:
+    fake.odds = {"un": 0.75}
+    odds = await LlamaServer(fake.url, session).expect(QUESTION, ("yes", "unlikely", "unsure"))
+    assert odds["yes"] == pytest.approx(0.25)
+    assert odds["unlikely"] + odds["unsure"] == pytest.approx(0.75)
+    assert fake.chats[-1]["max_tokens"] < QUESTION.max_tokens
+    assert len(fake.chats) == 2
+
+
+async def test_a_server_that_tells_no_probabilities_is_asked_for_samples(session: aiohttp.ClientSession) -> None:
+    async with fake_llama_server("python") as fake:
+        fake.logits_all = False
+        fake.script = lambda body: '"yes"' if body["seed"] % 4 else '"no"'
+        odds = await LlamaServer(fake.url, session).expect(QUESTION, ("yes", "no"))
+        assert len(fake.chats) == SAMPLES
+    assert odds == {"yes": 0.75, "no": 0.25}
+
+
+async def test_one_job_waits_for_the_slot_that_has_its_evidence(session: aiohttp.ClientSession) -> None:
+    evidence = ChatMessage(Role.SYSTEM, "The disk is full.")
+    asked = [replace(QUESTION, messages=(evidence, *QUESTION.messages, ChatMessage(Role.USER, text))) for text in "abc"]
+    async with fake_llama_server("native") as fake:
+        fake.waits = asyncio.Event()
+        model = LlamaServer(fake.url, session)
+        await model.context_tokens()
+        tasks = [asyncio.create_task(model.expect(request, ("yes", "no"))) for request in asked]
+        await asyncio.wait_for(fake.waiting.wait(), 10)
+        assert len(fake.chats) == 1
+        fake.waits.set()
+        await asyncio.gather(*tasks)
+        assert len(fake.chats) == 3
+
+
+async def test_vectors_have_unit_length_and_the_order_of_their_texts(
+    fake: FakeLlamaServer, session: aiohttp.ClientSession
+) -> None:
+    embedder = await LlamaEmbedder.connect(fake.url, session)
+    assert embedder.dimensions == 2
+    rows = await embedder.embed_passages(["one", "one two"])
+    assert rows[0].tolist() == pytest.approx([0.6, 0.8])
+    assert rows[1].tolist() == pytest.approx([3 / 73**0.5, 8 / 73**0.5])
+    assert (await embedder.embed_query("one")).tolist() == rows[0].tolist()
+    assert (await embedder.embed_passages([])).shape == (0, 2)

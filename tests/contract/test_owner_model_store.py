@@ -1,0 +1,63 @@
+"""The contract of OwnerModelStore, over the fake and the file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from adapters.owner_model_file import OwnerModelFile
+from core.ports import OwnerModelStore
+from core.triage.likeness import IncidentText
+from core.triage.owner_model import OwnerModel
+from tests.fakes.owner_models import FakeOwnerModelStore
+from tests.fakes.past_incidents import TEAMS, past_incidents
+
+TEXT = IncidentText("toner lost in hall3", "toner lost in hall3")
+
+
+@pytest.fixture(params=["fake", "file"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> OwnerModelStore:
+    return FakeOwnerModelStore() if request.param == "fake" else OwnerModelFile(tmp_path / "data" / "owners.npz")
+
+
+@cache
+def model() -> OwnerModel:
+    fitted = OwnerModel.fitted(past_incidents(), TEAMS)
+    assert fitted is not None
+    return fitted
+
+
+async def test_there_is_no_model_at_first(store: OwnerModelStore) -> None:
+    assert await store.load() is None
+
+
+async def test_the_model_comes_back_and_says_the_same(store: OwnerModelStore) -> None:
+    await store.save(model())
+    loaded = await store.load()
+    assert loaded is not None
+    assert loaded.probabilities(TEXT, TEAMS) == model().probabilities(TEXT, TEAMS)
+
+
+async def test_the_last_one_saved_counts(store: OwnerModelStore) -> None:
+    await store.save(model())
+    await store.load()
+    await store.save(replace(model(), teams=("a", "b", "c")))
+    loaded = await store.load()
+    assert loaded is not None
+    assert loaded.teams == ("a", "b", "c")
+
+
+async def test_nothing_is_read_again_while_the_file_is_the_same(tmp_path: Path) -> None:
+    store = OwnerModelFile(tmp_path / "owners.npz")
+    await store.save(model())
+    assert await store.load() is await store.load()
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 cut off"])
+async def test_a_damaged_file_is_as_none(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "owners.npz"
+    path.write_bytes(content)
+    assert await OwnerModelFile(path).load() is None

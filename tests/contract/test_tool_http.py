@@ -1,0 +1,94 @@
+"""How every HTTP tool is bounded: in bytes, to its host, and one sentence for each thing that can go wrong."""
+
+from __future__ import annotations
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from pydantic import TypeAdapter
+
+from adapters.tools import http as module
+from adapters.tools.http import Http
+from core.errors import ToolUnavailable
+from tests.fakes.tool_servers import FakeToolServer, reached
+
+
+class Answers(FakeToolServer):
+    """Says what a test wants to hear."""
+
+    def __init__(self, answer: web.Response) -> None:
+        super().__init__()
+        self.answer_with = answer
+
+    def routes(self) -> list[web.RouteDef]:
+        async def handler(_: web.Request) -> web.Response:
+            return self.answer_with
+
+        return [web.get("/thing", handler)]
+
+
+@pytest.mark.parametrize(
+    ("status", "sentence"),
+    [
+        (401, "refuses the token"),
+        (403, "refuses the token"),
+        (404, "HTTP status 404"),
+        (429, "HTTP status 429"),
+        (500, "HTTP status 500"),
+    ],
+)
+async def test_a_refusal_is_one_sentence(status: int, sentence: str) -> None:
+    server = Answers(web.Response(text="fine"))
+    server.refuse(status)
+    async with reached(server) as http:
+        with pytest.raises(ToolUnavailable, match=sentence):
+            await http.text("thing")
+        assert await http.text("thing") == "fine"
+
+
+async def test_a_wrong_token_is_named() -> None:
+    async with reached(Answers(web.Response(text="fine")), token="Bearer wrong") as http:
+        with pytest.raises(ToolUnavailable, match="refuses the token"):
+            await http.text("thing")
+
+
+async def test_a_huge_answer_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_BODY", 1_000)
+    async with reached(Answers(web.Response(body=b"x" * 5_000))) as http:
+        with pytest.raises(ToolUnavailable, match="more than 1000 bytes"):
+            await http.text("thing")
+
+
+async def test_no_other_host_is_asked_and_none_that_is_allowed_gets_the_token() -> None:
+    seen: list[str | None] = []
+
+    async def elsewhere(request: web.Request) -> web.Response:
+        seen.append(request.headers.get("Authorization"))
+        return web.Response(text="the log")
+
+    app = web.Application()
+    app.router.add_get("/log", elsewhere)
+    other = TestServer(app, host="127.0.0.1")
+    await other.start_server()
+    there = {"Location": f"http://localhost:{other.port}/log"}
+    async with reached(Answers(web.Response(status=302, headers=there))) as http:
+        with pytest.raises(ToolUnavailable, match="redirects to localhost, which is not configured"):
+            await http.text("thing")
+        assert seen == []
+    async with reached(Answers(web.Response(status=302, headers=there)), elsewhere=frozenset({"localhost"})) as http:
+        assert await http.text("thing") == "the log"
+        assert seen == [None]
+    await other.close()
+
+
+async def test_an_answer_of_another_form_is_no_answer() -> None:
+    async with reached(Answers(web.Response(text='{"runs": 7}'))) as http:
+        with pytest.raises(ToolUnavailable, match="did not answer thing as documented"):
+            await http.parsed("thing", TypeAdapter(list[int]))
+
+
+async def test_a_server_that_is_down_is_named() -> None:
+    async with aiohttp.ClientSession() as session:
+        with pytest.raises(ToolUnavailable, match="Loki cannot be reached"):
+            await Http("Loki", "http://127.0.0.1:9", session).text("thing")

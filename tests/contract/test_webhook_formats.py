@@ -1,0 +1,220 @@
+"""What every webhook format makes of the same story, and of nonsense."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.webhook_sections import GenericWebhookSection, WebhooksSection
+from bot.webhook_sources import webhook_parsers, webhook_sources
+from core.conversation import Place, Platform
+from core.errors import MalformedInput
+from core.folding import fold, open_from
+from core.incident import AlertDelivery, Incident, IncidentState, Severity
+from tests.fakes import monitoring_systems
+from tests.fakes.monitoring_systems import GENERIC, PERSON, SYSTEMS, TITLE, MonitoringSystem, Payload, encoded
+
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+BEGAN = NOW - timedelta(minutes=4)
+WEBHOOKS = WebhooksSection(generic=GenericWebhookSection.model_validate(GENERIC))
+PARSERS = webhook_parsers(WEBHOOKS)
+
+MAX_SENTENCE = 700  # characters
+
+
+@pytest.fixture(params=SYSTEMS, ids=[system.__name__ for system in SYSTEMS])
+def system(request: pytest.FixtureRequest) -> MonitoringSystem:
+    return request.param("INC1", BEGAN)
+
+
+def read(system: MonitoringSystem, payload: Payload, received_at: datetime = NOW) -> AlertDelivery | None:
+    return PARSERS[system.source](encoded(payload), received_at)
+
+
+def understood(system: MonitoringSystem, payload: Payload) -> AlertDelivery:
+    delivery = read(system, payload)
+    assert delivery is not None
+    return delivery
+
+
+def story(system: MonitoringSystem, *payloads: Payload) -> Incident:
+    first, *others = (understood(system, payload) for payload in payloads)
+    incident = open_from(first, "i1", Place(Platform.CONSOLE, "incidents"))
+    for delivery in others:
+        incident = fold(incident, delivery)
+    return incident
+
+
+def test_what_fires_opens_an_incident(system: MonitoringSystem) -> None:
+    incident = story(system, system.fire())
+    assert (incident.source, incident.service) == (system.source, "till")
+    assert incident.title.startswith(TITLE)
+    assert (incident.state, incident.acknowledged) == (IncidentState.OPEN, None)
+    assert incident.severity is not Severity.CRITICAL
+    assert BEGAN - timedelta(seconds=1) < incident.started_at <= BEGAN + timedelta(seconds=1)
+
+
+def test_what_gets_worse_is_the_same_incident_and_worse(system: MonitoringSystem) -> None:
+    fire, update = system.fire(), system.update()
+    assert understood(system, fire).group_key == understood(system, update).group_key
+    assert understood(system, fire).key != understood(system, update).key
+    incident = story(system, fire, update)
+    assert (incident.state, incident.severity) == (IncidentState.OPEN, Severity.CRITICAL)
+
+
+def test_who_acknowledges_is_told(system: MonitoringSystem) -> None:
+    if not system.acknowledges:
+        pytest.skip("it knows no acknowledgements")
+    incident = story(system, system.fire(), system.acknowledge())
+    assert incident.state is IncidentState.OPEN
+    assert incident.acknowledged is not None
+    assert incident.acknowledged.by == PERSON
+    assert BEGAN < incident.acknowledged.at <= NOW
+    assert story(system, system.fire(), system.acknowledge(), system.update()).acknowledged is not None
+
+
+def test_what_is_over_is_resolved(system: MonitoringSystem) -> None:
+    incident = story(system, system.fire(), system.update(), system.resolve())
+    assert (incident.state, incident.firing_count) == (IncidentState.RESOLVED, 0)
+    assert all(alert.ends_at is not None for alert in incident.alerts)
+
+
+def test_what_fires_again_is_the_same_group(system: MonitoringSystem) -> None:
+    incident = story(system, system.fire(), system.update(), system.resolve(), system.fire())
+    assert (incident.state, incident.reopened_count) == (IncidentState.OPEN, 1)
+
+
+def test_another_incident_is_another_group(system: MonitoringSystem) -> None:
+    other = type(system)("INC2", BEGAN)
+    assert understood(system, system.fire()).group_key != understood(other, other.fire()).group_key
+
+
+def test_a_test_is_no_alert(system: MonitoringSystem) -> None:
+    if not system.tests:
+        pytest.skip("it has no test notification")
+    assert read(system, system.test()) is None
+
+
+def test_a_request_that_is_sent_again_has_the_same_key(system: MonitoringSystem) -> None:
+    fire = system.fire()
+    again = read(system, fire, NOW + timedelta(hours=1))
+    assert again is not None
+    assert again.key == understood(system, fire).key
+
+
+def test_no_time_lies_in_the_future(system: MonitoringSystem) -> None:
+    hurried = type(system)("INC1", NOW + timedelta(days=400))
+    for payload in (hurried.fire(), hurried.update(), hurried.resolve()):
+        for alert in understood(system, payload).alerts:
+            assert alert.starts_at <= NOW
+            assert alert.ends_at is None or alert.ends_at <= NOW
+            assert alert.as_of is None or alert.as_of <= NOW
+
+
+# --- signatures ------------------------------------------------------------------------------------------------------
+
+SIGNING = [monitoring_systems.PagerDuty, monitoring_systems.Grafana, monitoring_systems.Sentry]
+
+
+@pytest.mark.parametrize("kind", SIGNING)
+def test_only_what_is_signed_with_the_secret_is_taken_as_signed(kind: type[MonitoringSystem]) -> None:
+    system = kind()
+    body = encoded(system.fire())
+    is_signed = webhook_sources(WEBHOOKS)[system.source].is_signed
+    assert is_signed is not None
+    headers = system.headers(body, "secret")
+    assert is_signed(headers, body, "secret")
+    assert not is_signed(headers, body + b" ", "secret")
+    assert not is_signed(headers, body, "another secret")
+    assert not is_signed({}, body, "secret")
+    assert not is_signed({name: f"{value}0" for name, value in headers.items()}, body, "secret")
+    assert not is_signed(dict.fromkeys(headers, "v1=é,\udcff"), body, "secret")
+
+
+# --- what makes no sense ---------------------------------------------------------------------------------------------
+
+NOTHING = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
+ANYTHING = st.recursive(
+    NOTHING, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+)
+STRANGE = st.one_of(
+    ANYTHING,
+    st.sampled_from(
+        ["\x00", "\x00" * 9, "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", "1e308", "-1", "x" * 9_999]
+    ),
+    st.integers(min_value=-(10**40), max_value=10**40),
+)
+
+
+def places(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Every place in a body that something else could stand at."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, each in inner for place in places(each, (*path, key)))]
+
+
+def replaced(value: Any, path: tuple[str | int, ...], other: Any) -> Any:
+    if not path:
+        return other
+    copy: Any = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], other)
+    return copy
+
+
+def assert_bounded(delivery: AlertDelivery | None) -> None:
+    for alert in delivery.alerts if delivery is not None else ():
+        assert len(alert.summary) <= 500
+        assert len(alert.name) <= 512
+        assert len(alert.fingerprint) <= 70
+        assert len(alert.labels) <= 64
+        assert alert.starts_at.tzinfo is not None
+        assert "\x00" not in f"{alert} {delivery.group_key if delivery else ''}"
+
+
+def tolerated(parse: Callable[[bytes, datetime], AlertDelivery | None], body: bytes) -> None:
+    """Parse, and accept one thing alone besides a delivery: one sentence that refuses."""
+    refusal = ""
+    delivery = None
+    try:
+        delivery = parse(body, NOW)
+    except MalformedInput as error:
+        refusal = str(error)
+    assert "\n" not in refusal
+    assert len(refusal) < MAX_SENTENCE
+    assert_bounded(delivery)
+
+
+@pytest.mark.parametrize("source", sorted(PARSERS))
+@settings(max_examples=60, deadline=None)
+@given(body=st.one_of(st.binary(max_size=200), ANYTHING.map(json.dumps).map(str.encode)))
+def test_no_body_raises_anything_but_malformed_input(source: str, body: bytes) -> None:
+    tolerated(PARSERS[source], body)
+
+
+@pytest.mark.parametrize("kind", SYSTEMS)
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_no_change_of_a_body_raises_anything_but_malformed_input(kind: type[MonitoringSystem], data: Any) -> None:
+    """Strange values at every place where the format has one: what reads it is reached."""
+    system = kind("INC1", BEGAN)
+    payload: Any = data.draw(st.sampled_from([system.fire(), system.update(), system.resolve()]))
+    for _ in range(data.draw(st.integers(1, 3))):
+        payload = replaced(payload, data.draw(st.sampled_from(places(payload))), data.draw(STRANGE))
+    tolerated(PARSERS[system.source], json.dumps(payload).encode())
+
+
+@pytest.mark.parametrize("source", sorted(PARSERS))
+@pytest.mark.parametrize("body", [b"", b"null", b"[]", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 100_000, rb'"\ud800"'])
+def test_a_wrong_body_is_refused(source: str, body: bytes) -> None:
+    with pytest.raises(MalformedInput, match=r"^The \w+ webhook ") as raised:
+        PARSERS[source](body, NOW)
+    assert len(str(raised.value)) < MAX_SENTENCE
+
+
+def test_every_format_has_its_story_and_its_section() -> None:
+    assert {each.source for each in SYSTEMS} | {"alertmanager"} == set(PARSERS) == set(WebhooksSection.model_fields)

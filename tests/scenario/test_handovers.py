@@ -1,0 +1,112 @@
+"""“Reassign …”: what was picked and typed on each platform comes with the button, and the incident moves on."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapters.slack.render import render as render_for_slack
+from adapters.teams.render import render as render_for_teams
+from core.messages import HandoverRequest, Verdict
+from tests.fakes import slack_api
+from tests.fakes.block_kit import buttons
+from tests.fakes.slack_api import CHANNEL
+from tests.fakes.slack_bot import slack_bot
+from tests.fakes.teams_adapter import open_teams
+from tests.scenario.application import RunningBot
+from tests.scenario.bot_client import Message, is_done, of_kind
+from tests.scenario.webhooks import alert
+
+REQUEST = HandoverRequest("incident-1", "Payments", (("bookings", "Bookings"), ("fleet", "Fleet")))
+
+
+async def test_the_team_picked_in_slack_and_the_reason_come_with_the_button() -> None:
+    async with slack_bot() as chat:
+        rendered = render_for_slack(REQUEST)
+        picker, field = [block for block in rendered.blocks if block["type"] == "input"]
+        option = picker["element"]["options"][1]
+        posted = {"channel": CHANNEL, "ts": "1773480600.000200", "blocks": rendered.blocks}
+        payload = slack_api.button_press(buttons(rendered.blocks)["Reassign"], posted)
+        payload["state"] = {
+            "values": {
+                picker["block_id"]: {
+                    picker["element"]["action_id"]: {"type": "static_select", "selected_option": option}
+                },
+                field["block_id"]: {field["element"]["action_id"]: {"type": "plain_text_input", "value": "no ledger"}},
+            }
+        }
+        assert (await chat.press(payload)).status == 200
+        (pressed,) = chat.inbox.feedback
+    assert (pressed.verdict, pressed.subject) == (Verdict.REASSIGN, "incident-1")
+    assert (pressed.choice, pressed.text) == ("fleet", "no ledger")
+
+
+async def test_nothing_picked_in_slack_is_no_choice() -> None:
+    async with slack_bot() as chat:
+        rendered = render_for_slack(REQUEST)
+        posted = {"channel": CHANNEL, "ts": "1773480600.000200", "blocks": rendered.blocks}
+        payload = slack_api.button_press(buttons(rendered.blocks)["Not ours"], posted)
+        payload["state"] = {"values": {"team": {"team": {"type": "static_select", "selected_option": None}}}}
+        assert (await chat.press(payload)).status == 200
+        (pressed,) = chat.inbox.feedback
+    assert (pressed.verdict, pressed.choice) == (Verdict.NOT_OURS, "")
+
+
+async def test_the_team_picked_in_a_card_of_teams_comes_with_its_button() -> None:
+    picker = next(
+        element for element in render_for_teams(REQUEST).content["body"] if element["type"] == "Input.ChoiceSet"
+    )
+    async with open_teams("agents") as chat:
+        action = next(each for each in render_for_teams(REQUEST).content["actions"] if each["title"] == "Reassign")
+        data = action["data"] | {picker["id"]: picker["choices"][0]["value"], "text": "no ledger"}
+        value = {"action": {"type": "Action.Execute", "verb": action["verb"], "data": data}}
+        activity = chat.connector.activity(type="invoke", name="adaptiveCard/action", text=None, value=value)
+        assert (await chat.deliver(activity)).status == 200
+        (pressed,) = chat.inbox.feedback
+    assert (pressed.verdict, pressed.choice, pressed.text) == (Verdict.REASSIGN, "bookings", "no ledger")
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_an_incident_that_is_turned_away_goes_on_without_that_team_and_is_given_to_the_one_that_is_picked(
+    bot: RunningBot,
+) -> None:
+    incident_id = await bot.deliver("handed over", alert("handed"))
+    assert incident_id is not None
+    assert (await bot.incident(incident_id, is_done))["owner"]["owner"]["team_id"] == "payments"
+
+    await _post(bot, incident=incident_id, verdict="hand-over")
+    first = await _request(bot, incident_id, 1)
+    offered = dict(first["payload"]["teams"])
+    assert "payments" not in offered
+    await _post(bot, message=str(first["id"]), verdict="not-ours", text="the till is\nnot at fault")
+    away = await bot.incident(
+        incident_id, lambda incident: "payments" not in {each["team_id"] for each in incident["owner"]["candidates"]}
+    )
+    (hop,) = away["hops"]
+    assert (hop["turned_away"], hop["given_to"], hop["reason"]) == ("payments", "", "the till is not at fault")
+
+    await _post(bot, incident=incident_id, verdict="hand-over")
+    second = await _request(bot, incident_id, 2)
+    other = next(team for team in offered if team != "payments")
+    await _post(bot, message=str(second["id"]), verdict="reassign", choice=other)
+    given = await bot.incident(
+        incident_id,
+        lambda incident: (incident["owner"]["owner"] or {}).get("reasons", [""])[0].endswith(offered[other]),
+    )
+    assert given["owner"]["owner"]["team_id"] == other
+    assert len(given["hops"]) == 2
+
+
+async def _post(bot: RunningBot, **form: str) -> None:
+    headers = {"HX-Request": "true"}
+    async with bot.session.post(f"{bot.address}console/feedback", data=form, headers=headers) as response:
+        assert response.status in (200, 204), await response.text()
+
+
+async def _request(bot: RunningBot, incident_id: str, count: int) -> Message:
+    """The latest of the pickers, once there are so many."""
+
+    def found(messages: list[Message]) -> Message | None:
+        asked = [m for m in of_kind(messages, "handover request") if m["payload"]["incident_id"] == incident_id]
+        return asked[-1] if len(asked) == count else None
+
+    return await bot.until("incidents", found)

@@ -1,0 +1,148 @@
+"""Every monitoring system tells its story over HTTP, signed as it signs: what stands in Slack."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from io import BytesIO
+from itertools import count
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.fakes import block_kit
+from tests.fakes.monitoring_systems import PERSON, SYSTEMS, TITLE, MonitoringSystem, Payload, encoded
+from tests.scenario.application import TOKEN, RunningBot
+from tests.scenario.bot_client import is_done
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+JSON = {"Content-Type": "application/json"}
+
+_ids = count(1)
+
+
+@pytest.fixture(params=SYSTEMS, ids=[system.__name__ for system in SYSTEMS])
+def system(request: pytest.FixtureRequest) -> MonitoringSystem:
+    return request.param(f"scenario-{next(_ids)}")
+
+
+async def answered(bot: RunningBot, source: str, body: bytes, headers: dict[str, str]) -> tuple[int, dict[str, Any]]:
+    """What somebody is answered who has nothing but these headers."""
+    url = f"{bot.address}webhooks/{source}"
+    async with aiohttp.ClientSession() as stranger, stranger.post(url, data=BytesIO(body), headers=JSON | headers) as response:
+        return response.status, json.loads(await response.text())
+
+
+async def told(bot: RunningBot, system: MonitoringSystem, payload: Payload) -> str | None:
+    """Send what the system says; returns the id of the incident."""
+    body = encoded(payload)
+    status, answer = await answered(bot, system.source, body, system.headers(body, TOKEN))
+    assert status == 202, answer
+    return answer["incident"]
+
+
+def posts(bot: RunningBot, intent: str) -> list[dict[str, Any]]:
+    return [
+        message
+        for message in bot.slack.messages
+        if message.get("metadata", {}).get("event_payload", {}).get("intent") == intent
+    ]
+
+
+async def shown(bot: RunningBot, incident: str | None, *words: str) -> str:
+    """The text of the one message of an incident, once it says all this."""
+
+    def text() -> str:
+        return "\n".join(
+            "\n".join(block_kit.texts(message["blocks"])) for message in posts(bot, f"incident:{incident}")
+        )
+
+    await bot.slack.until(lambda: all(word in text() for word in words) and text())
+    assert [message["channel"] for message in posts(bot, f"incident:{incident}")] == ["C0PAGES"]
+    return text()
+
+
+async def test_slack_is_told_what_fires_who_acknowledged_it_and_that_it_is_over(
+    bot: RunningBot, system: MonitoringSystem
+) -> None:
+    incident = await told(bot, system, system.fire())
+    raw = await shown(bot, incident, TITLE, "Firing")
+    assert "Acknowledged" not in raw
+    assert await told(bot, system, system.update()) == incident
+    await shown(bot, incident, "Critical")
+    if system.acknowledges:
+        assert await told(bot, system, system.acknowledge()) == incident
+        await shown(bot, incident, "Acknowledged", PERSON, f"in {system.source}")
+    assert await told(bot, system, system.resolve()) == incident
+    await shown(bot, incident, "Resolved")
+
+
+async def test_what_fires_again_reopens_its_message_and_says_so_in_its_thread(
+    bot: RunningBot, system: MonitoringSystem
+) -> None:
+    incident = await told(bot, system, system.fire())
+    await told(bot, system, system.update())
+    await told(bot, system, system.resolve())
+    await shown(bot, incident, "Resolved")
+    assert await told(bot, system, system.fire()) == incident
+    await shown(bot, incident, "Firing again")
+    await bot.slack.until(lambda: posts(bot, f"reopened:{incident}:1"))
+    (root,) = posts(bot, f"incident:{incident}")
+    (notice,) = posts(bot, f"reopened:{incident}:1")
+    assert notice["thread_ts"] == root["ts"]
+
+
+async def test_an_incident_is_posted_in_both_of_its_chats_and_is_over_in_both(
+    bot: RunningBot, system: MonitoringSystem
+) -> None:
+    incident = await told(bot, system, system.fire())
+    assert incident is not None
+    await shown(bot, incident, "Firing")
+    assert (await bot.incident(incident, is_done))["state"] == "open"
+    await told(bot, system, system.update())
+    await told(bot, system, system.resolve())
+    await shown(bot, incident, "Resolved")
+    await bot.incident(incident, lambda on_the_page: on_the_page["state"] == "resolved")
+
+
+async def test_a_test_is_answered_and_not_posted(bot: RunningBot, system: MonitoringSystem) -> None:
+    if not system.tests:
+        pytest.skip("it has no test notification")
+    assert await told(bot, system, system.test()) is None
+
+
+async def test_a_request_that_is_sent_again_is_dropped(bot: RunningBot, system: MonitoringSystem) -> None:
+    fire = system.fire()
+    assert await told(bot, system, fire) is not None
+    assert await told(bot, system, fire) is None
+
+
+async def test_of_the_same_request_many_times_at_once_one_is_taken(bot: RunningBot, system: MonitoringSystem) -> None:
+    fire = system.fire()
+    answers = await asyncio.gather(*(told(bot, system, fire) for _ in range(8)))
+    assert len([incident for incident in answers if incident is not None]) == 1
+
+
+async def test_what_is_signed_with_another_secret_is_refused(bot: RunningBot, system: MonitoringSystem) -> None:
+    body = encoded(system.fire())
+    for headers in ({}, system.headers(body, "another secret"), system.headers(body + b" ", f"{TOKEN}x")):
+        status, answer = await answered(bot, system.source, body, headers)
+        assert status == 401
+        assert "PLUMBLINE_WEBHOOK_SECRET" in answer["error"]
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[1]", b'{"event": 3, "alert": 3, "action": 3}', b"\xff"])
+async def test_what_makes_no_sense_is_refused_with_a_sentence_even_if_it_is_signed(
+    bot: RunningBot, system: MonitoringSystem, body: bytes
+) -> None:
+    status, answer = await answered(bot, system.source, body, system.headers(body, TOKEN))
+    assert status == 400
+    assert answer["error"].endswith(".")
+
+
+async def test_what_is_too_large_is_refused(bot: RunningBot, system: MonitoringSystem) -> None:
+    body = b'{"text": "' + b"x" * 9_000_000 + b'"}'
+    status, answer = await answered(bot, system.source, body, {"Authorization": f"Bearer {TOKEN}"})
+    assert (status, "larger than 8 MiB" in answer["error"]) == (413, True)

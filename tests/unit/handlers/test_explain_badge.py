@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from core.confidence.track_record import TrackRecord
+from core.conversation import PUBLIC, Audience, Person, Place, Platform
+from core.feedback import Feedback
+from core.incident import PastIncident, Severity
+from core.knowledge.document import Document
+from core.messages import BadgeMessage, Verdict
+from core.triage.history import IncidentHistory
+from handlers.explain_badge import explain_badge
+from handlers.ingest_knowledge import ingest_knowledge
+from handlers.post_message import Poster
+from tests.fakes.calibrators import calibrator
+from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
+from tests.fakes.store import InMemoryStore
+
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+THREAD = Place(Platform.SLACK, "C0ASK", "17.25")
+ANSWER = Prediction(
+    "p1",
+    PredictionKind.ANSWER,
+    "q1",
+    "Run slip rollback.",
+    Evaluation(0.8, 0.7),
+    "evidence",
+    "1",
+    NOW,
+    calibrator_version="v1",
+    probability=0.72,
+    references=("handbook/canary", "handbook/vault", "handbook/gone"),
+)
+OWNER = replace(
+    ANSWER, id="p2", kind=PredictionKind.OWNER, value="payments", references=("INC-1", "INC-2"), probability=None,
+    calibrator_version=None,
+)  # fmt: skip
+HISTORY = IncidentHistory(
+    [
+        PastIncident("INC-1", "till is slow", "", "till", Severity.WARNING, NOW, "payments", url="https://x.example/1"),
+        PastIncident(
+            "INC-2", "a secret one", "", "till", Severity.WARNING, NOW, "x", readers=frozenset({"channel:vault"})
+        ),
+    ]
+)
+
+
+class Handbook:
+    name = "handbook"
+
+    async def documents(self):
+        yield Document("handbook/canary", "handbook", "h", "Canaries", "Roll back.", url="https://x.example/canary")
+        yield Document("handbook/vault", "handbook", "h", "Keys", "A safe.", readers=frozenset({"channel:vault"}))
+
+
+@pytest.fixture
+async def index() -> FakePassageIndex:
+    index = FakePassageIndex()
+    await ingest_knowledge([Handbook()], index, FakeEncoderStore(), None)
+    return index
+
+
+@pytest.fixture
+async def store() -> InMemoryStore:
+    store = InMemoryStore()
+    for prediction in (ANSWER, OWNER):
+        await store.predictions.add(prediction)
+    await store.predictions.adopt(ANSWER.estimator, calibrator(0.2, 0.72))
+    return store
+
+
+async def explained(
+    subject: str, store: InMemoryStore, index: FakePassageIndex, chat: RecordingMessenger, *readers: str
+) -> None:
+    audience = Audience(frozenset({PUBLIC, *readers}))
+    press = Feedback("f", Verdict.WHY_ANSWER, subject, Person(Platform.SLACK, "U1"), THREAD, NOW, audience=audience)
+    poster = Poster(store, {Platform.SLACK: chat})
+    await explain_badge(press, store=store, index=index, history_for=HISTORY.readable_by, poster=poster)
+
+
+def label(store: InMemoryStore, probability: float, correct: bool) -> None:
+    number = len(store.predictions.by_id)
+    store.predictions.by_id[f"o{number}"] = replace(ANSWER, id=f"o{number}", probability=probability)
+    store.predictions.outcomes[f"o{number}", "ada"] = Outcome(f"o{number}", correct, "ada", NOW)
+
+
+def told(chat: RecordingMessenger) -> BadgeMessage:
+    (message,) = chat.standing.values()
+    assert isinstance(message, BadgeMessage)
+    return message
+
+
+async def test_the_badge_that_was_shown_is_explained_in_its_thread(
+    store: InMemoryStore, index: FakePassageIndex
+) -> None:
+    chat = RecordingMessenger()
+    for probability, correct in ((0.71, True), (0.79, False), (0.75, True), (0.95, False)):
+        label(store, probability, correct)
+    await store.predictions.adopt(ANSWER.estimator, calibrator(0.1, 0.5, version="later"))
+    await explained("p1", store, index, chat)
+    said = told(chat).explanation
+    assert chat.posted[0][0] == THREAD
+    assert (said.badge.probability, said.badge.outcomes, said.calibrator) == (0.72, 40, "v1")
+    assert said.record == TrackRecord(0.7, 0.8, judged=3, right=2)
+    assert said.estimator == "evidence 1"
+
+
+async def test_references_that_the_audience_may_not_read_are_counted_and_not_named(
+    store: InMemoryStore, index: FakePassageIndex
+) -> None:
+    chat = RecordingMessenger()
+    await explained("p1", store, index, chat)
+    said = told(chat).explanation
+    assert [(each.title, each.url) for each in said.references] == [("Canaries", "https://x.example/canary")]
+    assert said.hidden == 2
+    await explained("p1", store, index, chat, "channel:vault")
+    assert [each.title for each in told(chat).explanation.references] == ["Canaries", "Keys"]
+
+
+async def test_an_owner_is_explained_by_past_incidents_and_without_a_calibrator_by_words(
+    store: InMemoryStore, index: FakePassageIndex
+) -> None:
+    chat = RecordingMessenger()
+    await explained("p2", store, index, chat)
+    said = told(chat).explanation
+    assert [each.title for each in said.references] == ["INC-1: till is slow"]
+    assert (said.hidden, said.record, said.badge.probability) == (1, None, None)
+    assert not any("%" in sentence for sentence in said.sentences)
+
+
+async def test_asking_again_brings_the_explanation_up_to_date(store: InMemoryStore, index: FakePassageIndex) -> None:
+    chat = RecordingMessenger()
+    for _ in range(2):
+        await explained("p1", store, index, chat)
+    assert (len(chat.posted), len(chat.edited)) == (1, 0)
+    label(store, 0.75, True)
+    await explained("p1", store, index, chat)
+    assert (len(chat.posted), len(chat.edited)) == (1, 1)
+
+
+async def test_a_prediction_that_is_gone_is_not_explained(store: InMemoryStore, index: FakePassageIndex) -> None:
+    chat = RecordingMessenger()
+    await explained("p9", store, index, chat)
+    assert chat.posted == []

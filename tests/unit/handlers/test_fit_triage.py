@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from adapters.fitting import fit_owners_apart
+from core.confidence.owner_evidence import VERSION
+from core.confidence.prediction import Estimator, PredictionKind
+from core.incident import PastIncident
+from core.team import Team
+from core.triage.owner_model import OwnerModel
+from handlers.fit_triage import fit_triage
+from handlers.triage_incident import ENGINE
+from tests.fakes.calibrators import calibrator
+from tests.fakes.clock import FakeClock
+from tests.fakes.owner_models import FakeOwnerModelStore
+from tests.fakes.past_incidents import TEAMS, past_incidents
+from tests.fakes.store import InMemoryStore
+
+OWNERS = Estimator(PredictionKind.OWNER, ENGINE, VERSION)
+
+
+async def fit_here(incidents: Sequence[PastIncident], teams: Sequence[Team]) -> OwnerModel | None:
+    return await asyncio.to_thread(OwnerModel.fitted, incidents, teams)
+
+
+async def learned(past: Sequence[PastIncident], teams: Sequence[Team], store: InMemoryStore) -> OwnerModel | None:
+    models = FakeOwnerModelStore()
+    found = await fit_triage(past, teams=teams, models=models, fit=fit_here, store=store, clock=FakeClock())
+    assert found is (models.model is not None)
+    return models.model
+
+
+async def test_a_long_history_gives_a_model_and_a_calibrated_badge_before_anybody_pressed_a_button() -> None:
+    store = InMemoryStore()
+    assert await learned(past_incidents(), TEAMS, store) is not None
+    async with store.transaction() as transaction:
+        assert await transaction.predictions.calibrator(OWNERS) is not None
+
+
+async def test_a_calibrator_that_learned_from_people_is_kept() -> None:
+    store, from_people = InMemoryStore(), calibrator(0.5, 0.5)
+    async with store.transaction() as transaction:
+        await transaction.predictions.adopt(OWNERS, from_people)
+    await learned(past_incidents(), TEAMS, store)
+    async with store.transaction() as transaction:
+        assert await transaction.predictions.calibrator(OWNERS) == from_people
+
+
+async def test_where_services_speak_too_the_history_calibrates_nothing() -> None:
+    store = InMemoryStore()
+    past = [replace(incident, service=incident.owner) for incident in past_incidents()]
+    await learned(past, [replace(team, services=frozenset({team.id})) for team in TEAMS], store)
+    async with store.transaction() as transaction:
+        assert await transaction.predictions.calibrator(OWNERS) is None
+
+
+async def test_a_short_history_gives_none() -> None:
+    assert await learned(past_incidents()[:50], TEAMS, InMemoryStore()) is None
+
+
+async def test_a_merged_team_is_learned_under_its_present_id() -> None:
+    merged = [*TEAMS[:1], Team("workplace", "Workplace", aliases=("access", "network"))]
+    model = await learned(past_incidents(), merged, InMemoryStore())
+    assert model is not None
+    assert model.teams == ("printing", "workplace")
+
+
+async def test_a_process_of_its_own_learns_the_same() -> None:
+    apart = await fit_owners_apart(past_incidents(), TEAMS)
+    here = await fit_here(past_incidents(), TEAMS)
+    assert apart is not None
+    assert here is not None
+    assert apart.held_out == here.held_out

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from core.confidence.prediction import Evaluation, Prediction, PredictionKind
+from core.conversation import Person, Place, Platform
+from core.feedback import Feedback
+from core.incident import Hop, Incident, TeamScore
+from core.messages import HandoverRequest, Notice, Verdict
+from core.team import Team
+from handlers.post_message import Poster
+from handlers.reassign_incident import ENGINE, PICK_ONE, ask_whose_it_is, reassign_incident
+from tests.fakes.clock import FakeClock
+from tests.fakes.messages import explained_incident, owner
+from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.store import InMemoryStore
+
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+THREAD = Place(Platform.SLACK, "C0INC", "17.25")
+PAYMENTS, BOOKINGS = Team("payments", "Payments"), Team("bookings", "Bookings", on_call=("Mira",))
+TEAMS = (PAYMENTS, BOOKINGS)
+
+
+@pytest.fixture
+def store() -> InMemoryStore:
+    store = InMemoryStore()
+    store.predictions.by_id["owner-1"] = Prediction(
+        "owner-1", PredictionKind.OWNER, "i1", "payments", Evaluation(0.5, 0.5), "evidence", "1", NOW
+    )
+    store.incidents.by_id["i1"] = explained_incident(id="i1", revision=1, taken_by="Ada")
+    return store
+
+
+@pytest.fixture
+def chat() -> RecordingMessenger:
+    return RecordingMessenger()
+
+
+def press(verdict: Verdict, choice: str = "", text: str = "") -> Feedback:
+    return Feedback(
+        f"{verdict} {choice}", verdict, "i1", Person(Platform.SLACK, "U1", "Ada"), THREAD, NOW, text, choice=choice
+    )
+
+
+async def reassigned(feedback: Feedback, store: InMemoryStore, chat: RecordingMessenger) -> Incident:
+    poster = Poster(store, {Platform.SLACK: chat})
+    await reassign_incident(feedback, teams=TEAMS, store=store, clock=FakeClock(), poster=poster)
+    return store.incidents.by_id["i1"]
+
+
+def judged(store: InMemoryStore) -> list[bool]:
+    return [outcome.correct for outcome in store.predictions.outcomes.values()]
+
+
+async def test_whoever_would_hand_it_over_is_offered_the_other_teams(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    poster = Poster(store, {Platform.SLACK: chat})
+    for _ in range(2):
+        await ask_whose_it_is(press(Verdict.HAND_OVER), teams=TEAMS, store=store, poster=poster)
+    assert [message for _, message in chat.posted] == [HandoverRequest("i1", "Payments", (("bookings", "Bookings"),))]
+
+
+async def test_the_team_that_was_picked_owns_it_from_then_on_and_the_proposal_was_wrong(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    found = await reassigned(press(Verdict.REASSIGN, "bookings", "the  ledger\nis theirs"), store, chat)
+    assert found.hops == (Hop("payments", "bookings", "Ada", "the ledger is theirs", NOW),)
+    assert found.owner is not None
+    assert found.owner.owner == TeamScore("bookings", "Bookings", 1.0, ("Ada gave it to Bookings",))
+    assert found.owner.on_call == ("Mira",)
+    assert found.taken_by == ""
+    assert judged(store) == [False]
+    assert store.predictions.by_id[found.owner.prediction_id].engine == ENGINE
+    assert [task.workflow for task in store.tasks.added.values()] == ["present_incident"]
+
+
+async def test_given_to_the_team_that_was_proposed_the_proposal_was_right(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    found = await reassigned(press(Verdict.REASSIGN, "payments"), store, chat)
+    assert judged(store) == [True]
+    assert found.turned_away == frozenset()
+
+
+async def test_not_ours_takes_the_team_out_and_the_others_negotiate_on(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    found = await reassigned(press(Verdict.NOT_OURS, text="no ledger here"), store, chat)
+    assert found.turned_away == {"payments"}
+    assert judged(store) == [False]
+    assert [(task.workflow, task.subject) for task in store.tasks.added.values()] == [("triage_again", "i1")]
+
+
+async def test_a_step_that_runs_twice_makes_one_hop_and_one_task(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    await reassigned(press(Verdict.NOT_OURS), store, chat)
+    found = await reassigned(press(Verdict.NOT_OURS), store, chat)
+    assert len(found.hops) == 1
+    assert len(store.tasks.added) == 1
+
+
+@pytest.mark.parametrize("choice", ["", "payroll"])
+async def test_without_a_team_that_there_is_nothing_moves_and_it_is_said(
+    store: InMemoryStore, chat: RecordingMessenger, choice: str
+) -> None:
+    found = await reassigned(press(Verdict.REASSIGN, choice), store, chat)
+    assert found.hops == ()
+    assert [message for _, message in chat.posted] == [Notice(PICK_ONE)]
+
+
+async def test_where_nobody_was_named_nothing_is_judged(store: InMemoryStore, chat: RecordingMessenger) -> None:
+    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=owner(owner=None))
+    found = await reassigned(press(Verdict.REASSIGN, "bookings"), store, chat)
+    assert found.hops[0].turned_away == ""
+    assert judged(store) == []
+
+
+async def test_an_incident_that_is_not_stored_cannot_be_handed_over(chat: RecordingMessenger) -> None:
+    store = InMemoryStore()
+    poster = Poster(store, {Platform.SLACK: chat})
+    await reassign_incident(press(Verdict.NOT_OURS), teams=TEAMS, store=store, clock=FakeClock(), poster=poster)
+    await ask_whose_it_is(press(Verdict.HAND_OVER), teams=TEAMS, store=store, poster=poster)
+    assert chat.posted == []
+
+
+def test_a_team_that_gets_it_back_is_no_longer_turned_away() -> None:
+    hops = (Hop("payments", "bookings", "Ada", "", NOW), Hop("bookings", "payments", "Mira", "", NOW))
+    assert explained_incident(hops=hops).turned_away == {"bookings"}

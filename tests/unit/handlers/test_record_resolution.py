@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from core.confidence.resolution import MIN_LABELS, Resolution
+from core.conversation import Audience, Person, Place, Platform, Question
+from core.knowledge.document import Document
+from core.messages import Notice, NoticeKind
+from core.team import Team
+from handlers.label_incident import NOTE, label_incident, label_noted_incidents
+from handlers.post_message import Poster
+from handlers.record_resolution import record_resolution
+from tests.fakes.messages import explained_incident, explanation, owner
+from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.store import InMemoryStore
+
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+LATER = NOW.replace(hour=12)
+CHANNEL = Place(Platform.SLACK, "C0INC")
+THREAD = replace(CHANNEL, thread="1")
+TEAMS = (Team("payments", "Payments"), Team("bookings", "Bookings", aliases=("reservations",)))
+CAUSE = "A configuration change lowered the maximum pool size of payment-gateway from 40 to 4."
+RIGHT_NOTE = "root cause: the maximum pool size of payment-gateway was lowered to 4; fix: pool back to 40"
+
+
+def claims(number: int = 1, cause: str = CAUSE) -> list[Prediction]:
+    made = Prediction(f"c{number}", PredictionKind.CAUSE, f"i{number}", cause, Evaluation(0.5, 0.5), "e", "1", NOW)
+    return [made, replace(made, id=f"o{number}", kind=PredictionKind.OWNER, value="payments")]
+
+
+@pytest.fixture
+def chat() -> RecordingMessenger:
+    return RecordingMessenger()
+
+
+@pytest.fixture
+async def store(chat: RecordingMessenger) -> InMemoryStore:
+    store = InMemoryStore()
+    message = await chat.post(CHANNEL, Notice("the incident"), "incident")
+    store.incidents.by_id["i1"] = explained_incident(
+        id="i1", message=message, owner=owner(prediction_id="o1"), explanation=explanation(prediction_id="c1")
+    )
+    for each in claims():
+        await store.predictions.add(each)
+    return store
+
+
+class Bot:
+    """Records a note, and remembers what it learned and what it passed on as a question."""
+
+    def __init__(self, store: InMemoryStore, chat: RecordingMessenger) -> None:
+        self._store, self._poster = store, Poster(store, {Platform.SLACK: chat})
+        self.learned = 0
+        self.asked: list[str] = []
+
+    async def note(self, text: str, place: Place = THREAD, at: datetime = NOW) -> None:
+        question = Question(f"q{at} {text}", text, Person(Platform.SLACK, "U1", "Ada"), place, Audience(), at)
+        await record_resolution(
+            question,
+            teams=TEAMS,
+            store=self._store,
+            poster=self._poster,
+            redact=_redacted,
+            learn=self._learn,
+            otherwise=self._ask,
+        )
+
+    async def _learn(self) -> None:
+        self.learned += 1
+
+    async def _ask(self, question: Question) -> None:
+        self.asked.append(question.text)
+
+
+def _redacted(document: Document) -> Document:
+    return replace(document, text=document.text.replace("Ada Quist", "[person]"))
+
+
+@pytest.fixture
+def bot(store: InMemoryStore, chat: RecordingMessenger) -> Bot:
+    return Bot(store, chat)
+
+
+def labels(store: InMemoryStore) -> dict[str, bool]:
+    return {about: outcome.correct for (about, _), outcome in store.predictions.outcomes.items()}
+
+
+async def test_a_note_is_kept_labels_both_claims_and_is_acknowledged_in_a_line(
+    bot: Bot, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    await bot.note(f"{RIGHT_NOTE}; owner: Payments team")
+    incident = store.incidents.by_id["i1"]
+    assert incident.resolution == Resolution(
+        "the maximum pool size of payment-gateway was lowered to 4", "pool back to 40", "Payments team"
+    )
+    assert labels(store) == {"c1": True, "o1": True}
+    assert {outcome.labelled_by for outcome in store.predictions.outcomes.values()} == {NOTE}
+    assert bot.learned == 1
+    (_, acknowledgement) = chat.posted[-1]
+    assert isinstance(acknowledgement, Notice)
+    assert acknowledgement.kind is NoticeKind.THANKS
+    assert acknowledgement.text.startswith("Noted the root cause, the fix, the owner.")
+
+
+async def test_a_note_that_says_otherwise_makes_them_wrong(bot: Bot, store: InMemoryStore) -> None:
+    await bot.note("root cause: a certificate had expired\nowner: reservations")
+    assert labels(store) == {"c1": False, "o1": False}
+
+
+@pytest.mark.parametrize("note", ["fix: pool back to 40", "fix: pool back to 40; owner: somebody"])
+async def test_what_the_note_does_not_say_is_not_labelled(bot: Bot, store: InMemoryStore, note: str) -> None:
+    await bot.note(note)
+    assert labels(store) == {}
+
+
+async def test_a_later_note_adds_to_the_earlier_one_and_replaces_its_label(bot: Bot, store: InMemoryStore) -> None:
+    await bot.note("root cause: a certificate had expired; fix: renewed it")
+    await bot.note(RIGHT_NOTE.partition(";")[0], at=LATER)
+    resolution = store.incidents.by_id["i1"].resolution
+    assert resolution is not None
+    assert resolution.fix == "renewed it"
+    assert labels(store) == {"c1": True}
+
+
+async def test_a_person_knows_better_than_a_comparison_of_words(bot: Bot, store: InMemoryStore) -> None:
+    await store.predictions.label(Outcome("c1", False, "slack:U1", NOW))
+    await bot.note(RIGHT_NOTE)
+    assert labels(store) == {"c1": False}
+
+
+async def test_names_are_taken_out_of_a_note_before_it_is_kept(bot: Bot, store: InMemoryStore) -> None:
+    await bot.note("root cause: Ada Quist lowered the pool")
+    resolution = store.incidents.by_id["i1"].resolution
+    assert resolution is not None
+    assert resolution.root_cause == "[person] lowered the pool"
+
+
+async def test_outside_an_incidents_thread_it_is_a_question(
+    bot: Bot, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    await bot.note("owner: who owns the till?", place=replace(CHANNEL, thread="99"))
+    assert bot.asked == ["owner: who owns the till?"]
+    assert (labels(store), bot.learned, len(chat.posted)) == ({}, 0, 1)
+
+
+async def test_the_threshold_is_fitted_on_what_people_said_of_causes_with_a_note(
+    bot: Bot, store: InMemoryStore
+) -> None:
+    """Here people call right only what holds nearly every word of the note."""
+    for number in range(2, MIN_LABELS + 2):
+        is_right = number % 2 == 0
+        cause = "alpha beta gamma delta" if is_right else "alpha beta gamma"
+        store.incidents.by_id[f"i{number}"] = explained_incident(
+            id=f"i{number}",
+            explanation=explanation(prediction_id=f"c{number}"),
+            resolution=Resolution("alpha beta gamma delta"),
+        )
+        for each in claims(number, cause):
+            await store.predictions.add(each)
+        await store.predictions.label(Outcome(f"c{number}", is_right, "slack:U1", NOW))
+    await store.predictions.add(replace(claims(99, "alpha beta gamma")[0]))
+    noted = explained_incident(
+        id="i99", explanation=explanation(prediction_id="c99"), resolution=Resolution("alpha beta gamma delta")
+    )
+    await label_incident(noted, NOW, teams=TEAMS, store=store)
+    assert labels(store)["c99"] is False
+
+
+async def test_notes_of_a_webhook_are_labelled_nightly_and_once(store: InMemoryStore) -> None:
+    incident = replace(store.incidents.by_id["i1"], resolution=Resolution(CAUSE), updated_at=NOW)
+    store.incidents.by_id["i1"] = incident
+    await label_noted_incidents(teams=TEAMS, store=store)
+    assert labels(store) == {"c1": True}
+    store.incidents.by_id["i1"] = replace(incident, updated_at=LATER)
+    await label_noted_incidents(teams=TEAMS, store=store)
+    assert [outcome.labelled_at for outcome in store.predictions.outcomes.values()] == [NOW]

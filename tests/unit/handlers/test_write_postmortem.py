@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.conversation import MessageReference, Place, Platform
+from core.errors import PlumblineError
+from core.incident import Incident, Stage
+from core.messages import Notice
+from handlers.post_message import Poster
+from handlers.write_postmortem import write_postmortem
+from tests.fakes.messages import explained_incident, resolved_incident
+from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.store import InMemoryStore
+
+MESSAGE = MessageReference(Place(Platform.SLACK, "C0INC"), "77")
+RESOLVED = replace(resolved_incident(), id="i 1", message=MESSAGE)
+
+
+async def said(incident: Incident, public_url: str = "", times: int = 1) -> list[str]:
+    store, chat = InMemoryStore(), RecordingMessenger()
+    store.incidents.by_id[incident.id] = incident
+    poster = Poster(store, {Platform.SLACK: chat})
+    for _ in range(times):
+        await write_postmortem(incident.id, store=store, poster=poster, public_url=public_url)
+    messages = list(chat.standing.values())
+    assert all(isinstance(message, Notice) for message in messages)
+    return [message.text for message in messages if isinstance(message, Notice)]
+
+
+async def test_the_thread_is_told_once_where_the_draft_is() -> None:
+    (text,) = await said(RESOLVED, "https://plumbline.example/", times=3)
+    assert text.endswith("https://plumbline.example/incidents/i%201/postmortem")
+
+
+async def test_without_a_public_address_the_page_is_named() -> None:
+    (text,) = await said(RESOLVED)
+    assert text.endswith(" /incidents/i%201/postmortem")
+
+
+@pytest.mark.parametrize(
+    "incident",
+    [
+        explained_incident(message=MESSAGE),
+        replace(RESOLVED, explanation=None, owner=None),
+        replace(RESOLVED, stage=Stage.EXPLAINING),
+        replace(RESOLVED, message=None),
+    ],
+    ids=["open", "nothing found", "not looked into yet", "not posted"],
+)
+async def test_nothing_is_said_while_there_is_nothing_to_say(incident: Incident) -> None:
+    assert await said(incident) == []
+
+
+async def test_an_incident_that_is_gone_is_an_error() -> None:
+    with pytest.raises(PlumblineError, match="does not exist"):
+        await write_postmortem("gone", store=InMemoryStore(), poster=Poster(InMemoryStore(), {}))

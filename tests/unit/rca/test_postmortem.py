@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from markdown_it import MarkdownIt
+
+from core.confidence.resolution import Resolution
+from core.incident import Incident, TimelineEntry
+from core.rca.postmortem import NOT_KNOWN, as_markdown, draft_postmortem, escaped, worth_a_postmortem
+from tests.fakes.messages import START, explained_incident, explanation, hypothesis, incident, resolved_incident
+
+RESOLVED = resolved_incident()
+TITLES = ["Summary", "Timeline", "Impact", "Cause", "Detection", "What went well", "Actions"]
+EVIL = "<script>x</script> [a](https://evil.example) `b` **c** @channel | https://evil.example # h"
+
+
+def lines(subject: Incident, title: str) -> list[str]:
+    (section,) = [each for each in draft_postmortem(subject).sections if each.title == title]
+    return [line.text for line in section.lines]
+
+
+@pytest.mark.parametrize("subject", [RESOLVED, replace(RESOLVED, explanation=None), replace(RESOLVED, owner=None)])
+def test_every_line_has_its_evidence_or_says_that_nothing_is_known(subject: Incident) -> None:
+    draft = draft_postmortem(subject)
+    assert [section.title for section in draft.sections] == TITLES
+    for section in draft.sections:
+        assert section.lines
+        for line in section.lines:
+            assert line.sources or NOT_KNOWN in line.text
+            assert all(1 <= number <= len(draft.sources) for number in line.sources)
+
+
+def test_every_text_of_it_stands_in_the_record() -> None:
+    draft = draft_postmortem(RESOLVED)
+    record = repr(RESOLVED)
+    assert all(source.quote in record for source in draft.sources)
+
+
+def test_the_cause_is_told_with_what_shows_it() -> None:
+    draft = draft_postmortem(RESOLVED)
+    (section,) = [each for each in draft.sections if each.title == "Cause"]
+    shown = [draft.sources[number - 1].quote for number in section.lines[0].sources]
+    assert shown == [evidence.quote for evidence in hypothesis().evidence]
+    assert section.lines[0].text.startswith("Most probable: ")
+
+
+def test_what_a_person_noted_comes_before_what_was_concluded() -> None:
+    noted = replace(RESOLVED, resolution=Resolution("A typo in the pool size", "Reverted", "Payments"))
+    assert lines(noted, "Cause")[0] == "As noted by a person: A typo in the pool size"
+    assert "What helped, as noted by a person: Reverted" in lines(noted, "What went well")
+    assert "Owner, as noted by a person: Payments." in lines(noted, "Summary")
+
+
+def test_without_a_culprit_none_is_invented() -> None:
+    ended = replace(RESOLVED, explanation=explanation(hypotheses=(), badge=None, prediction_id=None))
+    assert lines(ended, "Cause") == [
+        f"Cause: {NOT_KNOWN}.",
+        "Ruled out: Deployment of web-store 11.2: it calls nothing that is slow.",
+    ]
+
+
+def test_the_timeline_is_in_order_and_says_when_it_ended() -> None:
+    told = lines(RESOLVED, "Timeline")
+    assert told == sorted(told)
+    assert told[-1] == "2026-03-14 10:02:00 UTC The last alert was resolved."
+
+
+def test_an_entry_of_the_timeline_leads_to_the_evidence_that_it_tells_of() -> None:
+    found = hypothesis().evidence[0]
+    assert found.at is not None
+    entry = TimelineEntry(found.at, "config-4711: hikari.maximumPoolSize from 40 to 4")
+    draft = draft_postmortem(replace(RESOLVED, explanation=explanation(timeline=(entry,))))
+    (section,) = [each for each in draft.sections if each.title == "Timeline"]
+    assert draft.sources[section.lines[0].sources[0] - 1].quote == found.quote
+
+
+def test_in_markdown_every_link_leads_to_a_piece_of_evidence() -> None:
+    text = as_markdown(draft_postmortem(RESOLVED))
+    links = set(re.findall(r"\]\(#evidence-(\d+)\)", text))
+    headings = re.findall(r"^### Evidence (\d+)$", text, re.MULTILINE)
+    assert links == set(headings)
+    assert "<https://git.marigold-ferries.example/config/4711>" in text
+
+
+@pytest.mark.parametrize("text", [EVIL, f"- {EVIL}", f"1. {EVIL}", "===", "---", "\u202eabc", "a\n# b", "~~~ x", ""])
+def test_the_words_of_others_are_text_and_nothing_else(text: str) -> None:
+    tokens = MarkdownIt("commonmark", {"html": True}).parse(f"- {escaped(text)} end")
+    kinds = {child.type for token in tokens for child in (token, *(token.children or ()))}
+    assert kinds <= {
+        *("bullet_list_open", "bullet_list_close", "list_item_open", "list_item_close"),
+        *("paragraph_open", "paragraph_close", "inline", "text", "text_special", "softbreak"),
+    }
+
+
+def test_hostile_texts_anywhere_make_no_link_but_ours() -> None:
+    hostile = replace(RESOLVED, title=EVIL, taken_by=EVIL, explanation=explanation(ruled_out=(EVIL,)))
+    html = MarkdownIt("commonmark", {"html": True}).render(as_markdown(draft_postmortem(hostile)))
+    assert "<script" not in html
+    assert set(re.findall(r'href="([^"#][^"]*)"', html)) == {"https://git.marigold-ferries.example/config/4711"}
+
+
+@pytest.mark.parametrize(
+    ("subject", "worth"),
+    [
+        (RESOLVED, True),
+        (explained_incident(), False),
+        (replace(RESOLVED, owner=None), True),
+        (replace(RESOLVED, explanation=None), True),
+        (replace(RESOLVED, explanation=None, owner=None), False),
+        (replace(RESOLVED, explanation=None, owner=None, resolution=Resolution("A typo")), True),
+        (incident(), False),
+    ],
+)
+def test_it_is_written_when_it_is_over_and_something_was_found(subject: Incident, worth: bool) -> None:
+    assert worth_a_postmortem(subject) is worth
+
+
+def test_it_began_when_the_alert_says() -> None:
+    assert f"alertmanager alerted at {START:%Y-%m-%d %H:%M:%S} UTC." in lines(RESOLVED, "Detection")

@@ -1,0 +1,44 @@
+"""A model that says anything at all within the schemas: every investigation ends well, the experts included."""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import partial
+
+import pytest
+
+from core.language_model import ModelRequest
+from core.rca.code_expert import CodeExpert
+from core.rca.controller import Investigation
+from core.rca.log_analysis import LogAnalysis
+from core.rca.observation_tools import observation_tools
+from core.rca.scene import survey
+from core.rca.trajectory import Ending
+from core.triage.history import IncidentHistory
+from tests.fakes.anything import anything
+from tests.fakes.code import FakeCodeReader, definition
+from tests.fakes.language_model import ScriptedModel
+from tests.fakes.outage import change, errors, observations, traffic
+
+SEEN = observations(
+    [traffic("shop"), errors("shop", "pool request timed out", since=-8), errors("stock", "FATAL disk full", since=-9)],
+    changes=[change("C-1", "shop", -9, "Smaller pool")],
+)
+SCENE = survey(SEEN)
+REQUEST = ModelRequest(())
+
+
+def said(request: ModelRequest, *, chance: random.Random) -> str:
+    assert request.schema is not None
+    return json.dumps(anything(request.schema, chance))
+
+
+@pytest.mark.parametrize("seed", range(25))
+async def test_whatever_is_said_the_investigation_ends_well(seed: int) -> None:
+    model = ScriptedModel(partial(said, chance=random.Random(seed)), context=200_000)
+    experts = (CodeExpert(FakeCodeReader([definition("acquire")])), LogAnalysis(model, REQUEST, IncidentHistory(())))
+    run = Investigation(model, (*observation_tools(SEEN, SCENE), *experts), SEEN.services, REQUEST, temperature=1.0)
+    trajectory = await run.run("shop is slow")
+    assert trajectory.ending is Ending.FINALISED
+    assert trajectory.invalid_rate == 0

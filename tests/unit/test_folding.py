@@ -1,0 +1,106 @@
+"""What updates, acknowledgements and events that were overtaken make of an incident."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from core.conversation import Place, Platform
+from core.folding import REOPEN_WINDOW, fold, open_from, reopens
+from core.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity
+
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+FIRING = Alert("a", "LatencyHigh", AlertStatus.FIRING, Severity.WARNING, NOW, as_of=NOW)
+ADA = Acknowledgement("Ada", NOW + MINUTE)
+BO = Acknowledgement("Bo", NOW + 2 * MINUTE)
+TAKEN_BACK = Acknowledgement("Bo", NOW + 3 * MINUTE, withdrawn=True)
+
+
+def said(*alerts: Alert, received_at: datetime = NOW) -> AlertDelivery:
+    return AlertDelivery("key", "pagerduty", "group", alerts, received_at)
+
+
+def after(*alerts: Alert) -> Incident:
+    """What becomes of the incident of FIRING once these have been said one after the other, a minute apart."""
+    incident = open_from(said(FIRING), "i1", Place(Platform.CONSOLE, "incidents"))
+    for minute, alert in enumerate(alerts, 1):
+        incident = fold(incident, said(replace(alert, as_of=NOW + minute * MINUTE)))
+    return incident
+
+
+def change(status: AlertStatus = AlertStatus.FIRING, acknowledged: Acknowledgement | None = None) -> Alert:
+    return replace(FIRING, status=status, acknowledged=acknowledged)
+
+
+@pytest.mark.parametrize(
+    ("changes", "acknowledged"),
+    [
+        ([], None),
+        ([change(acknowledged=ADA)], ADA),
+        ([change(acknowledged=ADA), change()], ADA),
+        ([change(acknowledged=ADA), change(AlertStatus.UPDATED)], ADA),
+        ([change(acknowledged=ADA), change(acknowledged=BO)], BO),
+        ([change(acknowledged=BO), change(acknowledged=TAKEN_BACK)], None),
+        ([change(acknowledged=ADA), change(AlertStatus.RESOLVED)], ADA),
+        ([change(acknowledged=ADA), change(AlertStatus.RESOLVED), change()], None),
+    ],
+    ids=["none", "given", "fires on", "updated", "another", "taken back", "resolved", "fires again"],
+)
+def test_an_acknowledgement_stands_until_it_is_taken_back_or_the_alert_fires_anew(
+    changes: list[Alert], acknowledged: Acknowledgement | None
+) -> None:
+    assert after(*changes).acknowledged == acknowledged
+
+
+def test_an_incident_is_acknowledged_once_every_alert_that_fires_is() -> None:
+    other = replace(FIRING, fingerprint="b")
+    incident = fold(after(change(acknowledged=ADA)), said(other))
+    assert incident.acknowledged is None
+    assert fold(incident, said(replace(other, acknowledged=BO))).acknowledged == BO
+    assert fold(incident, said(replace(other, status=AlertStatus.RESOLVED))).acknowledged == ADA
+
+
+def test_an_update_changes_what_an_alert_says_and_not_whether_it_fires() -> None:
+    news = replace(FIRING, status=AlertStatus.UPDATED, severity=Severity.CRITICAL, description="It is worse.")
+    incident = after(news)
+    assert (incident.state, incident.severity) == (IncidentState.OPEN, Severity.CRITICAL)
+    assert [(alert.status, alert.description) for alert in incident.alerts] == [(AlertStatus.FIRING, "It is worse.")]
+    over = after(change(AlertStatus.RESOLVED), news)
+    assert (over.state, over.reopened_count) == (IncidentState.RESOLVED, 0)
+
+
+def test_what_was_overtaken_on_its_way_changes_nothing() -> None:
+    over = after(change(acknowledged=ADA), change(AlertStatus.RESOLVED))
+    assert fold(over, said(replace(change(acknowledged=ADA), as_of=NOW + MINUTE))) is over
+
+
+def test_of_what_has_no_time_the_last_is_believed() -> None:
+    over = after(change(AlertStatus.RESOLVED))
+    assert fold(over, said(replace(FIRING, as_of=None))).state is IncidentState.OPEN
+
+
+def test_each_time_that_an_incident_fires_again_is_counted() -> None:
+    over = change(AlertStatus.RESOLVED)
+    assert [after(*[over, change()] * times).reopened_count for times in range(3)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("status", "later", "expected"),
+    [
+        (AlertStatus.FIRING, REOPEN_WINDOW, True),
+        (AlertStatus.FIRING, REOPEN_WINDOW + MINUTE, False),
+        (AlertStatus.RESOLVED, MINUTE, False),
+        (AlertStatus.UPDATED, MINUTE, False),
+    ],
+)
+def test_only_what_fires_soon_reopens_an_incident(status: AlertStatus, later: timedelta, *, expected: bool) -> None:
+    over = after(change(AlertStatus.RESOLVED))
+    assert over.resolved_at is not None
+    assert reopens(over, said(change(status), received_at=over.resolved_at + later)) is expected
+
+
+def test_an_open_incident_is_not_reopened() -> None:
+    assert not reopens(after(), said(change()))
