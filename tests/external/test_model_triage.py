@@ -47,18 +47,21 @@ HISTORY = IncidentHistory(
 
 
 class Varied:
-    """The model at temperature 1, with another seed for every request: the hardest that there is."""
+    """The model at temperature 1, with another seed for every request: the hardest that there is. Counts cut replies."""
 
     def __init__(self, model: LlamaServer) -> None:
         self._model = model
         self._seed = 0
+        self.cut = 0
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._model, name)
 
     async def generate(self, request: ModelRequest) -> ModelReply:
         self._seed += 1
-        return await self._model.generate(replace(request, temperature=1.0, seed=self._seed, deadline=600.0))
+        reply = await self._model.generate(replace(request, temperature=1.0, seed=self._seed, deadline=600.0))
+        self.cut += not reply.complete
+        return reply
 
 
 @pytest.fixture(scope="module")
@@ -121,4 +124,5 @@ async def test_every_triage_ends_in_a_team_or_asks_a_person_and_no_reply_is_inva
 
     ended = Counter(await asyncio.gather(*map(triaged, range(TRIAGES))))
     assert sum(ended.values()) == TRIAGES
+    assert model.cut == 0
     assert set(ended) <= {"a team is named", "a person is asked"}
