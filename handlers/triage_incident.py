@@ -52,7 +52,8 @@ async def triage_incident(
     the evidence engine says only where they fail. A `judge` is asked how sure one may be; without one, the evidence or
     the votes say so.
     """
-    stage = Stage.EXPLAINING if incident.explanation is None else Stage.DONE
+    is_done = incident.stage is Stage.DONE or incident.explanation is not None
+    stage = Stage.DONE if is_done else Stage.EXPLAINING
     if incident.owner is not None and incident.hops and incident.hops[-1].given_to:
         return replace(incident, stage=stage)
     enrichment = from_explanation(incident.explanation)

@@ -87,6 +87,8 @@ class GenericFormat:
             value = from_json(body)
         except ValueError as error:
             raise MalformedInput(f"The generic webhook is not valid: {str(error)[:200]}; send JSON.") from None
+        if not isinstance(value, dict | list):
+            raise MalformedInput("The generic webhook holds a single value: send a JSON object.")
         meaning = self._meaning(value)
         if meaning == "test":
             return None

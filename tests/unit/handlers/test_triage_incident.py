@@ -115,3 +115,7 @@ async def test_every_vote_of_the_negotiation_is_kept_with_its_reason(triage: Tri
     assert found.owner is not None
     assert {vote.voter for vote in found.owner.votes} == {candidate.team_id for candidate in found.owner.candidates}
     assert all(vote.choice == "sales" and vote.reason for vote in found.owner.votes)
+
+
+async def test_an_incident_whose_investigation_is_over_stays_so(triage: Triage) -> None:
+    assert (await triage(replace(incident(), stage=Stage.DONE))).stage is Stage.DONE
