@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from functools import partial
 
+from bot.investigations import Investigations
 from bot.wiring import Core, ingest, learn_owners, operators_place, redactor
 from bot.workflows import Behaviours
-from core.audience import incident_audience
 from core.command import CommandName
-from core.conversation import Audience, Platform, Question
+from core.conversation import Platform, Question
 from core.curated import SOURCE as CURATED
-from core.errors import Unavailable
 from core.feedback import Feedback
-from core.incident import Incident
 from core.messages import WHY_VERDICTS, Notice, NoticeKind, Verdict
-from core.ports import LanguageModel, ThreadReader
-from core.triage.model_documents import TeamDocuments
+from core.ports import ThreadReader
 from handlers.accept_thanks import accept_thanks
 from handlers.answer_question import answer_question, no_queue
 from handlers.correct_answer import confirm_correction, correct_in_words, propose_correction
 from handlers.explain_badge import explain_badge
-from handlers.explain_incident import explain_incident
-from handlers.investigate_incident import conclude_investigation, investigate_incident, report_progress
+from handlers.investigate_incident import conclude_investigation
 from handlers.investigate_on_demand import investigate_on_demand
-from handlers.investigate_with_model import Progress
 from handlers.label_incident import label_noted_incidents
-from handlers.negotiate_owner import Negotiator, Observe
-from handlers.observe_incident import Readers, observe_incident
 from handlers.post_message import Poster
-from handlers.present_incident import ping_owner, present_details, present_incident
+from handlers.present_incident import present_details
 from handlers.read_thread import in_context
 from handlers.reassign_incident import ask_whose_it_is, reassign_incident
 from handlers.recalibrate import recalibrate
@@ -42,86 +33,14 @@ from handlers.run_command import run_command
 from handlers.show_help import show_help
 from handlers.show_status import show_status
 from handlers.show_waiting import answer_intent
-from handlers.triage_incident import triage_incident
 from handlers.watch_calibration import watch_calibration
-from handlers.write_postmortem import write_postmortem
-
-Negotiators = Callable[[Observe], Negotiator]
-
-
-def _negotiators(model: LanguageModel | None) -> Negotiators | None:
-    """Managers for one triage each; what they remember of the team documents they share. None without a model."""
-    if model is None:
-        return None
-    documents = TeamDocuments(model)
-    return lambda observe: Negotiator(model, documents, observe)
 
 
 def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadReader]) -> Behaviours:
     """Every handler with its ports in hand. `threads` reads what people said to each other, where a platform can."""
     store, clock, knowledge = core.store, core.clock, core.knowledge
     channels, redact = core.workspace.channels, redactor(core)
-
-    judge = core.model if core.workspace.two_step else None
-
-    negotiators = _negotiators(core.model)
-
-    async def triage(incident: Incident, audience: Audience, *, at_once: bool = False) -> Incident:
-        """`at_once`: without asking the language model, whose managers take their time."""
-        history = await asyncio.to_thread(core.history.readable_by, audience)
-        observe = partial(observe_incident, readers=readers, history=history, clock=clock)
-        return await triage_incident(
-            incident,
-            teams=core.workspace.teams,
-            history=history,
-            store=store,
-            clock=clock,
-            owners=await core.owner_models.load(),
-            negotiator=None if at_once or negotiators is None else negotiators(observe),
-            judge=judge,
-        )
-
-    tools = core.tools
-    readers = Readers(
-        tools.logs,
-        tools.metrics,
-        tools.changes,
-        core.workspace.dependencies,
-        code=tools.code,
-        toolboxes=tools.toolboxes,
-        embedder=knowledge.embedder,
-    )
-
-    async def explain_and_revise(incident: Incident, audience: Audience, progress: Progress | None = None) -> Incident:
-        explained = await explain_incident(
-            incident,
-            readers,
-            history=await asyncio.to_thread(core.history.readable_by, audience),
-            store=store,
-            clock=clock,
-            model=core.model,
-            progress=progress,
-            teams=core.workspace.teams,
-        )
-        return await triage(explained, audience)
-
-    async def explain_in_sight(incident: Incident, audience: Audience) -> Incident:
-        """The same for an incident that is posted: its message says at every step what is being done."""
-
-        async def progress(doing: str) -> None:
-            await report_progress(incident.id, doing, store=store)
-            with suppress(Unavailable):  # the next step says more; the work does not wait for a chat
-                await present_incident(incident.id, store=store, poster=poster)
-
-        return await explain_and_revise(incident, audience, progress)
-
-    async def step(incident_id: str, investigate: Callable[[Incident, Audience], Awaitable[Incident]]) -> None:
-        """One step of an incident's own investigation, whose findings stand where the incident is posted."""
-        await investigate_incident(
-            incident_id,
-            lambda incident: investigate(incident, incident_audience(incident, channels)),
-            store=store,
-        )
+    investigations = Investigations(core, poster)
 
     answer = partial(
         answer_question,
@@ -130,7 +49,7 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
         poster=poster,
         clock=clock,
         model=core.model,
-        judge=judge,
+        judge=core.model if core.workspace.two_step else None,
         help_desk=core.workspace.help_desk,
         position=core.model.position if core.model else no_queue,
     )
@@ -147,8 +66,8 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
     on_demand = partial(investigate_on_demand, services=services, store=store, poster=poster)
     commands: dict[CommandName, Callable[[Question], Awaitable[None]]] = {
         CommandName.ASK: ask,
-        CommandName.TRIAGE: partial(on_demand, investigate=triage),
-        CommandName.RCA: partial(on_demand, investigate=explain_and_revise),
+        CommandName.TRIAGE: partial(on_demand, investigate=investigations.triage),
+        CommandName.RCA: partial(on_demand, investigate=investigations.explain),
         CommandName.STATUS: partial(show_status, channels=channels, store=store, index=knowledge.index, poster=poster),
         CommandName.CORRECT: partial(correct_in_words, store=store, poster=poster, redact=redact),
         CommandName.RESOLUTION: partial(
@@ -174,22 +93,15 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
     async def fit_owners() -> None:
         await learn_owners(core)
 
-    policy = core.workspace.policy
-
-    async def present(incident_id: str) -> None:
-        await present_incident(incident_id, store=store, poster=poster, policy=policy)
-        await ping_owner(incident_id, policy=policy, teams=core.workspace.teams, store=store, poster=poster)
-        await write_postmortem(incident_id, store=store, poster=poster, public_url=core.settings.public_url)
-
     return Behaviours(
         answer=partial(run_command, commands=commands),
         apologise=apologise,
         retract=partial(retract_question, under_way=under_way, poster=poster),
         feedback=_feedback(core, poster),
-        present=present,
-        triage=partial(step, investigate=partial(triage, at_once=True)),
-        explain=partial(step, investigate=explain_in_sight),
-        triage_again=partial(step, investigate=triage),
+        present=investigations.present,
+        triage=partial(investigations.step, investigate=investigations.triage_at_once),
+        explain=partial(investigations.step, investigate=investigations.explain_in_sight),
+        triage_again=partial(investigations.step, investigate=investigations.triage),
         conclude=partial(conclude_investigation, store=store),
         details=partial(present_details, store=store, poster=poster),
         ingest=ingest_all,

@@ -75,9 +75,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         stack.push_async_callback(_stop_workflows)
 
         async def accept_delivery(delivery: AlertDelivery) -> str | None:
-            incident = await open_incident(
-                delivery, store=core.store, places_for=choose_places, new_id=new_incident_id
-            )
+            incident = await open_incident(delivery, store=core.store, places_for=choose_places, new_id=new_incident_id)
             dispatcher.ring()
             return incident.id if incident else None
 

@@ -200,7 +200,9 @@ class Conversation:
             return incident, _thread_of(incident)
         message = await self._console.messages.get(_number(form.get("message", "")))
         content = decode(message.kind, message.payload) if message else None
-        if message is None or not isinstance(content, (AnswerMessage, CorrectionRequest, HandoverRequest, ProposalMessage)):
+        if message is None or not isinstance(
+            content, (AnswerMessage, CorrectionRequest, HandoverRequest, ProposalMessage)
+        ):
             raise PageNotFound("There is no such answer.")
         about = content if isinstance(content, CorrectionRequest | HandoverRequest) else content.answer
         return about, Place(Platform.CONSOLE, message.channel, str(message.root))

@@ -33,7 +33,9 @@ class SqlPosts:
             return Post(intent, place)
         row = (await self._connection.execute(sa.select(posts).where(posts.c.intent == intent))).one()
         reference = _REFERENCE.validate_python(row.reference) if row.reference else None
-        return Post(intent, _PLACE.validate_python(row.place), row.attempted, reference, row.content_hash, row.withdrawn)
+        return Post(
+            intent, _PLACE.validate_python(row.place), row.attempted, reference, row.content_hash, row.withdrawn
+        )
 
     async def attempted(self, intent: str) -> None:
         await self._update(intent, attempted=True)

@@ -9,14 +9,16 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import groupby, pairwise
 from math import exp
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from core.knowledge.terms import terms
 from core.rca.log_templates import MASK, masked
+
+if TYPE_CHECKING:  # 14 MB that a bot without a model never needs
+    from scipy.sparse import csr_array
 
 WINDOW = 200  # lines that two lines may be apart (line 4)
 NEGLIGIBLE = 1e-6  # weight of an edge that changes no cluster: with exp(-d), of lines 14 apart
@@ -52,7 +54,7 @@ def chunked(lines: Sequence[str], vectors: NDArray[np.float32] | None = None) ->
     numbers = np.array([number_of[masked(line)] for line in lines])
     counts = np.bincount(numbers, minlength=len(names))
     kept: list[int] = (np.arange(len(lines)) if len(lines) <= SHORT else _without_repetitions(numbers)).tolist()
-    labels = _contiguous(_clusters(numbers[kept], _terms_of(names) if vectors is None else csr_array(vectors)))
+    labels = _contiguous(_clusters(numbers[kept], _embedded(names, vectors)))
     rarities: list[float] = (1.0 / counts[numbers]).tolist()
     return [_chunk(lines, kept[start:end], rarities) for start, end in _spans(labels)]
 
@@ -76,8 +78,12 @@ def _without_repetitions(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.sort(by_template[np.arange(len(ordered)) - first_of_template < REPEATED])
 
 
-def _terms_of(names: Sequence[str]) -> csr_array:
-    """TF-IDF weights of each template, in rows of unit length; a template without words is a row of zeros."""
+def _embedded(names: Sequence[str], vectors: NDArray[np.float32] | None) -> csr_array:
+    """The vectors of the templates, else their TF-IDF weights, in rows of unit length; without words a row of zeros."""
+    from scipy.sparse import csr_array
+
+    if vectors is not None:
+        return csr_array(vectors)
     words = [Counter(terms(name.replace(MASK, " "))) for name in names]
     columns = {word: column for column, word in enumerate(dict.fromkeys(word for row in words for word in row))}
     frequency = Counter(word for row in words for word in row)

@@ -57,9 +57,7 @@ class InMemoryIncidents:
 
     async def latest_for(self, source: str, group_key: str) -> Incident | None:
         of_group = [each for each in self.by_id.values() if (each.source, each.group_key) == (source, group_key)]
-        return max(
-            of_group, key=lambda each: (each.state is IncidentState.OPEN, each.opened_at, each.id), default=None
-        )
+        return max(of_group, key=lambda each: (each.state is IncidentState.OPEN, each.opened_at, each.id), default=None)
 
     async def in_thread(self, place: Place) -> Incident | None:
         for incident in self.by_id.values():

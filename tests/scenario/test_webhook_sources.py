@@ -31,7 +31,10 @@ def system(request: pytest.FixtureRequest) -> MonitoringSystem:
 async def answered(bot: RunningBot, source: str, body: bytes, headers: dict[str, str]) -> tuple[int, dict[str, Any]]:
     """What somebody is answered who has nothing but these headers."""
     url = f"{bot.address}webhooks/{source}"
-    async with aiohttp.ClientSession() as stranger, stranger.post(url, data=BytesIO(body), headers=JSON | headers) as response:
+    async with (
+        aiohttp.ClientSession() as stranger,
+        stranger.post(url, data=BytesIO(body), headers=JSON | headers) as response,
+    ):
         return response.status, json.loads(await response.text())
 
 
