@@ -22,7 +22,7 @@ ROUNDS = 2  # of two replies each: as YAML, and from it as JSON
 
 Ask = Callable[[ModelRequest], Awaitable[ModelReply]]
 
-_FENCED = re.compile(r"```[a-z]*\s*\n(.*?)\n?\s*```", re.DOTALL)
+_FENCED = re.compile(r"```[a-z]*[^\S\n]*\n(.*?)```", re.DOTALL)  # one way to match each: blanks may be many
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
 
 

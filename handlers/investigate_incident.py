@@ -14,7 +14,10 @@ from handlers.update_incident import update_incident
 async def investigate_incident(
     incident_id: str, investigate: Callable[[Incident], Awaitable[Incident]], *, store: Store
 ) -> None:
-    """Save what `investigate` finds: owner, explanation and stage. Alerts that arrived meanwhile are kept."""
+    """Save what `investigate` finds: owner, explanation and stage.
+
+    Alerts that arrived meanwhile are kept, and so is the owner if people sent the incident to another team meanwhile.
+    """
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
     if incident is None:
@@ -23,7 +26,11 @@ async def investigate_incident(
     await update_incident(
         incident_id,
         lambda latest: replace(
-            latest, owner=found.owner, explanation=found.explanation, stage=found.stage, progress=""
+            latest,
+            owner=found.owner if latest.hops == incident.hops else latest.owner,
+            explanation=found.explanation,
+            stage=found.stage,
+            progress="",
         ),
         store,
     )

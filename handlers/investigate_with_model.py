@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
@@ -73,7 +74,8 @@ async def investigate_with_model(
     finding = trajectory.finding
     if finding is None:
         return explanation
-    evidence = grounded(finding.evidence, tuple(investigation.snapshots.read.values()), observations)
+    shown = tuple(investigation.snapshots.read.values())
+    evidence = await asyncio.to_thread(grounded, finding.evidence, shown, observations)  # aligns megabytes of text
     hypotheses = merged(explanation.hypotheses, finding, evidence, _votes(finding, trajectory.samples), scene)
     engine = model.name if evidence else explanation.engine
     return replace(explanation, hypotheses=hypotheses, engine=engine)

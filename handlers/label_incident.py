@@ -20,17 +20,8 @@ async def label_incident(incident: Incident, at: datetime, *, teams: Sequence[Te
 
     A prediction that a person judged is left alone: the person knew better than a comparison of words.
     """
-    note = incident.resolution
-    if note is None:
-        return
     async with store.transaction() as transaction:
-        cause = incident.explanation.prediction_id if incident.explanation else None
-        if cause and note.root_cause:
-            threshold = await _threshold(transaction)
-            await _label(cause, lambda claimed: agreement(claimed, note.root_cause) >= threshold, at, transaction)
-        named = team_named(note.owner, teams)
-        if incident.owner and named:
-            await _label(incident.owner.prediction_id, lambda claimed: claimed == named.id, at, transaction)
+        await _label_claims(incident, at, await _threshold(transaction), teams, transaction)
 
 
 async def label_noted_incidents(*, teams: Sequence[Team], store: Store) -> None:
@@ -41,8 +32,24 @@ async def label_noted_incidents(*, teams: Sequence[Team], store: Store) -> None:
             for incident in await transaction.incidents.noted(MAX_NOTED)
             if not any([await _is_noted(claim, transaction) for claim in _claims(incident)])
         ]
+        threshold = await _threshold(transaction)
     for incident in incidents:
-        await label_incident(incident, incident.updated_at, teams=teams, store=store)
+        async with store.transaction() as transaction:
+            await _label_claims(incident, incident.updated_at, threshold, teams, transaction)
+
+
+async def _label_claims(
+    incident: Incident, at: datetime, threshold: float, teams: Sequence[Team], transaction: Transaction
+) -> None:
+    note = incident.resolution
+    if note is None:
+        return
+    cause = incident.explanation.prediction_id if incident.explanation else None
+    if cause and note.root_cause:
+        await _label(cause, lambda claimed: agreement(claimed, note.root_cause) >= threshold, at, transaction)
+    named = team_named(note.owner, teams)
+    if incident.owner and named:
+        await _label(incident.owner.prediction_id, lambda claimed: claimed == named.id, at, transaction)
 
 
 async def _label(prediction_id: str, is_right: Callable[[str], bool], at: datetime, transaction: Transaction) -> None:

@@ -15,7 +15,7 @@ from core.language_model import ModelRequest, Urgency
 from core.ports import LanguageModel
 from core.rca.observation_tools import observation_tools
 from core.rca.observations import Observations
-from core.rca.scene import survey
+from core.rca.scene import Scene, survey
 from core.team import Team
 from core.triage.managers import TriageEvidence
 from core.triage.model_documents import TeamDocuments
@@ -68,22 +68,26 @@ class _Monitoring:
     def __init__(self, incident: Incident, observe: Observe) -> None:
         self._incident = incident
         self._observe = observe
-        self._observed: dict[str, Awaitable[Observations]] = {}
+        self._observed: dict[str, Awaitable[tuple[Observations, Scene]]] = {}
 
     async def of(self, team: Team) -> str:
         """Where the incident names no service, the team's own that its words come closest to is looked at."""
-        found = await self._seen_from(self._incident.service)
+        found, scene = await self._seen_from(self._incident.service)
         if not found.services and team.services:
-            found = await self._seen_from(_nearest(team, self._incident))
+            found, scene = await self._seen_from(_nearest(team, self._incident))
         own = [service for service in found.services if service in team.services][:MAX_SERVICES]
-        tools = [tool for tool in observation_tools(found, survey(found)) if tool.name in READ]
+        tools = [tool for tool in observation_tools(found, scene) if tool.name in READ]
         told = [await tool.call({"service": service}) for service in own for tool in tools]
         return "\n".join(told)
 
-    async def _seen_from(self, service: str) -> Observations:
+    async def _seen_from(self, service: str) -> tuple[Observations, Scene]:
         if service not in self._observed:
-            self._observed[service] = asyncio.ensure_future(self._observe(replace(self._incident, service=service)))
+            self._observed[service] = asyncio.ensure_future(self._look(service))
         return await self._observed[service]
+
+    async def _look(self, service: str) -> tuple[Observations, Scene]:
+        found = await self._observe(replace(self._incident, service=service))
+        return found, await asyncio.to_thread(survey, found)
 
 
 def _nearest(team: Team, incident: Incident) -> str:

@@ -85,11 +85,12 @@ async def _label(feedback: Feedback, incident: Incident, given: Team | None, sto
 
 
 async def _hand_over(incident: Incident, hop: Hop, given: Team | None, store: Store, clock: Clock) -> Incident:
-    owner = await _given(incident, hop, given, store, clock) if given else incident.owner
-    hops = (*incident.hops, hop)
-    return await update_incident(
-        incident.id, lambda latest: replace(latest, hops=hops, owner=owner, taken_by=""), store
-    )
+    owner = await _given(incident, hop, given, store, clock) if given else None
+
+    def handed_over(latest: Incident) -> Incident:
+        return replace(latest, hops=(*latest.hops, hop), owner=owner or latest.owner, taken_by="")
+
+    return await update_incident(incident.id, handed_over, store)
 
 
 async def _given(incident: Incident, hop: Hop, given: Team, store: Store, clock: Clock) -> OwnerProposal:

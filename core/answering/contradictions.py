@@ -19,6 +19,7 @@ RIVALS = 10  # best passages of other documents whose statements are compared wi
 MAX_CONFLICTS = 3
 SHARED_TERMS = 2  # that two statements must share at least, with the headings above them and without their values
 LIKE = 0.5  # terms that they share, as a share of the terms of either, from which they speak of the same thing
+NEAR = 0.25  # the same with the values, which may be half of a statement, and with a word put as its opposite
 ALIKE = 0.65  # the same for two statements of which one only denies the other: there nothing else tells
 MAX_CLAIM = 300  # characters; a longer statement makes several claims
 
@@ -52,7 +53,12 @@ def contradictions(
         for found in retrieval.passages
         if found.passage.document_id not in own and found.passage.kind is not DocumentKind.INCIDENT
     ]
-    rivals = [(each, _said(each.text, each.passage.title, each.heading)) for each in _short(passages[:RIVALS])]
+    words = [frozenset(terms(sentence.text)) for sentence in sentences]
+    rivals = [
+        (each, _said(each.text, each.passage.title, each.heading))
+        for each in _short(passages[:RIVALS])
+        if _near(frozenset(terms(each.text)), words)
+    ]
     asked = frozenset(retrieval.weights)
     found: dict[str, Conflict] = {}
     for sentence in sentences:
@@ -73,9 +79,15 @@ def _short(passages: Sequence[Passage]) -> Iterator[Statement]:
         yield from (each for each in statements(passage) if len(each.text) <= MAX_CLAIM and not each.introduces)
 
 
+def _near(statement: frozenset[str], sentences: Sequence[frozenset[str]]) -> bool:
+    """Whether it is worth reading a statement as a claim: one whose words are others has no chance to be like one."""
+    return any(len(statement & sentence) + 1 >= NEAR * len(statement) for sentence in sentences)
+
+
 def _said(text: str, title: str, heading: str) -> _Said:
     names = {term for name in _NAME.findall(text) for term in terms(name)}
-    return _Said(claim(text), frozenset(names), claim(f"{title}\n{heading}\n{text}").subject)
+    said = claim(text)
+    return _Said(said, frozenset(names), said.subject | claim(f"{title}\n{heading}").subject)
 
 
 def _contradict(first: _Said, second: _Said, asked: frozenset[str]) -> bool:

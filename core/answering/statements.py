@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from core.knowledge.document import DocumentKind, Passage
 from core.knowledge.layout import SERVICE, split_thread
@@ -13,6 +14,8 @@ from core.knowledge.markdown import Block, BlockKind, blocks, plain
 from core.knowledge.terms import terms
 
 MAX_STATEMENT = 700  # characters; longer code is cut at a line end, a longer sentence at a word
+
+REMEMBERED = 1_000  # passages whose statements are kept in memory: a few MB
 
 MIN_TERMS = 4  # terms of a sentence in a chat below which it is thanks or chatter, unless it holds code or a number
 
@@ -51,7 +54,8 @@ class Statement:
         return self.text.endswith(":")
 
 
-def statements(passage: Passage) -> list[Statement]:
+@lru_cache(maxsize=REMEMBERED)
+def statements(passage: Passage) -> tuple[Statement, ...]:
     """Every statement of a passage in order. Headings are no statements.
 
     Of a thread that was answered only the replies count, and of those not the questions and not the thanks.
@@ -59,11 +63,11 @@ def statements(passage: Passage) -> list[Statement]:
     if passage.kind is DocumentKind.THREAD:
         message, replies = split_thread(passage.text)
         informative = [item for item in _statements(passage, replies) if _informs(item.text)]
-        return informative or _statements(passage, message)
+        return tuple(informative or _statements(passage, message))
     found = _statements(passage, passage.text)
     if passage.kind is DocumentKind.INCIDENT:
-        return [item for item in found if not item.text.startswith(SERVICE)]
-    return found
+        return tuple(item for item in found if not item.text.startswith(SERVICE))
+    return tuple(found)
 
 
 def _statements(passage: Passage, text: str) -> list[Statement]:

@@ -28,13 +28,14 @@ _VALUE = re.compile(
     rf"|(?P<share>(?<![\w.])(?:{_NUMBER}) ?(?:%|percent\b))"
     rf"|(?P<measure>(?<![\w.])(?P<amount>{_NUMBER})[ -]?(?P<unit>{_UNIT})s?\b)"
     rf"|(?P<count>(?<![\w.])(?P<quantity>{_NUMBER})(?![\w.]*\d) (?P<thing>{_THING}))"
-    rf"|(?P<setting>(?P<name>[^\W\d_][\w.-]{{2,}})`?(?: is| of|:| =|=)? ?(?P<set>\d+(?:\.\d+)?)\b"
+    rf"|(?P<setting>(?P<name>[^\W\d_][\w.-]{{2,80}})`?(?: is| of|:| =|=)? ?(?P<set>\d+(?:\.\d+)?)\b"
     rf"(?![.,:]?\d| ?%|[ -]?(?:percent|{_UNIT})s?\b| {_THING}))",
     re.IGNORECASE,
 )
 _DENIAL = re.compile(r"\b(?:not|never|cannot|no longer|without|no)\b|n['’]t\b", re.IGNORECASE)
 _OPPOSITES = {"disabled": "enabled", "forbidden": "allowed", "unsupported": "supported", "optional": "required"}
 _OPPOSITE = re.compile(rf"\b(?:{'|'.join(_OPPOSITES)})\b", re.IGNORECASE)
+_SAME_LETTERS = str.maketrans({"\u017f": "s", "\u0131": "i", "\u0130": "I"})  # for IGNORECASE, not for `lower`
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class Claim:
 
 
 def claim(text: str) -> Claim:
+    text = text.translate(_SAME_LETTERS)
     found: dict[str, set[float | str]] = {}
     kept: list[str] = []
     end = 0

@@ -18,8 +18,10 @@ DEFAULT_THRESHOLD = 0.5  # while too few claims have both a note and a person's 
 MIN_LABELS = 20  # from which on the threshold is fitted
 MAX_FIELD = 2_000  # characters of a note's field
 
+_NAME = r"(?:root[ -]?cause|cause|fix(?:ed by)?|mitigation|resolution|owner|owning team)"
+_MARKS = r"[^\w\n]{0,20}"  # of a list, of emphasis; bounded, since it is tried at the beginning of every line
 _FIELD = re.compile(
-    r"^\W*(?P<name>root[ -]?cause|cause|fix(?:ed by)?|mitigation|resolution|owner|owning team)\W*:\W*(?P<text>.+)$",
+    rf"^{_MARKS}(?P<name>{_NAME}){_MARKS}:{_MARKS}(?:\n(?!{_MARKS}{_NAME}{_MARKS}:){_MARKS})?(?P<text>\S.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 

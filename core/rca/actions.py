@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -72,9 +72,9 @@ class Choices:
         used = {arguments for name, arguments in self.called if name == tool.name}
         if not used:
             return [values]
-        combinations = [dict(zip(values, each, strict=True)) for each in product(*values.values())]
-        left = [each for each in combinations if frozenset(each.items()) not in used]
-        return [{name: (value,) for name, value in each.items()} for each in left[:MAX_COMBINATIONS]]
+        combinations = (dict(zip(values, each, strict=True)) for each in product(*values.values()))
+        left = (each for each in combinations if frozenset(each.items()) not in used)
+        return [{name: (value,) for name, value in each.items()} for each in islice(left, MAX_COMBINATIONS)]
 
     def values(self, parameter: ToolParameter) -> tuple[str, ...]:
         """All allowed values of a parameter now; empty if any text is."""
@@ -104,7 +104,7 @@ def parse(reply: str, choices: Choices) -> Action | Finding:
     """The reply as an action that may be taken now. Raises Refused with advice."""
     try:
         said = cast("object", json.loads(reply))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Refused("That was no valid JSON. Reply with one JSON object: thought and action.") from None
     action = cast("Mapping[str, object]", said).get("action") if isinstance(said, dict) else None
     if not isinstance(said, dict) or not isinstance(action, dict):

@@ -119,14 +119,15 @@ class Investigation:
         tool = next(tool for tool in self.tools if tool.name == action.tool)
         expert = any(parameter.snapshot for parameter in tool.parameters)
         deadline = EXPERT_DEADLINE if expert else TOOL_DEADLINE
+        was_read = not expert
         try:
             async with asyncio.timeout(deadline):
                 observation = await tool.call(self._expanded(tool, action.arguments))
         except ToolUnavailable as error:
-            observation = f"{action.tool} could not be read: {error}"
+            observation, was_read = f"{action.tool} could not be read: {error}", False
         except TimeoutError:
-            observation = f"{action.tool} gave no answer within {deadline:.0f} s."
-        key = self.snapshots.keep(observation or "Nothing was found.", written=expert)
+            observation, was_read = f"{action.tool} gave no answer within {deadline:.0f} s.", False
+        key = self.snapshots.keep(observation or "Nothing was found.", written=not was_read)
         return Step(reply[:MAX_REPLY], action, self.snapshots.head(key), snapshot=key)
 
     def _expanded(self, tool: Tool, arguments: Mapping[str, str]) -> dict[str, str]:

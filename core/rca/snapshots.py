@@ -11,14 +11,18 @@ KEY_LENGTH = 6  # hexadecimal digits; an investigation has a few dozen observati
 
 @dataclass(slots=True)
 class Snapshots:
-    """The observations of one investigation by key. `written` are the keys of those that a model wrote itself."""
+    """The observations of one investigation by key.
+
+    `written` are the keys of those that show nothing of the system: what a model wrote, and what could not be read.
+    """
 
     by_key: dict[str, str] = field(default_factory=dict[str, str])
     written: set[str] = field(default_factory=set[str])
 
     def keep(self, observation: str, *, written: bool = False) -> str:
         """The key of an observation; the same for the same text."""
-        key = f"obs_{sha256(observation.encode()).hexdigest()[:KEY_LENGTH]}"
+        digest = sha256(observation.encode("utf-8", "surrogatepass")).hexdigest()
+        key = f"obs_{digest[:KEY_LENGTH]}"
         self.by_key[key] = observation
         if written:
             self.written.add(key)
@@ -26,7 +30,7 @@ class Snapshots:
 
     @property
     def read(self) -> dict[str, str]:
-        """The observations that no model wrote: what evidence can be quoted from."""
+        """The observations that show something of the system: what evidence can be quoted from."""
         return {key: text for key, text in self.by_key.items() if key not in self.written}
 
     def head(self, key: str) -> str:

@@ -40,7 +40,7 @@ from bot.settings import Settings
 from bot.wiring import Core, ingest, open_core
 from bot.workflows import Behaviours
 from bot.workspace import load_workspace
-from core.conversation import Platform, Question
+from core.conversation import Place, Platform, Question
 from core.feedback import Feedback
 from core.messages import Verdict
 from handlers.post_message import Poster
@@ -66,6 +66,10 @@ class Inbox:
     async def press(self, feedback: Feedback) -> None:
         assert self.behaviours is not None
         await self.behaviours.feedback(feedback)
+
+    async def retract(self, question_id: str, place: Place) -> None:
+        assert self.behaviours is not None
+        await self.behaviours.retract(question_id, place)
 
 
 class Company:

@@ -27,7 +27,12 @@ TS = "1773480600.000100"
 def deletion(previous: dict[str, object] | None = None) -> dict[str, object]:
     """As Slack tells that a message was deleted."""
     gone = previous or {"ts": TS, "user": PERSON, "text": "how?"}
-    event = {"type": "message", "subtype": "message_deleted", "channel": CHANNEL, "ts": "1773480700.000100"}
+    event: dict[str, object] = {
+        "type": "message",
+        "subtype": "message_deleted",
+        "channel": CHANNEL,
+        "ts": "1773480700.000100",
+    }
     return event | {"deleted_ts": TS, "previous_message": gone}
 
 

@@ -139,7 +139,7 @@ def _fields(text: str) -> list[str]:
     """The fields of a JSON record that say something in words."""
     try:
         record = cast("object", json.loads(text))
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     if not isinstance(record, dict):
         return []

@@ -10,7 +10,7 @@ from core.knowledge.passages import passages_of
 
 def of(text: str, kind: DocumentKind = DocumentKind.PAGE) -> list[Statement]:
     [passage] = passages_of(Document("docs/a.md", "docs", "runbooks", "Title", text, kind))
-    return statements(passage)
+    return list(statements(passage))
 
 
 def texts(text: str, kind: DocumentKind = DocumentKind.PAGE) -> list[str]:
