@@ -27,6 +27,7 @@ from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.json_lines import json_lines
 from bot.evaluation.lexicon import Lexicon
 from core.answering.find import ENGINE
+from core.confidence.measures import bootstrap, brier, ece, ece_floor, risk_coverage
 from core.errors import MalformedInput
 
 CUTOFFS = (1, 3, 5, 10)
@@ -45,6 +46,7 @@ class Outcome:
     cited_right: int
     tokens: int
     milliseconds: float
+    probability: float | None = None
 
     @property
     def hallucinated(self) -> bool:
@@ -101,6 +103,10 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
         console.print(table)
         gain, interval = results["plumbline"]["gain"], _interval(results["plumbline"]["gain_ci"])
         console.print(f"plumbline − {BASELINE}: {gain:+.3f} correct ({interval}).", highlight=False)
+        if "ece" in results["plumbline"]:
+            row = results["plumbline"]
+            error = f"{row['ece']:.3f} ({_interval(row['ece_ci'])}; by chance alone {row['ece_floor']:.3f})"
+            console.print(f"Calibration error of plumbline's answers: {error}.", highlight=False)
 
 
 def _results(cases: Sequence[Case], lexicon: Lexicon) -> dict[str, Any]:
@@ -149,6 +155,7 @@ def _judged(reply: Reply, case: Case, milliseconds: float) -> Outcome:
         cited_right=sum(chunk.family == case.family for chunk in reply.cited),
         tokens=sum(len(tokens(text)) for text in (case.question, *(chunk.text for chunk in reply.cited))),
         milliseconds=milliseconds,
+        probability=reply.probability,
     )
 
 
@@ -171,6 +178,29 @@ def _figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "p50_ms": round(float(median), 3),
         "p95_ms": round(float(high), 3),
         "tokens_mean": round(float(np.mean([row.tokens for row in outcomes])), 1),
+        **_calibration(outcomes),
+    }
+
+
+def _calibration(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """How true the probabilities of answers are: the expected calibration error beside what chance alone would make of
+    as many, the Brier score, and the risk–coverage curve. Empty for a method without probabilities.
+    """
+    sure = [(row.probability, float(row.correct)) for row in outcomes if row.answered and row.probability is not None]
+    if not sure:
+        return {}
+    probabilities, correct = (np.array(column, np.float64) for column in zip(*sure, strict=True))
+    low, high = bootstrap(ece, probabilities, correct)
+    found = risk_coverage(probabilities, correct)
+    return {
+        "ece": round(ece(probabilities, correct), 4),
+        "ece_ci": [round(low, 4), round(high, 4)],
+        "ece_floor": round(ece_floor(probabilities), 4),
+        "brier": round(brier(probabilities, correct), 4),
+        "risk_coverage": [
+            {"coverage": round(float(coverage), 4), "risk": round(float(risk), 4)}
+            for coverage, risk in zip(found.coverage, found.risk, strict=True)
+        ],
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from bot.evaluation.ccf_corpus import Case, Chunk
 from bot.evaluation.ccf_lexicon import Keywords
 from bot.evaluation.ccf_reply import CITED, Reply
 from bot.evaluation.lexicon import Lexicon
+from core.confidence.calibrator import Calibrator, Label, fit
+from core.confidence.prediction import Evaluation
 from core.knowledge.chain import EvidenceChain, chain_of
 from core.knowledge.document import Document
 from core.knowledge.family_model import FamilyModel
@@ -19,6 +22,8 @@ from core.knowledge.ranking import RankedPassage
 
 KEYWORD_SHARES = (0.0, 0.25, 0.5, 0.75)  # what keywords may count for beside the model; chosen in the inner loop
 SELECTED = 0.78  # share of its own questions that the selective threshold answers: 0.70 is asked for, the rest is room for chance
+
+FITTED_AT = datetime(2000, 1, 1, tzinfo=UTC)  # no part of any figure
 
 Shares = NDArray[np.float64]
 
@@ -47,8 +52,11 @@ class Plumbline:
         truth = [self._model.families.index(case.family) for case in cases]
         mixtures = {share: _mixed(held_out, hints, share) for share in KEYWORD_SHARES}
         self.keyword_share = max(KEYWORD_SHARES, key=lambda share: int((mixtures[share].argmax(axis=1) == truth).sum()))
-        leads = np.sort(mixtures[self.keyword_share], axis=1)
-        self.threshold = float(np.quantile(leads[:, -1] - leads[:, -2], 1 - SELECTED))
+        chosen = mixtures[self.keyword_share]
+        ordered = np.sort(chosen, axis=1)
+        leads = ordered[:, -1] - ordered[:, -2]
+        self.threshold = float(np.quantile(leads, 1 - SELECTED))
+        self._calibrator = _calibrated(leads, ordered[:, -1], chosen.argmax(axis=1) == truth)
 
     def reply(self, question: str) -> Reply:
         """Answer from the chain of the likeliest family."""
@@ -83,7 +91,19 @@ class Plumbline:
 
     def _answered(self, ranking: tuple[Chunk, ...], chain: EvidenceChain) -> Reply:
         cited = tuple(self._chunks[found.passage.document_id] for found in chain.passages[:CITED])
-        return Reply(ranking, chain.family, cited)
+        probability = self._calibrator.probability(_evaluation(chain.lead, chain.support)) if self._calibrator else None
+        return Reply(ranking, chain.family, cited, probability)
+
+
+def _calibrated(leads: Shares, supports: Shares, correct: NDArray[np.bool_]) -> Calibrator | None:
+    """The product's calibrator, fitted to the questions of the inner loop; None if they are too few."""
+    rows = zip(leads.tolist(), supports.tolist(), correct.tolist(), strict=True)
+    return fit([Label(_evaluation(lead, support), right) for lead, support, right in rows], "eval", FITTED_AT)
+
+
+def _evaluation(lead: float, support: float) -> Evaluation:
+    """How far the families are apart, and how far the evidence is on the side of the chosen one."""
+    return Evaluation(coe=min(max(lead, 0.0), 1.0), rce=min(max(support, 0.0), 1.0))
 
 
 def _held_out_hints(cases: Sequence[Case], lexicon: Lexicon, families: Sequence[str]) -> Shares:

@@ -12,11 +12,15 @@ CITED = 3  # chunks that a reply cites (Evidence-Chain RAG, Table III)
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """`ranking` is what was retrieved, best first; `family` what was answered, empty if nothing was."""
+    """`ranking` is what was retrieved, best first; `family` what was answered, empty if nothing was.
+
+    `probability` is the calibrated one that the answer is right; None where a method has none.
+    """
 
     ranking: tuple[Chunk, ...]
     family: str
     cited: tuple[Chunk, ...]
+    probability: float | None = None
 
 
 Method = Callable[[str], Reply]
