@@ -76,7 +76,8 @@ class Investigations:
         async def progress(doing: str) -> None:
             await report_progress(incident.id, doing, store=self._core.store)
             with suppress(Unavailable):  # the next step says more; the work does not wait for a chat
-                await present_incident(incident.id, store=self._core.store, poster=self._poster)
+                policy = self._core.workspace.policy
+                await present_incident(incident.id, store=self._core.store, poster=self._poster, policy=policy)
 
         return await self.explain(incident, audience, progress)
 

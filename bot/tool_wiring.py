@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import aiohttp
+from yarl import URL
 
 from adapters.tools.change_files import ChangeFiles
 from adapters.tools.ci import Builds, BuildServer
@@ -81,7 +82,7 @@ def _loki(section: sections.LokiTool, session: aiohttp.ClientSession) -> Loki:
     headers = _bearer(section.token_env, section.name) if section.token_env else {}
     if section.tenant:
         headers["X-Scope-OrgID"] = section.tenant
-    return Loki(section.name, Http(f"{section.name} at {section.url}", section.url, session, headers), section.services)
+    return Loki(section.name, Http(_system(section.name, section.url), section.url, session, headers), section.services)
 
 
 def _kubernetes(section: sections.KubernetesTool, session: aiohttp.ClientSession) -> Kubernetes:
@@ -92,7 +93,7 @@ def _kubernetes(section: sections.KubernetesTool, session: aiohttp.ClientSession
         except OSError as error:  # ssl.SSLError is one
             raise ConfigurationError(f"{section.name}: {section.ca_file} is no certificate: {error}.") from None
     headers = _bearer(section.token_env, section.name)
-    http = Http(f"{section.name} at {section.url}", section.url, session, headers, tls)
+    http = Http(_system(section.name, section.url), section.url, session, headers, tls)
     workloads = {service: Workload(each.namespace, each.selector) for service, each in section.services.items()}
     return Kubernetes(section.name, http, workloads)
 
@@ -100,7 +101,7 @@ def _kubernetes(section: sections.KubernetesTool, session: aiohttp.ClientSession
 def _build_server(
     section: sections.GitHubActionsTool | sections.GitLabCiTool | sections.JenkinsTool, session: aiohttp.ClientSession
 ) -> BuildServer:
-    system = f"{section.name} at {section.url}"
+    system = _system(section.name, section.url)
     match section:
         case sections.GitHubActionsTool():
             from adapters.tools.github_actions import GitHubActions
@@ -138,6 +139,11 @@ def _mcp(section: sections.McpTool) -> Toolbox:
 
     token = named_secret(section.token_env, section.name) if section.token_env else ""
     return McpServer(section.name, section.url, section.tools, token)
+
+
+def _system(name: str, url: str) -> str:
+    """What a system is called in errors, which are shown in chats: its address without a name and password."""
+    return f"{name} at {URL(url).with_user(None)}"
 
 
 def _bearer(variable: str, name: str) -> dict[str, str]:

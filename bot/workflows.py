@@ -10,6 +10,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +101,8 @@ class Workflows(DBOSConfiguredInstance):
             log.info("question was deleted", reference=subject)
         except Exception:
             log.exception("question failed", reference=subject)
-            await self._step("apologise", question, subject)
+            with suppress(Withdrawn):
+                await self._step("apologise", question, subject)
 
     @DBOS.workflow()
     async def retract_question(self, question_id: str, payload: dict[str, Any]) -> None:

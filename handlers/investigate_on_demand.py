@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
+from core.audience import incident_audience
 from core.conversation import PUBLIC, Audience, Question
 from core.folding import open_from
 from core.incident import Alert, AlertDelivery, AlertStatus, Incident, Severity, Stage
@@ -59,9 +60,18 @@ async def _in_thread(
         incident = await transaction.incidents.in_thread(question.place)
     if incident is None:
         return None
-    await investigate_incident(incident.id, lambda found: investigate(found, question.audience), store=store)
+    await investigate_incident(
+        incident.id, lambda found: investigate(found, _readers_of(found, question.audience)), store=store
+    )
     async with store.transaction() as transaction:
         return await transaction.incidents.get(incident.id)
+
+
+def _readers_of(incident: Incident, audience: Audience) -> Audience:
+    """Those before whom it was asked, as far as every other place of the incident, which shows it too, may read it."""
+    if not incident.also_in:
+        return audience
+    return replace(audience, readers=audience.readers & incident_audience(incident, ()).readers)
 
 
 def incident_from(question: Question, services: Iterable[str]) -> Incident:

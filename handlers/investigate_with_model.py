@@ -17,12 +17,13 @@ from core.rca.observation_tools import observation_tools
 from core.rca.observations import Observations
 from core.rca.scene import Scene
 from core.rca.self_consistency import SAMPLES, investigate
-from core.rca.trajectory import Finding, Step
+from core.rca.trajectory import Ending, Finding, Step, Trajectory
 from core.triage.history import IncidentHistory
 from handlers.observe_incident import Readers
 from handlers.offer_tools import offer_tools
 
 DEADLINE = 180.0  # seconds that one reply may take
+WHOLE_DEADLINE = 900.0  # seconds for all steps and samples; then the evidence engine's explanation stands
 NO_HISTORY = IncidentHistory(())
 NOTHING_MORE = Readers((), (), (), {})
 
@@ -65,9 +66,13 @@ async def investigate_with_model(
         request,
         listener=tell,
     )
-    trajectory = await investigate(
-        investigation, f"{incident.description}\nService: {incident.service}", samples=samples
-    )
+    try:
+        async with asyncio.timeout(WHOLE_DEADLINE):
+            trajectory = await investigate(
+                investigation, f"{incident.description}\nService: {incident.service}", samples=samples
+            )
+    except TimeoutError:
+        trajectory = Trajectory(tuple(investigation.steps), Ending.MODEL_UNAVAILABLE)
     explanation = replace(
         explanation, trajectory=trajectory, unavailable=tuple(dict.fromkeys((*explanation.unavailable, *unavailable)))
     )
@@ -77,7 +82,8 @@ async def investigate_with_model(
     shown = tuple(investigation.snapshots.read.values())
     evidence = await asyncio.to_thread(grounded, finding.evidence, shown, observations)  # aligns megabytes of text
     hypotheses = merged(explanation.hypotheses, finding, evidence, _votes(finding, trajectory.samples), scene)
-    engine = model.name if evidence else explanation.engine
+    led = bool(evidence and hypotheses) and hypotheses[0].service == finding.service
+    engine = model.name if led else explanation.engine
     return replace(explanation, hypotheses=hypotheses, engine=engine)
 
 

@@ -39,11 +39,13 @@ class Poster:
         messenger = self._messenger(place)
         async with self._store.transaction() as transaction:
             post = await transaction.posts.intend(intent, place)
-            if post.withdrawn:
-                raise Withdrawn(f"What {intent} answers was deleted.")
-            if post.reference is not None:
+            if post.reference is not None and not post.withdrawn:
                 return post.reference
-            await transaction.posts.attempted(intent)
+            if not post.withdrawn:
+                await transaction.posts.attempted(intent)
+        if post.withdrawn:
+            await self.withdraw(intent, place)  # in case it was on its way then, and could not be taken away
+            raise Withdrawn(f"What {intent} answers was deleted.")
         found = await messenger.find(place, intent) if post.attempted else None
         reference = found or await messenger.post(place, message, intent)
         async with self._store.transaction() as transaction:
@@ -51,7 +53,7 @@ class Poster:
             await transaction.posts.posted(intent, reference, UNKNOWN_VERSION if found else version)
             withdrawn = (await transaction.posts.intend(intent, place)).withdrawn
         if withdrawn:  # while it was on its way
-            await messenger.delete(reference)
+            await self.withdraw(intent, place)
             raise Withdrawn(f"What {intent} answers was deleted.")
         return reference
 

@@ -24,7 +24,8 @@ class AnswersUnderWay:
         try:
             await asyncio.wait([task])
         finally:
-            del self._tasks[question_id]
+            if self._tasks.get(question_id) is task:  # and not that of a second run of the same step
+                del self._tasks[question_id]
             task.cancel()  # no effect on a task that is done
         if task.cancelled():
             raise Withdrawn(f"{question_id} was deleted.")

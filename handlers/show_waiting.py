@@ -17,7 +17,7 @@ INTERVAL = 5.0  # seconds between two looks at the queue
 THINKING = "Reading what I found …"
 WAITING = "Waiting for the language model: {position} in the queue …"
 
-_ORDINALS = {1: "1st", 2: "2nd", 3: "3rd"}
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
 def answer_intent(question_id: str) -> str:
@@ -45,13 +45,18 @@ async def _tell(question: Question, position: Callable[[], int], poster: Poster,
     while not await _happens(done, pause):
         pause = INTERVAL
         place = position()
-        text = WAITING.format(position=_ORDINALS.get(place, f"{place}th")) if place else THINKING
+        text = WAITING.format(position=_ordinal(place)) if place else THINKING
         try:
             await poster.post_or_edit(
                 answer_intent(question.id), question.place, Notice(text, NoticeKind.PROGRESS), text
             )
         except Unavailable:
             return  # a sign of waiting is not worth a second try
+
+
+def _ordinal(number: int) -> str:
+    teen = number % 100 in (11, 12, 13)
+    return f"{number}{'th' if teen else _ENDINGS.get(number % 10, 'th')}"
 
 
 async def _happens(event: asyncio.Event, seconds: float) -> bool:

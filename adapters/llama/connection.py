@@ -21,7 +21,7 @@ TOO_LONG = ("exceed_context_size_error", "context_length_exceeded")  # the nativ
 class Refused(ModelUnavailable):
     """The server understood and said no, and would say so again. `reason` is what it said: untrusted text."""
 
-    def __init__(self, message: str, reason: str) -> None:
+    def __init__(self, message: str, reason: str = "") -> None:  # a copy is made of the message alone
         super().__init__(message)
         self.reason = reason
 
@@ -29,7 +29,7 @@ class Refused(ModelUnavailable):
 class TooLong(PromptTooLong):
     """The server counted more tokens than its context has. `reason` is what it said: untrusted text."""
 
-    def __init__(self, message: str, reason: str) -> None:
+    def __init__(self, message: str, reason: str = "") -> None:  # a copy is made of the message alone
         super().__init__(message)
         self.reason = reason
 

@@ -59,7 +59,7 @@ class LlamaServer:
         self._model = model
         self._on_reply = on_reply
         self._dialect: Dialect | None = None
-        self._asking = asyncio.Lock()
+        self._asking: asyncio.Task[Dialect] | None = None
         self._alike: WeakValueDictionary[tuple[ChatMessage, ...], asyncio.Lock] = WeakValueDictionary()
 
     @property
@@ -182,10 +182,23 @@ class LlamaServer:
             self._on_reply(reply.reply())
 
     async def _ways(self) -> Dialect:
-        async with self._asking:
-            if self._dialect is None:
-                self._dialect = await dialect_of(self._connection, self._model)
+        if self._dialect is not None:
             return self._dialect
+        if self._asking is None:
+            # Not cancelled with who asks: one with less time than a slow server takes to tell would begin it anew forever.
+            self._asking = asyncio.create_task(self._find_ways())
+            self._asking.add_done_callback(self._asked)
+        return await asyncio.shield(self._asking)
+
+    async def _find_ways(self) -> Dialect:
+        async with asyncio.timeout(COUNTING):
+            self._dialect = await dialect_of(self._connection, self._model)
+        return self._dialect
+
+    def _asked(self, asking: asyncio.Task[Dialect]) -> None:
+        self._asking = None
+        if not asking.cancelled():
+            asking.exception()  # has been seen, also if nobody waits for it any more
 
     @asynccontextmanager
     async def _within(self, seconds: float) -> AsyncIterator[None]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime, timedelta
-from typing import Any
 from urllib.parse import quote
 
 import aiohttp
 import structlog
+from pydantic import BaseModel
 
 from adapters.teams.access_token import AccessToken
 from core.errors import PlumblineError
 from core.ports import Clock
 
 KEPT = timedelta(minutes=10)  # how long it is believed who is in a conversation
-PATIENCE = aiohttp.ClientTimeout(total=5.0)  # seconds for one page; Teams waits 15 s for its acknowledgement
+PATIENCE = aiohttp.ClientTimeout(total=5.0)  # seconds for one page
+DEADLINE = 10.0  # seconds for all of them; Teams waits 15 s for its acknowledgement
 PAGE = 500  # people asked for at once: the most that Teams gives
 MAX_PAGES = 20  # a team has at most 10 000 members that are told
 MAX_CONVERSATIONS = 1_000  # whose answer is remembered
@@ -23,6 +25,15 @@ GUESTS = frozenset(
 )  # https://learn.microsoft.com/microsoftteams/platform/bots/how-to/get-teams-context
 
 log = structlog.get_logger()
+
+
+class _Member(BaseModel):
+    userRole: str | None = None
+
+
+class _Page(BaseModel):
+    members: list[_Member]
+    continuationToken: str | None = None
 
 
 class TeamsGuests:
@@ -39,8 +50,9 @@ class TeamsGuests:
         if (known := self._known.get(conversation_id)) is not None and now < known[1]:
             return known[0]
         try:
-            found = await self._ask(service_url, conversation_id)
-        except (aiohttp.ClientError, TimeoutError, ValueError, KeyError, PlumblineError) as error:
+            async with asyncio.timeout(DEADLINE):
+                found = await self._ask(service_url, conversation_id)
+        except (aiohttp.ClientError, TimeoutError, ValueError, PlumblineError) as error:
             reason = str(error) or type(error).__name__
             log.warning(
                 "teams does not say who reads, so nothing public is shown", place=conversation_id, reason=reason
@@ -58,10 +70,10 @@ class TeamsGuests:
         async with aiohttp.ClientSession(timeout=PATIENCE, headers=headers) as session:
             for _ in range(MAX_PAGES):
                 async with session.get(address, params=query, raise_for_status=True) as response:
-                    page: dict[str, Any] = await response.json()
-                if any(str(member.get("userRole")).lower() in GUESTS for member in page["members"]):
+                    page = _Page.model_validate(await response.json())
+                if any((member.userRole or "").lower() in GUESTS for member in page.members):
                     return True
-                if not (following := page.get("continuationToken")):
+                if not page.continuationToken:
                     return False
-                query["continuationToken"] = str(following)
+                query["continuationToken"] = page.continuationToken
         return True

@@ -60,17 +60,23 @@ class GitHistory:
     async def _log(self, service: str, window: TimeWindow) -> list[Change]:
         folder = self._folders[service]
         inside = folder / ".git"
-        process = await asyncio.create_subprocess_exec(
+        command = (
             *("git", "--no-pager", "--git-dir", str(inside if inside.exists() else folder)),
             *(part for setting in _SETTINGS for part in ("-c", setting)),
             *("log", f"--format={_FORMAT}", "--name-only", "--no-ext-diff", "--no-textconv", "--no-mailmap"),
             *(f"--since={window.start.isoformat()}", f"--until={window.end.isoformat()}", f"--max-count={MAX_COMMITS}"),
             "HEAD",
-            env=_ENVIRONMENT,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
         )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                env=_ENVIRONMENT,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+            )
+        except OSError as error:
+            raise ToolUnavailable(f"git cannot be started: {error.strerror}; install it in {os.defpath}.") from error
         try:
             async with asyncio.timeout(TIMEOUT):
                 output, complaint = await process.communicate()

@@ -129,7 +129,12 @@ class Kubernetes:
             return []
         pods = (await self._pods(workload))[:MAX_PODS]
         logs = await asyncio.gather(
-            *(self._log(workload, pod, each.name, window, limit) for pod in pods for each in pod.spec.containers)
+            *(
+                self._log(workload, pod, each.name, window, limit)
+                for pod in pods
+                for each in pod.spec.containers
+                if _has_log(pod, each.name)
+            )
         )
         records = [LogLine(service, at, level_of({}, text), text) for log in logs for at, text in log]
         records += [
@@ -211,6 +216,14 @@ class Kubernetes:
 
 def _namespace(workload: Workload) -> str:
     return f"api/v1/namespaces/{quote(workload.namespace, safe='')}"
+
+
+def _has_log(pod: _Pod, container: str) -> bool:
+    """Whether it ever started: of one that waits for its image or its turn, Kubernetes refuses to give the log."""
+    status = next((each for each in pod.status.containerStatuses if each.name == container), None)
+    if status is None:
+        return pod.status.phase != "Pending"
+    return status.state.get("waiting") is None or any(status.lastState.values())
 
 
 def _records(log: str) -> Iterator[tuple[datetime, str]]:

@@ -18,6 +18,7 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent
 from mcp.types import Tool as Offered
+from pydantic import BaseModel, ValidationError
 
 from core.errors import ToolUnavailable
 from core.ports import TimeWindow, Tool, ToolParameter
@@ -135,10 +136,15 @@ class _McpTool:
             raise ToolUnavailable(f"{name} has to be a whole number.") from None
 
 
-def _required(tool: Offered) -> dict[str, dict[str, Any]]:
+class _Inputs(BaseModel):
+    properties: dict[str, Any] | None = None
+    required: list[str] | None = None
+
+
+def _required(tool: Offered) -> dict[str, Any]:
     """The parameters that a call cannot do without; the others are left to the server."""
-    properties = tool.input_schema.get("properties", {})
-    return {name: properties.get(name, {}) for name in tool.input_schema.get("required", [])}
+    inputs = _Inputs.model_validate(tool.input_schema)
+    return {name: (inputs.properties or {}).get(name) for name in inputs.required or ()}
 
 
 def _kinds(tool: Offered) -> dict[str, str]:
@@ -156,13 +162,21 @@ def _objection(tool: Offered) -> str:
     """Why a tool is not offered to the language model; empty if it is."""
     if tool.annotations is None or tool.annotations.read_only_hint is not True:
         return "does not say that it is read-only"
-    for name, schema in _required(tool).items():
+    try:
+        required = _required(tool)
+    except ValidationError:
+        return "has parameters that cannot be read"
+    for name, schema in required.items():
         if not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.ASCII) or len(name) > MAX_NAME or name == "tool":
             return "has a parameter with a name that cannot be used"
-        if schema.get("type") not in {"string", "integer"}:
+        if not isinstance(schema, dict) or schema.get("type") not in ("string", "integer"):
             return f"needs {name}, which is neither a text nor a whole number"
         choices = schema.get("enum", [])
-        if len(choices) > MAX_CHOICES or any(not isinstance(each, str) or len(each) > MAX_CHOICE for each in choices):
+        if (
+            not isinstance(choices, list)
+            or len(choices) > MAX_CHOICES
+            or any(not isinstance(each, str) or len(each) > MAX_CHOICE for each in choices)
+        ):
             return f"has choices for {name} that cannot be shown"
     return ""
 

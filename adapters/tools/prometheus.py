@@ -11,6 +11,7 @@ from typing import Literal
 
 import aiohttp
 from pydantic import BaseModel, ValidationError
+from yarl import URL
 
 from core.errors import ToolUnavailable
 from core.ports import Series, TimeWindow
@@ -54,6 +55,7 @@ class Prometheus:
     def __init__(self, name: str, url: str, session: aiohttp.ClientSession) -> None:
         self._name = name
         self._url = url.rstrip("/")
+        self._shown = URL(self._url).with_user(None)  # errors are shown in chats
         self._session = session
 
     @property
@@ -76,9 +78,9 @@ class Prometheus:
         try:
             rows = _Answer.model_validate_json(body).data.result
         except ValidationError as error:
-            raise ToolUnavailable(f"Prometheus at {self._url} did not answer with a range of values.") from error
+            raise ToolUnavailable(f"Prometheus at {self._shown} did not answer with a range of values.") from error
         if len(rows) > MAX_SERIES:
-            raise ToolUnavailable(f"Prometheus at {self._url} has more than {MAX_SERIES} series for one service.")
+            raise ToolUnavailable(f"Prometheus at {self._shown} has more than {MAX_SERIES} series for one service.")
         return _series(service, rows, window)
 
     async def _query_range(self, form: Mapping[str, str]) -> bytes:
@@ -89,12 +91,12 @@ class Prometheus:
                 async for chunk in response.content.iter_any():
                     body += chunk
                     if len(body) > MAX_BODY:
-                        raise ToolUnavailable(f"Prometheus at {self._url} answered with more than {MAX_BODY} bytes.")
+                        raise ToolUnavailable(f"Prometheus at {self._shown} answered with more than {MAX_BODY} bytes.")
         except (aiohttp.ClientError, TimeoutError) as error:
             problem = str(error) or type(error).__name__
-            raise ToolUnavailable(f"Prometheus at {self._url} cannot be reached: {problem}.") from error
+            raise ToolUnavailable(f"Prometheus at {self._shown} cannot be reached: {problem}.") from error
         if status != 200:
-            raise ToolUnavailable(f"Prometheus at {self._url} answered with HTTP status {status}.")
+            raise ToolUnavailable(f"Prometheus at {self._shown} answered with HTTP status {status}.")
         return bytes(body)
 
 

@@ -14,7 +14,7 @@ from statistics import fmean
 
 from core.confidence.prediction import Evaluation
 from core.confidence.reference import Claim, Reference, admissible
-from core.errors import InvalidReply
+from core.errors import InvalidReply, PromptTooLong
 from core.language_model import ModelRequest
 from core.ports import LanguageModel
 from core.prompts import confidence as prompts
@@ -47,11 +47,17 @@ async def estimate(
     """Both measures, in [0, 1]: the mean of yes (1) and no (0), and the mean rating from 1 to 5 mapped to 0 to 1.
 
     `references` are the most similar first. `request` says how urgent it is and for whom; its messages are replaced.
-    No references: nothing can be decided, and nothing is asked. Raises what the port raises, and InvalidReply.
+    No references: nothing can be decided, and nothing is asked. Raises PromptTooLong if not even the first fits into the
+    budget, what the port raises, and InvalidReply.
     """
-    texts = await _within_budget(model, [reference.text for reference in admissible(references, claim)], effort)
-    if not texts:
+    judging = admissible(references, claim)
+    if not judging:
         return Evaluation(0.0, 0.0)
+    texts = await _within_budget(model, [reference.text for reference in judging], effort)
+    if not texts:
+        raise PromptTooLong(
+            f"Reference {judging[0].id} alone has more than the {effort.reference_tokens} tokens that a claim is judged by."
+        )
     enough = _Question(prompts.coe_analysis(texts, claim.situation), prompts.coe_score, prompts.YES_NO)
     supports = _Question(
         prompts.rce_analysis(texts, claim.situation, claim.conclusion), prompts.rce_score, prompts.SCALE

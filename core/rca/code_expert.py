@@ -37,7 +37,8 @@ class CodeExpert:
         wanted = qualified(arguments["symbol"])
         read, external = await self._read(wanted)
         if not read:
-            return f"{'.'.join(wanted) or 'That'} is not defined in {self.code.name}: it may be an external dependency."
+            # Without the symbol: what a model asked for must not come back as something that it was shown.
+            return f"That is not defined in {self.code.name}: it may be an external dependency."
         stopped = f"External, not read: {', '.join(external[:MAX_EXTERNAL])}." if external else ""
         return "\n\n".join([*(_shown(each) for each in read), stopped]).strip()
 

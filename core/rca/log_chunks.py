@@ -54,7 +54,7 @@ def chunked(lines: Sequence[str], vectors: NDArray[np.float32] | None = None) ->
     numbers = np.array([number_of[masked(line)] for line in lines])
     counts = np.bincount(numbers, minlength=len(names))
     kept: list[int] = (np.arange(len(lines)) if len(lines) <= SHORT else _without_repetitions(numbers)).tolist()
-    labels = _contiguous(_clusters(numbers[kept], _embedded(names, vectors)))
+    labels = contiguous(_clusters(numbers[kept], _embedded(names, vectors)))
     rarities: list[float] = (1.0 / counts[numbers]).tolist()
     return [_chunk(lines, kept[start:end], rarities) for start, end in _spans(labels)]
 
@@ -153,7 +153,9 @@ class _Runs:
         elif cheapest == run.length:
             self.runs[-1].length += run.length
         else:
-            self.runs[back].label = self.runs[back + 1].label
+            following = next(each for each in self.runs[back + 1 :] if each.length)
+            following.length += self.runs[back].length
+            self.runs[back].length = 0
             self._push(run)
 
     def _push(self, run: _Run) -> None:
@@ -161,7 +163,7 @@ class _Runs:
         self.runs.append(run)
 
 
-def _contiguous(labels: Sequence[int]) -> list[int]:
+def contiguous(labels: Sequence[int]) -> list[int]:
     """The clusters of the lines when each stands in one place: greedily, with few lines moved (line 9)."""
     found = _Runs()
     for label, members in groupby(labels):

@@ -87,7 +87,7 @@ class Postings:
 
 def _number(term: str) -> int:
     """As `term_number`, whose memory is for words: a text has far more sequences of letters than words."""
-    return zlib.crc32(term.encode())
+    return zlib.crc32(term.encode("utf-8", "surrogatepass"))
 
 
 def _idf(frequencies: NDArray[np.integer], size: int) -> NDArray[np.float64]:

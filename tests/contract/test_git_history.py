@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.tools import git_history as module
 from adapters.tools.git_history import GitHistory
 from core.errors import ToolUnavailable
 from core.ports import TimeWindow
@@ -74,3 +75,9 @@ async def test_a_checkout_cannot_make_us_run_its_programs(checkout: Path, tmp_pa
 async def test_a_folder_that_is_no_checkout_is_named(tmp_path: Path) -> None:
     with pytest.raises(ToolUnavailable, match=r"git log of .* failed"):
         await GitHistory("git", {"api": tmp_path}).changes(HOUR)
+
+
+async def test_a_machine_without_git_is_told_so(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_ENVIRONMENT", {"PATH": str(checkout)})
+    with pytest.raises(ToolUnavailable, match="git cannot be started"):
+        await GitHistory("git", {"api": checkout}).changes(HOUR)

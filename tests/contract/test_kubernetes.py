@@ -76,6 +76,17 @@ async def test_warnings_about_pods_stand_among_the_records() -> None:
     ]
 
 
+async def test_a_pod_that_has_not_started_does_not_hide_what_else_is_told() -> None:
+    waiting = {"name": "main", "state": {"waiting": {"reason": "ImagePullBackOff"}}}
+    fake = FakeKubernetes()
+    fake.statuses["api"] = {"phase": "Pending", "containerStatuses": [waiting]}
+    fake.without_log = frozenset({"api-0"})
+    fake.events = [event("Failed", "Failed to pull image", "2026-03-14T09:00:30Z")]
+    async with reached(fake) as http:
+        (warning,) = await Kubernetes("k8s", http, WORKLOADS).lines("api", HOUR, 10)
+    assert warning.text == "Kubernetes Failed: Failed to pull image"
+
+
 async def test_a_service_without_pods_has_nothing_to_tell() -> None:
     async with reached(FakeKubernetes()) as http:
         found = await tools(Kubernetes("k8s", http, WORKLOADS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -10,6 +11,9 @@ import aiohttp
 import pytest
 
 from adapters.llama import connection
+from adapters.llama import server as server_module
+from adapters.llama.connection import LlamaConnection, Refused, TooLong
+from adapters.llama.dialect import Dialect, dialect_of
 from adapters.llama.embedder import LlamaEmbedder
 from adapters.llama.server import SAMPLES, LlamaServer
 from core.errors import ModelUnavailable, PromptTooLong
@@ -188,3 +192,31 @@ async def test_vectors_have_unit_length_and_the_order_of_their_texts(
     assert rows[1].tolist() == pytest.approx([3 / 73**0.5, 8 / 73**0.5])
     assert (await embedder.embed_query("one")).tolist() == rows[0].tolist()
     assert (await embedder.embed_passages([])).shape == (0, 2)
+
+
+async def test_a_server_that_takes_long_to_tell_what_it_is_is_asked_once(
+    fake: FakeLlamaServer, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready, asked = asyncio.Event(), 0
+
+    async def slow(connection: LlamaConnection, model: str) -> Dialect:
+        nonlocal asked
+        asked += 1
+        await ready.wait()
+        return await dialect_of(connection, model)
+
+    monkeypatch.setattr(server_module, "dialect_of", slow)
+    model = LlamaServer(fake.url, session)
+    for _ in range(2):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await model.slots()
+    ready.set()
+    assert await model.slots() >= 1
+    assert asked == 1
+
+
+@pytest.mark.parametrize("kind", [Refused, TooLong])
+def test_a_refusal_can_be_kept_and_raised_again(kind: type[Refused | TooLong]) -> None:
+    kept = copy.copy(kind("The model server refused.", "no such field"))
+    assert (str(kept), kept.reason) == ("The model server refused.", "no such field")

@@ -7,10 +7,12 @@ import logging
 import socket
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 import uvicorn
 from mcp.server.mcpserver import MCPServer
+from mcp.types import Tool as Offered
 from mcp.types import ToolAnnotations
 
 from adapters.tools import mcp_server as module
@@ -122,3 +124,24 @@ async def test_the_check_says_why_a_listed_tool_is_not_offered(name: str, proble
     await McpServer("the shop", url, {"orders": "x"}).check()
     with pytest.raises(ToolUnavailable, match=problem):
         await McpServer("the shop", url, {name: "x"}).check()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"service": {"type": ["string", "null"]}}, "required": ["service"]},
+        {"properties": {"service": True}, "required": ["service"]},
+        {"properties": {"service": {"type": "string", "enum": None}}, "required": ["service"]},
+        {"properties": {}, "required": [1]},
+    ],
+)
+async def test_a_tool_with_parameters_that_are_not_understood_is_not_offered(
+    schema: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def offered(_: McpServer) -> list[Offered]:
+        odd = Offered(name="odd", input_schema={"type": "object", **schema}, annotations=READ_ONLY)
+        return [odd, Offered(name="plain", input_schema={"type": "object"}, annotations=READ_ONLY)]
+
+    monkeypatch.setattr(McpServer, "_offered", offered)
+    server = McpServer("shop", "http://127.0.0.1:9/mcp", {"odd": "x", "plain": "x"})
+    assert [tool.name for tool in await server.tools(("api",), HOUR)] == ["shop_plain"]

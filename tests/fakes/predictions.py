@@ -26,6 +26,9 @@ class FakePredictionStore:
     async def add(self, prediction: Prediction) -> None:
         self.predictions.setdefault(prediction.id, prediction)
 
+    async def get(self, prediction_id: str) -> Prediction | None:
+        return self.predictions.get(prediction_id)
+
     async def calibrator(self, estimator: Estimator) -> Calibrator | None:
         return self.calibrators.get(estimator)
 

@@ -94,6 +94,7 @@ class FakeKubernetes(FakeToolServer):
         self.most = most
         self.events: list[dict[str, Any]] = []
         self.statuses: dict[str, dict[str, Any]] = {}
+        self.without_log: frozenset[str] = frozenset()  # pods that have not started
 
     def routes(self) -> list[web.RouteDef]:
         base = "/api/v1/namespaces/live"
@@ -125,6 +126,8 @@ class FakeKubernetes(FakeToolServer):
         return web.json_response({"metadata": {"continue": following}, "items": items[start : start + size]})
 
     async def _log(self, request: web.Request) -> web.Response:
+        if request.match_info["pod"] in self.without_log:
+            return web.json_response({"kind": "Status", "reason": "BadRequest", "code": 400}, status=400)
         service = request.match_info["pod"].removesuffix("-0")
         since = datetime.fromisoformat(request.query["sinceTime"])
         written = [

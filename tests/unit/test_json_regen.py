@@ -100,3 +100,7 @@ def test_valid_json_is_found_and_keeps_its_content(cause: str, sure: bool, aroun
     assert text is not None
     assert json.loads(text) == value
     valid_json(around, SCHEMA)  # whatever it is, it is no error
+
+
+def test_a_fence_that_is_never_closed_is_read_at_once() -> None:
+    assert valid_json("```" + "\n" * 100_000, SCHEMA) is None

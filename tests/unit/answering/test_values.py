@@ -30,6 +30,15 @@ def test_a_value_stands_under_what_it_measures(text: str, measure: str, values: 
     assert claim(text).values == {measure: values}
 
 
+@pytest.mark.parametrize("text", ["5 \u017f", "\u017fix days", "it is d\u0131sabled", "5 m\u0130n", f"{'9' * 400} s"])
+def test_letters_that_only_a_pattern_takes_for_others_break_nothing(text: str) -> None:
+    claim(text)
+
+
+def test_encoded_data_is_read_at_once() -> None:
+    assert claim("a" * 100_000).values == {}
+
+
 @pytest.mark.parametrize(
     "text", ["", "Nothing is counted here.", "`slipway promote`", "E1234 means nothing", "10.0.0.1/8"]
 )

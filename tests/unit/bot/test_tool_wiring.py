@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import aiohttp
@@ -12,8 +14,8 @@ from bot.doctor import check_tool
 from bot.tool_sections import ToolSection
 from bot.tool_wiring import open_tool, open_tools
 from bot.workspace import load_workspace
-from core.errors import ConfigurationError
-from core.ports import Toolbox
+from core.errors import ConfigurationError, ToolUnavailable
+from core.ports import TimeWindow, Toolbox
 from tests.fakes.tool_servers import FakeKubernetes, FakeToolServer, reached
 
 TOOLS = """
@@ -108,3 +110,19 @@ async def test_the_doctor_asks_an_mcp_server_for_its_tools() -> None:
         finding = await check_tool(TypeAdapter(ToolSection).validate_python(section), session)
     assert (finding.result, finding.fatal) == ("cannot be read", True)
     assert "orders cannot be used" in finding.mend
+
+
+@pytest.mark.parametrize("kind", ["loki", "prometheus"])
+async def test_a_password_in_an_address_is_not_told(kind: str) -> None:
+    url = {"kind": kind, "url": "http://reader:hidden@127.0.0.1:9"}
+    section = url | ({"services": {"till": {"app": "till"}}} if kind == "loki" else {})
+    now = datetime(2026, 3, 14, tzinfo=UTC)
+    async with aiohttp.ClientSession() as session:
+        tools = open_tool(TypeAdapter(ToolSection).validate_python(section), session)
+        with pytest.raises(ToolUnavailable) as caught:
+            await asyncio.gather(
+                *(each.lines("till", TimeWindow(now, now + timedelta(hours=1)), 1) for each in tools.logs),
+                *(each.series("till", TimeWindow(now, now + timedelta(hours=1))) for each in tools.metrics),
+            )
+    assert "127.0.0.1:9" in str(caught.value)
+    assert "hidden" not in str(caught.value)

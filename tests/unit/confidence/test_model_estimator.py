@@ -9,7 +9,7 @@ import pytest
 from core.confidence.model_estimator import Effort, Scoring, estimate
 from core.confidence.prediction import Evaluation
 from core.confidence.reference import Claim, Reference, admissible
-from core.errors import InvalidReply
+from core.errors import InvalidReply, PromptTooLong
 from core.language_model import ModelRequest, Role, Urgency
 from tests.fakes.language_model import ScriptedModel
 
@@ -85,6 +85,12 @@ async def test_references_are_taken_whole_up_to_the_budget() -> None:
     await estimate(model, CLAIM, PAST, REQUEST, Effort(analyses=1, reference_tokens=words))
     assert PAST[0].text in model.requests[0].messages[1].text
     assert PAST[1].text not in model.requests[0].messages[1].text
+
+
+async def test_a_reference_that_fits_into_no_budget_is_not_taken_for_none_at_all() -> None:
+    model = ScriptedModel(lambda _: "They are alike.", odds)
+    with pytest.raises(PromptTooLong, match=PAST[0].id):
+        await estimate(model, CLAIM, PAST, REQUEST, Effort(reference_tokens=1))
 
 
 async def test_a_reference_cannot_end_its_own_quotation() -> None:

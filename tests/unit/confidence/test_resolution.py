@@ -24,6 +24,8 @@ from core.confidence.resolution import (
             Resolution("disk full", "cleaned it", "Search"),
         ),
         ("**Root cause:** disk full", Resolution("disk full")),
+        ("root cause:\n  disk full\nfix: cleaned it", Resolution("disk full", "cleaned it")),
+        ("root cause:\nfix: cleaned it\nowner: ", Resolution("", "cleaned it")),
         ("We do not know the root cause yet", Resolution()),
         ("", Resolution()),
     ],
@@ -35,6 +37,11 @@ def test_a_note_is_read_by_its_fields(note: str, read: Resolution) -> None:
 @given(st.text())
 def test_no_note_breaks_the_reader(note: str) -> None:
     read_resolution(note)
+
+
+def test_a_note_of_many_blanks_or_marks_is_read_at_once() -> None:
+    for blank in (";", "* ", "\n", " "):
+        assert read_resolution(f"fix: cleaned it{blank * 200_000}").fix.startswith("cleaned it")
 
 
 def test_a_claim_that_says_more_than_the_note_agrees_and_another_cause_does_not() -> None:

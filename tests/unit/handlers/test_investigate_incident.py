@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.errors import PlumblineError, ToolUnavailable
-from core.incident import Incident, Stage
+from core.incident import Hop, Incident, Stage, TeamScore
 from handlers.investigate_incident import conclude_investigation, investigate_incident
 from handlers.update_incident import update_incident
 from tests.fakes.messages import explained_incident, owner
@@ -60,3 +60,16 @@ async def test_an_incident_that_does_not_exist_is_not_investigated(store: InMemo
 async def test_a_conclusion_is_one_whatever_was_found(store: InMemoryStore) -> None:
     await conclude_investigation("i1", store=store)
     assert store.incidents.by_id["i1"] == replace(RAW, stage=Stage.DONE, revision=2)
+
+
+async def test_the_team_that_people_give_it_to_meanwhile_stays_its_owner(store: InMemoryStore) -> None:
+    given = owner(owner=TeamScore("bookings", "Bookings", 1.0, ("Ada gave it to Bookings",)))
+    hop = Hop("", "bookings", "Ada", "", RAW.opened_at)
+
+    async def find(incident: Incident) -> Incident:
+        await update_incident("i1", lambda latest: replace(latest, hops=(hop,), owner=given), store)
+        return replace(incident, owner=owner(), stage=Stage.DONE)
+
+    await investigate_incident("i1", find, store=store)
+    saved = store.incidents.by_id["i1"]
+    assert (saved.owner, saved.hops, saved.stage) == (given, (hop,), Stage.DONE)

@@ -1,11 +1,12 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from core.conversation import Audience, Person, Place, Platform, Question
+from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.incident import Incident, Stage
 from core.messages import Notice
 from handlers.investigate_on_demand import FOR_THE_WORKSPACE, incident_from, investigate_on_demand
 from handlers.post_message import Poster
+from tests.fakes.messages import explained_incident
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 
@@ -60,3 +61,21 @@ async def test_what_is_found_out_is_for_the_audience_of_the_question():
     poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
     await investigate_on_demand(QUESTION, investigate=investigate, services=(), store=store, poster=poster)
     assert asked == [QUESTION.audience]
+
+
+async def test_what_is_found_out_in_a_thread_is_fit_for_every_place_that_shows_the_incident():
+    asked: list[Audience] = []
+
+    async def investigate(incident: Incident, audience: Audience) -> Incident:
+        asked.append(audience)
+        return incident
+
+    store, chat = InMemoryStore(), RecordingMessenger()
+    poster = Poster(store, {Platform.SLACK: chat})
+    private = Audience(frozenset({PUBLIC, "channel:slack:C1", "channel:secret"}))
+    message = await chat.post(Place(Platform.SLACK, "C1"), Notice("the incident"), "incident")
+    question = replace(QUESTION, text="", audience=private, place=Place(Platform.SLACK, "C1", message.message_id))
+    for also_in in ((), (Place(Platform.SLACK, "C2"),)):
+        store.incidents.by_id["i1"] = explained_incident(id="i1", message=message, also_in=also_in)
+        await investigate_on_demand(question, investigate=investigate, services=(), store=store, poster=poster)
+    assert [audience.readers for audience in asked] == [private.readers, frozenset({PUBLIC})]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.confidence.prediction import Evaluation, Prediction, PredictionKind
+from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.conversation import Person, Place, Platform
 from core.feedback import Feedback
 from core.incident import Hop, Incident, TeamScore
@@ -131,3 +131,16 @@ async def test_an_incident_that_is_not_stored_cannot_be_handed_over(chat: Record
 def test_a_team_that_gets_it_back_is_no_longer_turned_away() -> None:
     hops = (Hop("payments", "bookings", "Ada", "", NOW), Hop("bookings", "payments", "Mira", "", NOW))
     assert explained_incident(hops=hops).turned_away == {"bookings"}
+
+
+async def test_of_two_who_hand_it_over_at_once_neither_hop_is_lost(
+    store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meanwhile = Hop("payments", "", "Mira", "not ours", NOW)
+
+    async def while_somebody_else_presses(_predictions: object, _outcome: Outcome) -> None:
+        store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], hops=(meanwhile,))
+
+    monkeypatch.setattr(type(store.predictions), "label", while_somebody_else_presses)
+    found = await reassigned(press(Verdict.REASSIGN, "bookings"), store, chat)
+    assert [hop.person for hop in found.hops] == ["Mira", "Ada"]

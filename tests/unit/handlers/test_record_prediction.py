@@ -10,6 +10,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore
 
 CALIBRATOR = calibrator(0.2, 0.9, version="v7")
+EVALUATION = Evaluation(0.8, 0.8)
 ESTIMATOR = Estimator(PredictionKind.OWNER, "evidence", "owner-1")
 
 
@@ -18,12 +19,14 @@ def store() -> InMemoryStore:
     return InMemoryStore()
 
 
-async def recorded(store: InMemoryStore, engine: str = "evidence", value: str = "payments") -> tuple[str, Badge]:
+async def recorded(
+    store: InMemoryStore, engine: str = "evidence", value: str = "payments", evaluation: Evaluation = EVALUATION
+) -> tuple[str, Badge]:
     return await record_prediction(
         PredictionKind.OWNER,
         "i1",
         value,
-        Evaluation(0.8, 0.8),
+        evaluation,
         engine=engine,
         estimator_version="owner-1",
         store=store,
@@ -63,7 +66,15 @@ async def test_each_engine_is_calibrated_on_its_own(store: InMemoryStore) -> Non
 
 
 async def test_a_step_that_runs_twice_makes_one_prediction(store: InMemoryStore) -> None:
-    first, _ = await recorded(store)
-    again, _ = await recorded(store, value="another")
+    first = await recorded(store)
+    again = await recorded(store, evaluation=Evaluation(0.1, 0.1))
     assert first == again
-    assert [prediction.value for prediction in store.predictions.by_id.values()] == ["payments"]
+    assert [prediction.evaluation for prediction in store.predictions.by_id.values()] == [EVALUATION]
+
+
+async def test_another_claim_is_another_prediction_so_that_a_label_is_about_what_was_shown(
+    store: InMemoryStore,
+) -> None:
+    ids = [(await recorded(store, value=value))[0] for value in ("payments", "another", "another", "payments")]
+    assert ids[0] == ids[3] != ids[1] == ids[2]
+    assert [store.predictions.by_id[each].value for each in ids[:2]] == ["payments", "another"]

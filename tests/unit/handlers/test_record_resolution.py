@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -178,3 +179,29 @@ async def test_notes_of_a_webhook_are_labelled_nightly_and_once(store: InMemoryS
     store.incidents.by_id["i1"] = replace(incident, updated_at=LATER)
     await label_noted_incidents(teams=TEAMS, store=store)
     assert [outcome.labelled_at for outcome in store.predictions.outcomes.values()] == [NOW]
+
+
+async def test_by_night_the_threshold_is_fitted_once_however_many_incidents_are_labelled(
+    store: InMemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fits: list[int] = []
+
+    def fit(agreements: Sequence[float], _correct: Sequence[bool]) -> float:
+        fits.append(len(agreements))
+        return 0.5
+
+    monkeypatch.setattr("handlers.label_incident.fit_threshold", fit)
+    for number in range(1, 4):
+        store.incidents.by_id[f"i{number}"] = explained_incident(
+            id=f"i{number}", explanation=explanation(prediction_id=f"c{number}"), resolution=Resolution(CAUSE)
+        )
+        if number > 1:
+            for each in claims(number):
+                await store.predictions.add(each)
+    await label_noted_incidents(teams=TEAMS, store=store)
+    assert {name: right for name, right in labels(store).items() if name.startswith("c")} == {
+        "c1": True,
+        "c2": True,
+        "c3": True,
+    }
+    assert fits == [0]

@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from core.conversation import Place, Platform
-from core.errors import Withdrawn
+from core.errors import ChatUnavailable, Withdrawn
 from core.messages import Notice
 from handlers.post_message import Poster
 from handlers.retract_question import AnswersUnderWay, retract_question
 from handlers.show_waiting import answer_intent
-from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.messenger import RecordingMessenger, Trouble
 from tests.fakes.store import InMemoryStore
 
 THREAD = Place(Platform.SLACK, "C0ASK", "17.25")
@@ -40,6 +40,18 @@ async def test_an_answer_that_comes_later_is_not_posted(messenger: RecordingMess
     with pytest.raises(Withdrawn):
         await poster.post_or_edit(answer_intent("q1"), THREAD, ANSWER, "answer")
     assert not messenger.posted
+
+
+async def test_an_answer_that_was_on_its_way_is_taken_away_once_the_chat_lets_it(
+    messenger: RecordingMessenger, poster: Poster
+) -> None:
+    await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
+    messenger.trouble.append(Trouble.DOWN)
+    with pytest.raises(ChatUnavailable):
+        await retract_question("q1", THREAD, under_way=AnswersUnderWay(), poster=poster)
+    with pytest.raises(Withdrawn):
+        await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
+    assert not messenger.standing
 
 
 async def test_work_that_goes_on_is_stopped(poster: Poster) -> None:
@@ -90,3 +102,14 @@ async def test_whoever_waits_for_the_work_may_give_up_and_it_stops() -> None:
     with pytest.raises(asyncio.CancelledError):
         await running
     await stopped.wait()
+
+
+async def test_of_two_runs_of_one_question_neither_ends_the_other() -> None:
+    under_way, answered = AnswersUnderWay(), list[str]()
+
+    async def work(run: str) -> None:
+        await asyncio.sleep(0)
+        answered.append(run)
+
+    await asyncio.gather(under_way.run("q1", work("first")), under_way.run("q1", work("second")))
+    assert answered == ["first", "second"]

@@ -68,3 +68,12 @@ async def test_an_answer_that_comes_at_once_shows_nothing_before(monkeypatch: py
     async with shown_waiting(QUESTION, lambda: 0, poster=Poster(InMemoryStore(), {Platform.SLACK: messenger})):
         pass
     assert not messenger.posted
+
+
+@pytest.mark.parametrize(
+    ("place", "said"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (21, "21st")]
+)
+async def test_places_are_said_as_people_say_them(place: int, said: str) -> None:
+    messenger = RecordingMessenger()
+    await shown(messenger, [place])
+    assert f"{said} in the queue" in str(messenger.posted[0])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.ports import ToolParameter
-from core.rca.actions import EARLIEST_FINALISE, Call, Choices, Refused, parse, schema
+from core.rca.actions import EARLIEST_FINALISE, MAX_COMBINATIONS, Call, Choices, Refused, parse, schema
 from core.rca.snapshots import Snapshots
 from core.rca.trajectory import Action, Finding, Responsibility
 from tests.fakes.investigation import SERVICES, FakeTool, call, finalise
@@ -118,3 +118,15 @@ json_values = st.recursive(
 def test_no_reply_breaks_the_reader(said: object) -> None:
     with contextlib.suppress(Refused):
         assert isinstance(parse(json.dumps(said), choices(ENOUGH)), Action | Finding)
+
+
+def test_brackets_without_end_are_refused() -> None:
+    assert "no valid JSON" in refusal("[" * 100_000, choices())
+
+
+def test_of_choices_without_number_only_some_are_enumerated() -> None:
+    many = tuple(str(number) for number in range(1_000))
+    tool = FakeTool("search", parameters=tuple(ToolParameter(name, "one of many", many) for name in "abcd"))
+    used: set[Call] = {("search", frozenset((name, "0") for name in "abcd"))}
+    options = schema(Choices((tool,), SERVICES, Snapshots(), used, must_finalise=False))
+    assert len(options["properties"]["action"]["anyOf"]) == MAX_COMBINATIONS

@@ -108,6 +108,7 @@ async def test_a_tool_that_fails_is_an_observation_and_the_work_goes_on() -> Non
     trajectory = await run.run(INCIDENT)
     assert "connection refused" in trajectory.steps[0].shown
     assert trajectory.ending is Ending.FINALISED
+    assert run.snapshots.read == {}  # no evidence: it says nothing of the system
 
 
 async def test_when_the_prompt_grows_too_long_the_oldest_observations_are_folded_first() -> None:
