@@ -16,8 +16,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from core.conversation import Place, Platform
-from core.incident import Alert, AlertStatus, Incident, PastIncident, Severity
+from bot.evaluation.triage import as_incident
+from core.incident import PastIncident, Severity
 from core.team import Team
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
@@ -58,7 +58,7 @@ def measured(history: Sequence[PastIncident], asked: Sequence[PastIncident], tea
     spent: list[tuple[float, float]] = []  # milliseconds by the clock, and of the processor
     right = 0
     for past in asked:
-        incident = _incident(past)
+        incident = as_incident(past.title, past.description, past.id)
         began, computed = time.perf_counter(), time.process_time()
         verdict = propose_owner(incident, teams, index, Enrichment(), model)
         spent.append(((time.perf_counter() - began) * 1_000, (time.process_time() - computed) * 1_000))
@@ -83,26 +83,6 @@ def _text(words: np.ndarray, own: np.ndarray, generator: np.random.Generator) ->
     chosen = np.where(generator.random(48) < 0.25, generator.choice(own, 48), words[ranks])
     host = f"host-{generator.integers(2_000)}"
     return " ".join([host, *chosen[:8]]), " ".join([*chosen[8:], f"job_{generator.integers(5_000)}"])
-
-
-def _incident(past: PastIncident) -> Incident:
-    alert = Alert("1", "ticket", AlertStatus.FIRING, Severity.WARNING, AT, description=past.description)
-    return Incident(
-        id=past.id,
-        source="benchmark",
-        group_key="",
-        title=past.title,
-        severity=Severity.WARNING,
-        service="",
-        labels={},
-        alerts=(alert,),
-        alert_count=1,
-        delivery_count=1,
-        started_at=AT,
-        opened_at=AT,
-        updated_at=AT,
-        place=Place(Platform.CONSOLE, "incidents"),
-    )
 
 
 def _megabytes() -> float:

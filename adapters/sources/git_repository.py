@@ -17,6 +17,7 @@ from urllib.parse import quote, urlsplit
 
 import structlog
 
+from adapters.git_command import git_output
 from adapters.sources.formats import SUFFIXES, Origin, documents_of, has_format, max_bytes
 from core.conversation import PUBLIC
 from core.errors import ConfigurationError, MalformedInput, SourceUnavailable
@@ -194,28 +195,15 @@ class GitRepositorySource:
         return dates
 
     async def _git(self, *arguments: str, seconds: float = READ_TIMEOUT) -> bytes:
-        process = await asyncio.create_subprocess_exec(
-            *("git", "--no-pager", "--git-dir", str(_git_dir(self._repository.clone)), *_SETTINGS, *arguments),
-            env=_environment(self._repository),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+        command = ("git", "--no-pager", "--git-dir", str(_git_dir(self._repository.clone)), *_SETTINGS, *arguments)
+        return await git_output(
+            command,
+            _environment(self._repository),
+            label=f"{self._name}: git {arguments[0]}",
+            seconds=seconds,
+            max_bytes=MAX_OUTPUT,
+            failure=SourceUnavailable,
         )
-        try:
-            async with asyncio.timeout(seconds):
-                output, complaint = await process.communicate()
-        except TimeoutError as error:
-            raise SourceUnavailable(f"{self._name}: git {arguments[0]} took more than {seconds:.0f} s.") from error
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        if process.returncode:
-            reason = complaint.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason given"]
-            raise SourceUnavailable(f"{self._name}: git {arguments[0]} failed: {reason[0]}")
-        if len(output) > MAX_OUTPUT:
-            raise SourceUnavailable(f"{self._name}: git {arguments[0]} gave more than {MAX_OUTPUT} bytes.")
-        return output
 
 
 _SETTINGS: Sequence[str] = tuple(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from adapters.git_command import git_output
 from core.errors import ToolUnavailable
 from core.ports import Change, TimeWindow
 
@@ -67,30 +68,14 @@ class GitHistory:
             *(f"--since={window.start.isoformat()}", f"--until={window.end.isoformat()}", f"--max-count={MAX_COMMITS}"),
             "HEAD",
         )
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                env=_ENVIRONMENT,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-            )
-        except OSError as error:
-            raise ToolUnavailable(f"git cannot be started: {error.strerror}; install it in {os.defpath}.") from error
-        try:
-            async with asyncio.timeout(TIMEOUT):
-                output, complaint = await process.communicate()
-        except TimeoutError as error:
-            raise ToolUnavailable(f"git log of {folder} took more than {TIMEOUT:.0f} s.") from error
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        if process.returncode:
-            reason = complaint.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason given"]
-            raise ToolUnavailable(f"git log of {folder} failed: {reason[0]}")
-        if len(output) > MAX_OUTPUT:
-            raise ToolUnavailable(f"git log of {folder} gave more than {MAX_OUTPUT} bytes.")
+        output = await git_output(
+            command,
+            _ENVIRONMENT,
+            label=f"git log of {folder}",
+            seconds=TIMEOUT,
+            max_bytes=MAX_OUTPUT,
+            failure=ToolUnavailable,
+        )
         return list(_commits(service, output.decode("utf-8", "replace")))
 
 

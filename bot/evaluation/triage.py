@@ -170,7 +170,7 @@ def _plumbline(known: Sequence[Ticket], asked: Sequence[Ticket]) -> Outcomes:
     undistilled = replace(model, alignment=Alignment())
     found: Outcomes = {"plumbline": [], "without_distillation": [], "without_negotiation": []}
     for ticket in asked:
-        evidence = gather(_incident(ticket), teams, history, Enrichment())
+        evidence = gather(as_incident(ticket.title, ticket.body), teams, history, Enrichment())
         text = IncidentText(ticket.title, ticket.text)
         signals = model.signals(text, teams)
         for name, variant in (("plumbline", model), ("without_distillation", undistilled)):
@@ -217,13 +217,14 @@ def _teams(known: Sequence[Ticket]) -> list[Team]:
     return teams
 
 
-def _incident(ticket: Ticket) -> Incident:
-    alert = Alert("1", "ticket", AlertStatus.FIRING, Severity.WARNING, AT, description=ticket.body)
+def as_incident(title: str, description: str, incident_id: str = "asked") -> Incident:
+    """A ticket as an incident of which nothing else is known."""
+    alert = Alert("1", "ticket", AlertStatus.FIRING, Severity.WARNING, AT, description=description)
     return Incident(
-        id="asked",
+        id=incident_id,
         source="eval",
         group_key="",
-        title=ticket.title,
+        title=title,
         severity=Severity.WARNING,
         service="",
         labels={},
