@@ -9,6 +9,7 @@ from core.ports import Clock
 
 FAILURES = 3  # in a row, before a server is left alone
 PAUSE = timedelta(seconds=30)  # that a server is left alone before one request tries it
+MEMORY = timedelta(minutes=5)  # without a failure, after which an earlier one says nothing about the next
 
 
 class BreakerState(StrEnum):
@@ -18,11 +19,12 @@ class BreakerState(StrEnum):
 
 
 class CircuitBreaker:
-    """Opens after `FAILURES` in a row, half-opens for one trial after `PAUSE` or a good health check."""
+    """Opens after `FAILURES` in a row, none longer than `MEMORY` after the one before, half-opens for one trial after `PAUSE` or a good health check."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._failures = 0
+        self._failed_at: datetime | None = None
         self._open_until: datetime | None = None
         self._trying = False
 
@@ -45,10 +47,13 @@ class CircuitBreaker:
         self._failures, self._open_until, self._trying = 0, None, False
 
     def failed(self) -> None:
-        self._failures += 1
+        now = self._clock.now()
+        recent = self._failed_at is not None and now - self._failed_at <= MEMORY
+        self._failures = self._failures + 1 if recent else 1
+        self._failed_at = now
         self._trying = False
-        if self._failures >= FAILURES:
-            self._open_until = self._clock.now() + PAUSE
+        if self._failures >= FAILURES or self._open_until is not None:
+            self._open_until = now + PAUSE
 
     def abandoned(self) -> None:
         """The request ended and said nothing about the server: it was cancelled, or its time was up."""
