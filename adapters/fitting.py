@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+from threading import Thread
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -44,8 +47,21 @@ async def fit_owners_apart(incidents: Sequence[PastIncident], teams: Sequence[Te
 
 
 async def _apart(function: Callable[..., T], *arguments: object) -> T:
-    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as process:
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(max_workers=1, mp_context=spawn, initializer=_end_with_parent) as process:
         return await asyncio.get_running_loop().run_in_executor(process, _on_one_core, function, arguments)
+
+
+def _end_with_parent() -> None:
+    """A bot that is killed takes this process along, which would wait for ever for something to do."""
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
+
+
+def _exit_after(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)
 
 
 def _on_one_core(function: Callable[..., T], arguments: tuple[object, ...]) -> T:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.exceptions import ApiException
 
-from adapters.qdrant_payload import DENSE, KEYWORD_FIELDS, LEXICAL, from_payload, scored, to_payload
+from adapters.qdrant_payload import DENSE, KEYWORD_FIELDS, LEXICAL, from_payload, stored, to_payload
 from core.errors import IndexUnavailable
 from core.knowledge.document import Passage
-from core.ports import EncodedPassage, ScoredPassage, SparseVector
+from core.ports import EncodedPassage, Hit, SparseVector, StoredPassage
 
 T = TypeVar("T")
 
@@ -70,16 +70,20 @@ class QdrantIndex:
                 self._client.create_payload_index(self._collection, field, models.PayloadSchemaType.KEYWORD, wait=True)
             )
 
-    async def search_lexical(self, query: SparseVector, readers: frozenset[str], limit: int) -> list[ScoredPassage]:
+    async def search_lexical(self, query: SparseVector, readers: frozenset[str], limit: int) -> list[Hit]:
         if not query.indices:
             return []
         vector = models.SparseVector(indices=list(query.indices), values=list(query.values))
         return await self._search(vector, LEXICAL, readers, limit)
 
-    async def search_dense(
-        self, query: NDArray[np.float32], readers: frozenset[str], limit: int
-    ) -> list[ScoredPassage]:
+    async def search_dense(self, query: NDArray[np.float32], readers: frozenset[str], limit: int) -> list[Hit]:
         return await self._search(query.tolist(), DENSE, readers, limit)
+
+    async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[StoredPassage]:
+        if not passage_ids:
+            return []
+        points = await self._found(self._client.retrieve(self._collection, list(passage_ids), with_payload=True))
+        return stored({str(point.id): point.payload or {} for point in points or ()}, passage_ids, readers)
 
     async def passages_of(self, document_id: str, readers: frozenset[str]) -> list[Passage]:
         conditions = models.Filter(must=[_any_of("document_id", [document_id]), _any_of("readers", sorted(readers))])
@@ -104,24 +108,26 @@ class QdrantIndex:
     async def _exists(self) -> bool:
         return await _answered(self._client.collection_exists(self._collection))
 
-    async def _search(self, query: Any, vector: str, readers: frozenset[str], limit: int) -> list[ScoredPassage]:
-        """One request; that there is no collection yet is asked only if it fails."""
+    async def _search(self, query: Any, vector: str, readers: frozenset[str], limit: int) -> list[Hit]:
+        request = self._client.query_points(
+            self._collection,
+            query=query,
+            using=vector,
+            query_filter=models.Filter(must=[_any_of("readers", sorted(readers))]),
+            limit=limit,
+            with_payload=False,
+        )
+        found = await self._found(request)
+        return [Hit(str(point.id), point.score) for point in found.points] if found else []
+
+    async def _found(self, request: Awaitable[T]) -> T | None:
+        """The answer to one request, None if there is no collection yet: that is asked only if the request fails."""
         try:
-            found = await _answered(
-                self._client.query_points(
-                    self._collection,
-                    query=query,
-                    using=vector,
-                    query_filter=models.Filter(must=[_any_of("readers", sorted(readers))]),
-                    limit=limit,
-                    with_payload=True,
-                )
-            )
+            return await _answered(request)
         except IndexUnavailable:
             if await self._exists():
                 raise
-            return []
-        return [scored(str(point.id), point.payload or {}, point.score) for point in found.points]
+            return None
 
     async def _scroll(self, conditions: models.Filter | None) -> AsyncIterator[Passage]:
         if not await self._exists():

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from core.knowledge.anchors import AnchorStyle
 from core.knowledge.document import DocumentKind, Passage
 from core.knowledge.windows import WindowedPassage
-from core.ports import EncodedPassage, ScoredPassage
+from core.knowledge.wording import Wording
+from core.ports import EncodedPassage, StoredPassage
 
 DENSE = "dense"  # name of the dense vector
 LEXICAL = "lexical"  # name of the sparse vector
-WINDOWS = "windows"  # payload field that only searches read
+WINDOWS, WORDING = "windows", "wording"  # payload fields that only ranking reads
 KEYWORD_FIELDS = ("readers", "document_id", "source")  # payload fields that are filtered by
 
 
@@ -36,7 +37,8 @@ def to_payload(encoded: EncodedPassage) -> dict[str, Any]:
         "content_hash": passage.content_hash,
         "part_urls": list(passage.part_urls),
         "anchors": str(passage.anchors),
-        WINDOWS: b2a_base64(encoded.windows.to_bytes(), newline=False).decode(),
+        WINDOWS: _text(encoded.windows.to_bytes()),
+        WORDING: _text(encoded.wording.to_bytes()),
     }
 
 
@@ -60,7 +62,24 @@ def from_payload(point_id: str, payload: Mapping[str, Any]) -> Passage:
     )
 
 
-def scored(point_id: str, payload: Mapping[str, Any], score: float) -> ScoredPassage:
-    return ScoredPassage(
-        from_payload(point_id, payload), WindowedPassage.from_bytes(a2b_base64(payload[WINDOWS])), score
-    )
+def stored(
+    payloads: Mapping[str, Mapping[str, Any]], passage_ids: Sequence[str], readers: frozenset[str]
+) -> list[StoredPassage]:
+    """The passages of these ids that have a payload, by point id, and that one of `readers` may read, in this order."""
+    readable = [
+        (key, payload)
+        for key in passage_ids
+        if (payload := payloads.get(key)) and not readers.isdisjoint(payload["readers"])
+    ]
+    return [
+        StoredPassage(
+            from_payload(key, payload),
+            WindowedPassage.from_bytes(a2b_base64(payload[WINDOWS])),
+            Wording.from_bytes(a2b_base64(payload[WORDING])),
+        )
+        for key, payload in readable
+    ]
+
+
+def _text(numbers: bytes) -> str:
+    return b2a_base64(numbers, newline=False).decode()

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.ccf_corpus import Case
+from bot.evaluation.ccf_hints import mined_hints
 from bot.evaluation.lexicon import Lexicon
-from core.knowledge.hints import mined_hints
 from core.knowledge.terms import normalised, terms
 
 # Written with the questions in view, to compare with the paper, which does not print its lists: no measure of what

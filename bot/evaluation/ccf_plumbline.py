@@ -1,4 +1,4 @@
-"""Plumbline on the silver corpus: the family model of the product, and its evidence chain."""
+"""Plumbline on the silver corpus: a family model of it, and the evidence chain of the product over its families."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.ccf_corpus import Case, Chunk
+from bot.evaluation.ccf_family_model import FamilyModel
 from bot.evaluation.ccf_lexicon import Keywords
 from bot.evaluation.ccf_reply import CITED, Reply
 from bot.evaluation.lexicon import Lexicon
@@ -16,7 +17,6 @@ from core.confidence.calibrator import Calibrator, Label, fit
 from core.confidence.prediction import Evaluation
 from core.knowledge.chain import EvidenceChain, chain_of
 from core.knowledge.document import Document
-from core.knowledge.family_model import FamilyModel
 from core.knowledge.passages import passages_of
 from core.knowledge.ranking import RankedPassage
 

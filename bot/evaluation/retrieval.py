@@ -33,7 +33,7 @@ from core.knowledge.document import Passage
 from core.knowledge.encoder import Encoder
 from core.knowledge.ranking import fused
 from core.knowledge.retriever import CANDIDATES, RERANKED, Retriever
-from core.ports import Embedder, ScoredPassage
+from core.ports import Embedder, Hit
 from handlers.ingest_knowledge import ingest_knowledge
 
 CUTOFFS = (1, 3, 5)
@@ -113,7 +113,7 @@ class _Corpus:
     """An ingested corpus and the methods that search it."""
 
     documents: int
-    passages: tuple[Passage, ...]
+    passages: Mapping[str, Passage]
     index: EdgeIndex
     encoder: Encoder
     retriever: Retriever
@@ -121,7 +121,7 @@ class _Corpus:
 
     def methods(self) -> dict[str, Method]:
         return {
-            "tfidf": _tfidf(self.passages),
+            "tfidf": _tfidf(list(self.passages.values())),
             "bm25": self._bm25,
             "dense": self._dense,
             "ensemble": self._ensemble,
@@ -135,21 +135,25 @@ class _Corpus:
         return answer(question, text, retrieval)[1].coe
 
     async def _bm25(self, query: str) -> list[str]:
-        return _ranked(found.passage for found in await self._lexical(query))
+        return self._documents(hit.passage_id for hit in await self._lexical(query))
 
     async def _dense(self, query: str) -> list[str]:
-        return _ranked(found.passage for found in await self._nearest(query))
+        return self._documents(hit.passage_id for hit in await self._nearest(query))
 
     async def _ensemble(self, query: str) -> list[str]:
-        return _ranked(found.passage for found in fused(await self._lexical(query), await self._nearest(query), 0.5))
+        found = fused(await self._lexical(query), await self._nearest(query), 0.5)
+        return self._documents(hit.passage_id for hit in found)
 
     async def _plumbline(self, query: str) -> list[str]:
         return _ranked(found.passage for found in await self.retriever.retrieve(query, Audience(), RERANKED))
 
-    async def _lexical(self, query: str) -> list[ScoredPassage]:
+    def _documents(self, passage_ids: Iterable[str]) -> list[str]:
+        return _ranked(self.passages[key] for key in passage_ids)
+
+    async def _lexical(self, query: str) -> list[Hit]:
         return await self.index.search_lexical(self.encoder.encode_query(query).lexical, READERS, CANDIDATES)
 
-    async def _nearest(self, query: str) -> list[ScoredPassage]:
+    async def _nearest(self, query: str) -> list[Hit]:
         if self.embedder:
             vector = await self.embedder.embed_query(query)
         else:
@@ -168,8 +172,8 @@ async def _corpus(files: Sequence[Path], embedder: Embedder | None) -> AsyncGene
         report = await ingest_knowledge(sources, index, encoders, embedder)
         encoder = await encoders.load()
         assert encoder is not None
-        passages = sorted([passage async for passage in index.scan()], key=lambda passage: passage.id)
-        yield _Corpus(report.added, tuple(passages), index, encoder, Retriever(index, encoders, embedder), embedder)
+        passages = dict(sorted([(passage.id, passage) async for passage in index.scan()]))
+        yield _Corpus(report.added, passages, index, encoder, Retriever(index, encoders, embedder), embedder)
         await index.close()
 
 

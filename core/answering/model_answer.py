@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from core.answering.answer import Answer, Citation, Sentence
 from core.answering.compose import READ_PASSAGES, coverage
 from core.answering.contradictions import contradictions
 from core.answering.find import ANSWER_THRESHOLD, nearest
-from core.answering.model_check import checked
+from core.answering.model_check import CheckedSentence, checked
 from core.answering.model_evidence import Evidence, fitting, gathered
 from core.answering.model_rewrite import UnderstoodQuestion, understood
 from core.answering.model_translate import translated
@@ -30,6 +31,10 @@ COMPRESS_TOKENS = 200  # room for the numbers of the chosen statements
 COMPOSE_TOKENS = 900  # room for all sentences
 
 
+ShowDraft = Callable[[Answer], Awaitable[None]]
+_Passed = Callable[[tuple[Sentence, ...], tuple[Citation, ...]], Awaitable[None]]
+
+
 @dataclass(frozen=True, slots=True)
 class _Composition:
     """An answer in the language of its documents; no sentences where they do not answer or too little may stay.
@@ -45,10 +50,22 @@ class _Composition:
     verdict: float = 0.0
 
 
+async def no_draft(_draft: Answer) -> None:
+    """For those who wait for the whole answer."""
+
+
 async def model_answer(
-    question: Question, retriever: Retriever, model: LanguageModel, request: ModelRequest
+    question: Question,
+    retriever: Retriever,
+    model: LanguageModel,
+    request: ModelRequest,
+    draft: ShowDraft = no_draft,
 ) -> tuple[Answer, Evaluation]:
     """Answer from what the question's audience may read, or abstain by the rules of the evidence engine.
+
+    `draft` is shown the sentences that have passed their checks, each time that there is one more and others are left to
+    check, from the one on with which enough have passed for the answer to stand: nothing of it is taken back. An answer
+    that is still to be translated has no drafts.
 
     `request` says for whom and by when the model is asked; its messages are replaced. The evaluation is that of the
     evidence engine; its `rce`, how far the references support the answer, counts as far as the model's verdicts agree.
@@ -58,7 +75,12 @@ async def model_answer(
     found = await understood(question, retriever, model, request)
     ranked = found.retrieval.passages
     abstention = Answer(question.id, question.text, (), nearest(ranked), model.name)
-    composition = await _composed(model, request, found) if found.coe >= ANSWER_THRESHOLD else _Composition()
+
+    async def passed(sentences: tuple[Sentence, ...], citations: tuple[Citation, ...]) -> None:
+        if not found.language:
+            await draft(replace(abstention, sentences=sentences, citations=citations))
+
+    composition = await _composed(model, request, found, passed) if found.coe >= ANSWER_THRESHOLD else _Composition()
     if not composition.sentences:
         return abstention, Evaluation(found.coe, 0.0)
     ahead = lead(ranked, {source.document_id for source in composition.citations})
@@ -76,15 +98,25 @@ async def model_answer(
     return answer, Evaluation(found.coe, rce)
 
 
-async def _composed(model: LanguageModel, request: ModelRequest, found: UnderstoodQuestion) -> _Composition:
+async def _composed(
+    model: LanguageModel, request: ModelRequest, found: UnderstoodQuestion, passed: _Passed
+) -> _Composition:
     evidence = await _compressed(model, request, gathered(found.evidence[:READ_PASSAGES]), found.query)
     if not evidence.statements:
         return _Composition()
     evidence = await fitting(model, evidence, prompts.compose((), found.query), COMPOSE_TOKENS)
     asked = prompts.compose(evidence.sections, found.query)
     reply = await structured(model, replace(request, messages=asked, max_tokens=COMPOSE_TOKENS), prompts.Composed)
-    kept = await checked(model, request, reply, evidence)
-    if not kept or len(kept) < KEPT * len(reply.sentences):
+
+    def stands(kept: list[CheckedSentence]) -> bool:
+        return bool(kept) and len(kept) >= KEPT * len(reply.sentences)
+
+    async def one_more(kept: list[CheckedSentence]) -> None:
+        if stands(kept):
+            await passed(*evidence.cited([item.sentence for item in kept]))
+
+    kept = await checked(model, request, reply, evidence, one_more)
+    if not stands(kept):
         return _Composition()
     sentences, citations = evidence.cited([item.sentence for item in kept])
     cited = {n: evidence.statements[n] for item in kept for n in item.sentence.citations}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 
 from core.answering.answer import Sentence
@@ -27,9 +27,13 @@ class CheckedSentence:
 
 
 async def checked(
-    model: LanguageModel, request: ModelRequest, composed: prompts.Composed, evidence: Evidence
+    model: LanguageModel,
+    request: ModelRequest,
+    composed: prompts.Composed,
+    evidence: Evidence,
+    passed: Callable[[list[CheckedSentence]], Awaitable[None]] | None = None,
 ) -> list[CheckedSentence]:
-    """The sentences that pass every check, in order.
+    """The sentences that pass every check, in order. `passed` is told when there is one more of them, and more to check.
 
     A sentence must cite statements that there are; hold no command, number, identifier, address, mention or tag and no
     claim of confidence that these and the headings above them do not; deny only where one of them denies; consist of
@@ -38,11 +42,14 @@ async def checked(
     """
     plausible = [sentence for sentence in _cleaned(composed, evidence) if _is_plausible(sentence, evidence)]
     kept: list[CheckedSentence] = []
-    for sentence in supported(plausible, evidence.citations, evidence.passages):
+    left = supported(plausible, evidence.citations, evidence.passages)
+    for position, sentence in enumerate(left, start=1):
         asked = prompts.verdict(evidence.sections, sentence.text, sentence.citations)
         probability = await probability_of_yes(model, request, asked)
         if probability >= VERDICT:
             kept.append(CheckedSentence(sentence, probability))
+            if passed is not None and position < len(left):
+                await passed(kept)
     return kept
 
 

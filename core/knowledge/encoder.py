@@ -15,12 +15,13 @@ from core.knowledge.document import Passage
 from core.knowledge.latent import SEED, LatentModel
 from core.knowledge.lexical import passage_vector, query_vector, term_counts
 from core.knowledge.statistics import MeasuredPassage, TermStatistics
-from core.knowledge.term_numbers import term_numbers
+from core.knowledge.term_numbers import form_numbers, term_numbers
 from core.knowledge.terms import terms
 from core.knowledge.windows import windowed
+from core.knowledge.wording import worded
 from core.ports import EncodedPassage, SparseVector
 
-FORMAT = 5  # grows with every change that makes what is stored unusable: tokens, weights, features, windows
+FORMAT = 6  # grows with every change that makes what is stored unusable: tokens, weights, features, windows
 MAX_SAMPLE = 20_000  # passages that the latent model is fitted on
 REFIT_SHARE = 0.2  # of the passages changed since the last fit, above which the models are fitted anew
 
@@ -90,6 +91,7 @@ class Encoder:
             passage_vector(term_counts(windows), self.average_length),
             self.latent.encode_passage([*term_numbers(passage.prefix), *windows.text.tolist()]),
             windows,
+            worded(passage, self.statistics),
         )
 
     def encode_query(self, text: str) -> EncodedQuery:
@@ -103,8 +105,13 @@ def _families(passages: Sequence[Passage]) -> Counter[str]:
 
 
 def _measured(passages: Sequence[Passage]) -> list[MeasuredPassage]:
-    counted = [term_counts(windowed(passage)) for passage in passages]
-    return [(found.numbers, found.length) for found in counted]
+    return [_measure(passage) for passage in passages]
+
+
+def _measure(passage: Passage) -> MeasuredPassage:
+    counted = term_counts(windowed(passage))
+    forms = np.unique(np.array(form_numbers(f"{passage.title}\n{passage.text}"), np.uint32))
+    return np.union1d(counted.numbers, forms), counted.length
 
 
 def _sample(passages: Sequence[Passage], generator: np.random.Generator) -> Sequence[Passage]:

@@ -12,10 +12,10 @@ from core.knowledge.rerank import (
     ORDER_WEIGHT,
     PAIR_WEIGHT,
     WINDOW_WEIGHT,
+    WORDING_WEIGHT,
     Closeness,
 )
-from core.knowledge.windows import WindowedPassage
-from core.ports import ScoredPassage
+from core.ports import Hit
 
 # A page says how things are done; a thread what was said once, an incident what happened once.
 KIND_PRIOR = {DocumentKind.PAGE: 1.0, DocumentKind.THREAD: 0.85, DocumentKind.INCIDENT: 0.8}
@@ -29,22 +29,31 @@ STALE_PRIOR = 0.95  # of the oldest candidate; the newest has 1: of two pages th
 
 
 @dataclass(frozen=True, slots=True)
-class FusedPassage:
+class FusedHit:
     """`lexical` (BM25) and `dense` (cosine) are as retrieved, 0 where a retriever did not return the passage.
 
     `fused` in [0, 1] is their weighted mean after min-max normalisation within this query.
     """
 
-    passage: Passage
-    windows: WindowedPassage
+    passage_id: str
     lexical: float
     dense: float
     fused: float
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage that was found, and what a closer look at it says. `likeness` in [0, 1] is that of the wording."""
+
+    passage: Passage
+    hit: FusedHit
+    closeness: Closeness
+    likeness: float
+
+
+@dataclass(frozen=True, slots=True)
 class RankedPassage:
-    """A fused passage after the rerank: `score` in [0, 1] is relative to this query and orders the passages.
+    """A candidate after the rerank: `score` in [0, 1] is relative to this query and orders the passages.
 
     The others can be compared between queries. `dense` is the cosine of the dense vectors. `coverage` in [0, 1] is
     the share of the query's term weight (idf) that the passage or its title holds; `focus` in [0, 1] how far its best
@@ -60,51 +69,50 @@ class RankedPassage:
     focus: float
 
 
-def fused(lexical: Sequence[ScoredPassage], dense: Sequence[ScoredPassage], dense_share: float) -> list[FusedPassage]:
-    """The passages of both lists, best first. `dense_share` in [0, 1] is the dense score's share of the fused one.
+def fused(lexical: Sequence[Hit], dense: Sequence[Hit], dense_share: float) -> list[FusedHit]:
+    """The hits of both lists, best first. `dense_share` in [0, 1] is the dense score's share of the fused one.
 
     Scores are fused, not ranks: a retriever that is sure by a wide margin should outvote one that is not.
     """
-    retrieved = {scored.passage.id: scored for scored in (*lexical, *dense)}
-    lexical_scores = {scored.passage.id: scored.score for scored in lexical}
-    dense_scores = {scored.passage.id: scored.score for scored in dense}
+    lexical_scores = {hit.passage_id: hit.score for hit in lexical}
+    dense_scores = {hit.passage_id: hit.score for hit in dense}
     lexical_shares, dense_shares = _normalised(lexical_scores), _normalised(dense_scores)
     rows = [
-        FusedPassage(
-            scored.passage,
-            scored.windows,
+        FusedHit(
+            key,
             lexical_scores.get(key, 0.0),
             dense_scores.get(key, 0.0),
             (1 - dense_share) * lexical_shares.get(key, 0.0) + dense_share * dense_shares.get(key, 0.0),
         )
-        for key, scored in retrieved.items()
+        for key in lexical_scores | dense_scores
     ]
-    return sorted(rows, key=lambda row: (-row.fused, row.passage.id))
+    return sorted(rows, key=lambda row: (-row.fused, row.passage_id))
 
 
-def reranked(
-    candidates: Sequence[tuple[FusedPassage, Closeness]], dense_weight: float, families: Mapping[str, int]
-) -> list[RankedPassage]:
+def reranked(candidates: Sequence[Candidate], dense_weight: float, families: Mapping[str, int]) -> list[RankedPassage]:
     """Candidates ordered by the retrievers' opinions and the closer look, best first.
 
     `dense_weight` is that of the dense score beside LEXICAL_WEIGHT and the others. `families` is the number of passages
     of each family; one that it lacks is small.
     """
-    best_lexical = max((found.lexical for found, _ in candidates), default=0.0) or 1.0
-    best_dense = max((found.dense for found, _ in candidates), default=0.0)
-    best_window = max((close.window for _, close in candidates), default=0.0) or 1.0
-    total = LEXICAL_WEIGHT + WINDOW_WEIGHT + dense_weight + PAIR_WEIGHT + ORDER_WEIGHT
+    best_lexical = max((found.hit.lexical for found in candidates), default=0.0) or 1.0
+    best_dense = max((found.hit.dense for found in candidates), default=0.0)
+    best_window = max((found.closeness.window for found in candidates), default=0.0) or 1.0
+    best_likeness = max((found.likeness for found in candidates), default=0.0) or 1.0
+    total = LEXICAL_WEIGHT + WINDOW_WEIGHT + dense_weight + PAIR_WEIGHT + ORDER_WEIGHT + WORDING_WEIGHT
 
-    freshness = _freshness([found.passage for found, _ in candidates])
-    handicap = _handicap({found.passage.family: families.get(found.passage.family, 0) for found, _ in candidates})
+    freshness = _freshness([found.passage for found in candidates])
+    handicap = _handicap({found.passage.family: families.get(found.passage.family, 0) for found in candidates})
 
-    def score(found: FusedPassage, close: Closeness) -> float:
+    def score(found: Candidate) -> float:
+        hit, close = found.hit, found.closeness
         evidence = (
-            LEXICAL_WEIGHT * found.lexical / best_lexical
+            LEXICAL_WEIGHT * hit.lexical / best_lexical
             + WINDOW_WEIGHT * close.window / best_window
-            + dense_weight * (max(found.dense, 0.0) / best_dense if best_dense > 0 else 0.0)
+            + dense_weight * (max(hit.dense, 0.0) / best_dense if best_dense > 0 else 0.0)
             + PAIR_WEIGHT * close.pairs
             + ORDER_WEIGHT * close.order
+            + WORDING_WEIGHT * found.likeness / best_likeness
             - handicap[found.passage.family]
         )
         return KIND_PRIOR[found.passage.kind] * freshness[found.passage.id] * max(evidence, 0.0) / total
@@ -112,14 +120,14 @@ def reranked(
     ranked = [
         RankedPassage(
             found.passage,
-            found.lexical,
-            found.dense,
-            found.fused,
-            score(found, close),
-            close.coverage,
-            close.focus,
+            found.hit.lexical,
+            found.hit.dense,
+            found.hit.fused,
+            score(found),
+            found.closeness.coverage,
+            found.closeness.focus,
         )
-        for found, close in candidates
+        for found in candidates
     ]
     return sorted(ranked, key=lambda found: (-found.score, found.passage.id))
 

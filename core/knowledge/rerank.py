@@ -25,6 +25,7 @@ WINDOW_WEIGHT = 0.7
 DENSE_WEIGHT = 0.6  # times the share of the query that the dense model represents
 PAIR_WEIGHT = 0.3
 ORDER_WEIGHT = 0.1
+WORDING_WEIGHT = 0.4
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from core.conversation import Audience
 from core.knowledge.confirmed import confirmed_first
 from core.knowledge.encoder import EncodedQuery, Encoder
 from core.knowledge.lexical import K1
-from core.knowledge.ranking import RankedPassage, fused, reranked
+from core.knowledge.ranking import Candidate, RankedPassage, fused, reranked
 from core.knowledge.rerank import DENSE_WEIGHT, LEXICAL_WEIGHT, closeness, weighted
 from core.knowledge.term_numbers import term_number
 from core.knowledge.terms import tokens
+from core.knowledge.wording import likeness, worded_query
 from core.ports import Embedder, EncoderStore, PassageIndex
 
 CANDIDATES = 50  # passages taken from each retriever
@@ -63,15 +64,25 @@ class Retriever:
         encoded = encoder.encode_query(query)
         if self._embedder:
             encoded = replace(encoded, dense=await self._embedder.embed_query(query), fidelity=1.0)
-        dense_weight = DENSE_WEIGHT * encoded.fidelity
-        lexical = await self._index.search_lexical(encoded.lexical, audience.readers, CANDIDATES)
-        dense = await self._index.search_dense(encoded.dense, audience.readers, CANDIDATES) if dense_weight else []
+        dense_weight, readers = DENSE_WEIGHT * encoded.fidelity, audience.readers
+        lexical = await self._index.search_lexical(encoded.lexical, readers, CANDIDATES)
+        dense = await self._index.search_dense(encoded.dense, readers, CANDIDATES) if dense_weight else []
         weights, known = term_weights(encoder, encoded)
         prepared = weighted(tokens(query), weights)
-        chosen = fused(lexical, dense, dense_weight / (LEXICAL_WEIGHT + dense_weight))[:RERANKED]
-        candidates = [(found, closeness(prepared, found.windows)) for found in chosen]
+        hits = fused(lexical, dense, dense_weight / (LEXICAL_WEIGHT + dense_weight))[:RERANKED]
+        by_id = {hit.passage_id: hit for hit in hits}
+        wording = worded_query(query, encoder.statistics)
+        candidates = [
+            Candidate(
+                found.passage,
+                by_id[found.passage.id],
+                closeness(prepared, found.windows),
+                likeness(wording, found.wording),
+            )
+            for found in await self._index.read(list(by_id), readers)
+        ]
         ranked = confirmed_first(query, reranked(candidates, dense_weight, encoder.families))
-        background = sum(max(0.0, found.score) for found in dense) / CANDIDATES
+        background = sum(max(0.0, hit.score) for hit in dense) / CANDIDATES
         return Retrieval(ranked[:limit], weights, known, background, *_scale(encoded, weights))
 
 

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 MeasuredPassage = tuple[NDArray[np.uint32], float]
-"""The distinct term numbers of a passage, and its length."""
+"""The distinct numbers of the terms and words of a passage, and its length in terms."""
 
 
 @dataclass(frozen=True, slots=True)
 class TermStatistics:
     """Document frequencies of a corpus, exact.
 
-    `terms` are distinct ascending term numbers, `counts[i] > 0` the number of passages that hold `terms[i]`.
+    `terms` are distinct ascending numbers, of terms and of words as they are written, `counts[i] > 0` the number of
+    passages that hold `terms[i]`.
     `passages` is the number of passages, `total_length` the sum of their lengths.
     """
 

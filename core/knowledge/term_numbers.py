@@ -5,7 +5,9 @@ from __future__ import annotations
 import zlib
 from functools import lru_cache
 
-from core.knowledge.terms import WORD_CACHE, terms_of, words
+from core.knowledge.terms import WORD_CACHE, forms_of, terms_of, words
+
+_WRITTEN = "="  # which no term begins with
 
 
 @lru_cache(maxsize=WORD_CACHE)
@@ -28,6 +30,16 @@ def placed_term_numbers(text: str) -> tuple[list[int], list[int]]:
         numbers += found
         positions += [position] * len(found)
     return numbers, positions
+
+
+def form_numbers(text: str) -> list[int]:
+    """The number of every word of a text as it is written (see `forms_of`): others than those of terms."""
+    return [number for word in words(text) for number in _form_numbers_of(word)]
+
+
+@lru_cache(maxsize=WORD_CACHE)
+def _form_numbers_of(word: str) -> tuple[int, ...]:
+    return tuple(term_number(f"{_WRITTEN}{form}") for form in forms_of(word))
 
 
 @lru_cache(maxsize=WORD_CACHE)

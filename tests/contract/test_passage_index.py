@@ -15,7 +15,9 @@ from adapters.qdrant import QdrantIndex
 from adapters.qdrant_edge import EdgeIndex
 from core.conversation import PUBLIC
 from core.knowledge.document import DocumentKind, Passage
+from core.knowledge.statistics import TermStatistics
 from core.knowledge.windows import windowed
+from core.knowledge.wording import worded
 from core.ports import EncodedPassage, PassageIndex, SparseVector
 from tests.fakes.passage_index import FakePassageIndex
 
@@ -54,6 +56,10 @@ async def written(index: PassageIndex) -> PassageIndex:
     return index
 
 
+def point_id(document: str, number: int) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{document}#{number}"))
+
+
 def encoded(
     document: str,
     number: int,
@@ -63,7 +69,7 @@ def encoded(
     content_hash: str = "h1",
 ) -> EncodedPassage:
     passage = Passage(
-        id=str(uuid.uuid5(uuid.NAMESPACE_URL, f"{document}#{number}")),
+        id=point_id(document, number),
         document_id=document,
         number=number,
         title="Ein Titel – タイトル",
@@ -78,7 +84,8 @@ def encoded(
         content_hash=content_hash,
     )
     weights = SparseVector(tuple(lexical), tuple(lexical.values()))
-    return EncodedPassage(passage, weights, np.array(dense, np.float32), windowed(passage))
+    wording = worded(passage, TermStatistics.empty())
+    return EncodedPassage(passage, weights, np.array(dense, np.float32), windowed(passage), wording)
 
 
 def query(*terms: int) -> SparseVector:
@@ -93,6 +100,7 @@ async def test_an_index_that_was_never_written_to_is_empty(index: PassageIndex) 
     assert await index.count() == 0
     assert await index.search_lexical(query(7), EVERYBODY, 10) == []
     assert await index.search_dense(vector(1, 0, 0, 0), EVERYBODY, 10) == []
+    assert await index.read([point_id("docs/a.md", 1)], EVERYBODY) == []
     assert await index.passages_of("docs/a.md", EVERYBODY) == []
     assert await index.content_hashes("docs") == {}
     assert [passage async for passage in index.scan()] == []
@@ -101,11 +109,8 @@ async def test_an_index_that_was_never_written_to_is_empty(index: PassageIndex) 
 
 async def test_lexical_search_ranks_by_inner_product(written: PassageIndex) -> None:
     found = await written.search_lexical(query(7, 9), EVERYBODY, 10)
-    assert [(scored.passage.document_id, scored.passage.number) for scored in found] == [
-        ("docs/a.md", 1),
-        ("docs/a.md", 2),
-    ]
-    assert [scored.score for scored in found] == pytest.approx([3.0, 1.0])
+    assert [hit.passage_id for hit in found] == [point_id("docs/a.md", 1), point_id("docs/a.md", 2)]
+    assert [hit.score for hit in found] == pytest.approx([3.0, 1.0])
 
 
 async def test_lexical_search_returns_nothing_that_shares_no_term(written: PassageIndex) -> None:
@@ -115,19 +120,24 @@ async def test_lexical_search_returns_nothing_that_shares_no_term(written: Passa
 
 async def test_dense_search_ranks_by_inner_product(written: PassageIndex) -> None:
     found = await written.search_dense(vector(0.6, 0.8, 0, 0), EVERYBODY, 2)
-    assert [scored.passage.number for scored in found] == [2, 1]
-    assert [scored.score for scored in found] == pytest.approx([0.8, 0.6])
+    assert [hit.passage_id for hit in found] == [point_id("docs/a.md", 2), point_id("docs/a.md", 1)]
+    assert [hit.score for hit in found] == pytest.approx([0.8, 0.6])
 
 
 async def test_a_passage_comes_back_as_it_was_written(written: PassageIndex) -> None:
     expected = encoded("docs/a.md", 1, {}, [])
-    for [found] in (
-        await written.search_lexical(query(9), EVERYBODY, 1),
-        await written.search_dense(vector(1, 0, 0, 0), EVERYBODY, 1),
-    ):
-        assert found.passage == expected.passage
-        assert found.windows.to_bytes() == expected.windows.to_bytes()
+    [found] = await written.read([expected.passage.id], EVERYBODY)
+    assert found.passage == expected.passage
+    assert found.windows.to_bytes() == expected.windows.to_bytes()
+    assert found.wording.to_bytes() == expected.wording.to_bytes()
     assert (await written.passages_of("docs/a.md", EVERYBODY))[0] == expected.passage
+
+
+async def test_passages_are_read_in_the_order_in_which_they_are_asked_for(written: PassageIndex) -> None:
+    asked = [point_id("chat/1", 1), point_id("docs/a.md", 2), point_id("docs/gone.md", 1), point_id("docs/a.md", 1)]
+    found = await written.read(asked, EVERYBODY)
+    assert [item.passage.id for item in found] == [asked[0], asked[1], asked[3]]
+    assert await written.read([], EVERYBODY) == []
 
 
 async def test_no_search_shows_what_the_readers_may_not_read(written: PassageIndex) -> None:
@@ -136,12 +146,16 @@ async def test_no_search_shows_what_the_readers_may_not_read(written: PassageInd
             *await written.search_lexical(query(7), readers, 10),
             *await written.search_dense(vector(1, 0, 0, 0), readers, 10),
         ]
-        assert "docs/secret.md" not in {scored.passage.document_id for scored in found}
+        secret = point_id("docs/secret.md", 1)
+        assert secret not in {hit.passage_id for hit in found}
+        assert await written.read([secret], readers) == []
         assert await written.passages_of("docs/secret.md", readers) == []
 
 
 async def test_a_reader_of_a_private_document_finds_it(written: PassageIndex) -> None:
-    assert (await written.search_lexical(query(7), PAYMENTS, 1))[0].passage.document_id == "docs/secret.md"
+    [hit] = await written.search_lexical(query(7), PAYMENTS, 1)
+    [found] = await written.read([hit.passage_id], PAYMENTS)
+    assert found.passage.document_id == "docs/secret.md"
     assert [passage.number for passage in await written.passages_of("docs/secret.md", PAYMENTS)] == [1]
 
 
@@ -157,7 +171,8 @@ async def test_passages_of_a_document_come_in_order(written: PassageIndex) -> No
 async def test_writing_a_known_passage_replaces_it(written: PassageIndex) -> None:
     await written.upsert([encoded("docs/a.md", 2, {13: 1.0}, [0, 0, 0, 1], content_hash="h2")])
     assert await written.count() == 4
-    assert (await written.search_lexical(query(13), EVERYBODY, 1))[0].passage.content_hash == "h2"
+    [hit] = await written.search_lexical(query(13), EVERYBODY, 1)
+    assert [found.passage.content_hash for found in await written.read([hit.passage_id], EVERYBODY)] == ["h2"]
 
 
 async def test_deleting_documents_removes_all_their_passages_and_no_other(written: PassageIndex) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.negotiate import propose_owner
 from handlers.explain_incident import explain_incident
-from handlers.observe_incident import Readers
+from handlers.observe_incident import Readers, observe_incident
 from handlers.triage_incident import triage_incident
 from tests.fakes.clock import FakeClock
 from tests.fakes.predictions import FakePredictionStore
@@ -117,6 +117,27 @@ async def test_the_text_alone_misleads_where_a_service_shouts_about_another_ones
     incident = alerted("check-in-storm")
     verdict = propose_owner(incident, company().teams, IncidentHistory(past_incidents()), Enrichment())
     assert verdict.owner is None or verdict.owner.team_id != expected("check-in-storm").owner
+
+
+async def test_what_the_teams_see_of_themselves_changes_the_owner_where_the_text_alone_misleads() -> None:
+    """Before anybody looked for the cause, and without a language model."""
+    incident = alerted("check-in-storm")
+    clock, live = FakeClock(incident.started_at + timedelta(seconds=180)), COMPANY / "live"
+    history = IncidentHistory(past_incidents())
+    readers = Readers(
+        [LogFiles("logs", live)], [MetricFiles("metrics", live)], [ChangeFiles("changes", live)], company().dependencies
+    )
+    found = await triage_incident(
+        incident,
+        teams=company().teams,
+        history=history,
+        store=FakePredictionStore(),
+        clock=clock,
+        observe=partial(observe_incident, readers=readers, history=history, clock=clock),
+    )
+    assert found.owner is not None
+    assert found.owner.owner is not None
+    assert found.owner.owner.team_id == expected("check-in-storm").owner
 
 
 def test_the_owner_of_past_incidents_is_found_at_the_first_hop_more_often_than_by_service_alone() -> None:

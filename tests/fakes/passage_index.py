@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from core.knowledge.document import Passage
 from core.knowledge.encoder import Encoder
-from core.ports import EncodedPassage, ScoredPassage, SparseVector
+from core.ports import EncodedPassage, Hit, SparseVector, StoredPassage
 
 
 class FakePassageIndex:
@@ -31,7 +31,7 @@ class FakePassageIndex:
         self.points = {}
         self.cleared.append(dimensions)
 
-    async def search_lexical(self, query: SparseVector, readers: frozenset[str], limit: int) -> list[ScoredPassage]:
+    async def search_lexical(self, query: SparseVector, readers: frozenset[str], limit: int) -> list[Hit]:
         weights = dict(zip(query.indices, query.values, strict=True))
 
         def score(point: EncodedPassage) -> float:
@@ -40,10 +40,16 @@ class FakePassageIndex:
 
         return [found for found in self._best(score, readers, limit) if found.score > 0]
 
-    async def search_dense(
-        self, query: NDArray[np.float32], readers: frozenset[str], limit: int
-    ) -> list[ScoredPassage]:
+    async def search_dense(self, query: NDArray[np.float32], readers: frozenset[str], limit: int) -> list[Hit]:
         return self._best(lambda point: float(point.dense @ query), readers, limit)
+
+    async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[StoredPassage]:
+        points = [self.points[key] for key in passage_ids if key in self.points]
+        return [
+            StoredPassage(point.passage, point.windows, point.wording)
+            for point in points
+            if not point.passage.readers.isdisjoint(readers)
+        ]
 
     async def passages_of(self, document_id: str, readers: frozenset[str]) -> list[Passage]:
         passages = [p async for p in self.scan([document_id]) if not p.readers.isdisjoint(readers)]
@@ -64,11 +70,9 @@ class FakePassageIndex:
     async def close(self) -> None:
         pass
 
-    def _best(
-        self, score: Callable[[EncodedPassage], float], readers: frozenset[str], limit: int
-    ) -> list[ScoredPassage]:
+    def _best(self, score: Callable[[EncodedPassage], float], readers: frozenset[str], limit: int) -> list[Hit]:
         readable = [point for point in self.points.values() if not point.passage.readers.isdisjoint(readers)]
-        scored = [ScoredPassage(point.passage, point.windows, score(point)) for point in readable]
+        scored = [Hit(point.passage.id, score(point)) for point in readable]
         return sorted(scored, key=lambda found: -found.score)[:limit]
 
 

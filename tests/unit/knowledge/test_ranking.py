@@ -10,11 +10,11 @@ import pytest
 from core.knowledge.chain import evidence_chain
 from core.knowledge.document import Document, DocumentKind, Passage
 from core.knowledge.passages import passages_of
-from core.knowledge.ranking import FusedPassage, RankedPassage, fused, reranked
+from core.knowledge.ranking import Candidate, FusedHit, RankedPassage, fused, reranked
 from core.knowledge.rerank import Closeness, WeightedQuery, closeness, weighted
 from core.knowledge.terms import terms, tokens
 from core.knowledge.windows import windowed
-from core.ports import ScoredPassage
+from core.ports import Hit
 
 
 def passage(
@@ -23,12 +23,11 @@ def passage(
     return passages_of(Document(f"docs/{name}", "docs", family, "Title", text, kind))[0]
 
 
-def scored(*scores: tuple[str, float]) -> list[ScoredPassage]:
-    found = [(passage(name), score) for name, score in scores]
-    return [ScoredPassage(item, windowed(item), score) for item, score in found]
+def hits(*scores: tuple[str, float]) -> list[Hit]:
+    return [Hit(name, score) for name, score in scores]
 
 
-def names(found: list[FusedPassage] | list[RankedPassage]) -> list[str]:
+def names(found: list[RankedPassage]) -> list[str]:
     return [item.passage.document_id.removeprefix("docs/") for item in found]
 
 
@@ -40,8 +39,8 @@ def ranked(name: str, score: float, family: str = "runbooks") -> RankedPassage:
 
 
 def test_scores_are_normalised_and_averaged() -> None:
-    found = fused(scored(("a", 20.0), ("b", 15.0), ("c", 10.0)), scored(("b", 0.9), ("c", 0.1)), 0.5)
-    assert [(name, item.fused) for name, item in zip(names(found), found, strict=True)] == [
+    found = fused(hits(("a", 20.0), ("b", 15.0), ("c", 10.0)), hits(("b", 0.9), ("c", 0.1)), 0.5)
+    assert [(hit.passage_id, hit.fused) for hit in found] == [
         ("b", pytest.approx(0.75)),
         ("a", pytest.approx(0.5)),
         ("c", pytest.approx(0.0)),
@@ -49,15 +48,15 @@ def test_scores_are_normalised_and_averaged() -> None:
 
 
 def test_partial_scores_are_kept_as_they_were_retrieved() -> None:
-    found = {item.passage.document_id: item for item in fused(scored(("a", 20.0)), scored(("b", 0.9)), 0.3)}
-    assert (found["docs/a"].lexical, found["docs/a"].dense) == (20.0, 0.0)
-    assert (found["docs/b"].lexical, found["docs/b"].dense) == (0.0, 0.9)
+    found = {hit.passage_id: hit for hit in fused(hits(("a", 20.0)), hits(("b", 0.9)), 0.3)}
+    assert (found["a"].lexical, found["a"].dense) == (20.0, 0.0)
+    assert (found["b"].lexical, found["b"].dense) == (0.0, 0.9)
 
 
 def test_a_wide_margin_outvotes_a_narrow_one() -> None:
-    sure = scored(("a", 30.0), ("b", 10.0), ("c", 5.0))
-    unsure = scored(("b", 0.52), ("a", 0.5), ("c", 0.1))
-    assert names(fused(sure, unsure, 0.5))[0] == "a"
+    sure = hits(("a", 30.0), ("b", 10.0), ("c", 5.0))
+    unsure = hits(("b", 0.52), ("a", 0.5), ("c", 0.1))
+    assert fused(sure, unsure, 0.5)[0].passage_id == "a"
 
 
 def test_nothing_retrieved_gives_nothing() -> None:
@@ -129,11 +128,10 @@ def test_a_weighted_query_has_each_term_once_in_ascending_order() -> None:
 # --- rerank ----------------------------------------------------------------------------------------------------------
 
 
-def candidate(
-    name: str, kind: DocumentKind = DocumentKind.PAGE, updated: int | None = None
-) -> tuple[FusedPassage, Closeness]:
+def candidate(name: str, kind: DocumentKind = DocumentKind.PAGE, updated: int | None = None) -> Candidate:
     chosen = replace(passage(name, kind=kind), updated_at=datetime(updated, 1, 1, tzinfo=UTC) if updated else None)
-    return FusedPassage(chosen, windowed(chosen), 10.0, 0.5, 0.5), Closeness(8.0, 0.5, 1.0, 0.5, 0.5)
+    closeness = Closeness(8.0, 0.5, 1.0, 0.5, 0.5)
+    return Candidate(chosen, FusedHit(chosen.id, 10.0, 0.5, 0.5), closeness, 0.5)
 
 
 def test_of_two_that_say_the_same_the_newer_comes_first() -> None:
@@ -147,14 +145,19 @@ def test_a_page_comes_before_a_thread_and_a_thread_before_an_incident() -> None:
 
 
 def test_the_best_spot_decides_between_equals() -> None:
-    found, close = candidate("a")
-    better = (replace(found, passage=passage("b")), replace(close, window=16.0))
-    assert names(reranked([(found, close), better], 0.5, {})) == ["b", "a"]
+    usual = candidate("a")
+    better = replace(usual, passage=passage("b"), closeness=replace(usual.closeness, window=16.0))
+    assert names(reranked([usual, better], 0.5, {})) == ["b", "a"]
 
 
-def of_family(name: str, family: str) -> tuple[FusedPassage, Closeness]:
-    found, close = candidate(name)
-    return replace(found, passage=passage(name, family=family)), close
+def test_the_wording_decides_between_equals() -> None:
+    usual = candidate("a")
+    better = replace(usual, passage=passage("b"), likeness=0.8)
+    assert names(reranked([usual, better], 0.5, {})) == ["b", "a"]
+
+
+def of_family(name: str, family: str) -> Candidate:
+    return replace(candidate(name), passage=passage(name, family=family))
 
 
 def test_of_two_that_match_as_well_the_one_of_the_smaller_family_comes_first() -> None:
@@ -163,8 +166,9 @@ def test_of_two_that_match_as_well_the_one_of_the_smaller_family_comes_first() -
 
 
 def test_a_clearly_better_match_comes_first_whatever_its_family() -> None:
-    found, close = of_family("b", "runbooks")
-    worse = replace(found, lexical=4.0), replace(close, window=3.0, pairs=0.0, order=0.1)
+    found = of_family("b", "runbooks")
+    close = replace(found.closeness, window=3.0, pairs=0.0, order=0.1)
+    worse = replace(found, hit=replace(found.hit, lexical=4.0), closeness=close)
     candidates = [of_family("a", "manual"), worse]
     assert names(reranked(candidates, 0.5, {"manual": 5_000, "runbooks": 100})) == ["a", "b"]
 
@@ -176,8 +180,10 @@ def test_families_of_a_few_passages_count_as_equally_large() -> None:
 
 
 def test_a_family_far_larger_than_another_never_makes_a_score_negative() -> None:
-    found, close = of_family("a", "manual")
-    hopeless = replace(found, lexical=0.0, dense=0.0), replace(close, window=0.0, pairs=0.0, order=0.0)
+    found = of_family("a", "manual")
+    close = replace(found.closeness, window=0.0, pairs=0.0, order=0.0)
+    hit = replace(found.hit, lexical=0.0, dense=0.0)
+    hopeless = replace(found, hit=hit, closeness=close, likeness=0.0)
     last = reranked([hopeless, of_family("b", "runbooks")], 0.5, {"manual": 1_000_000})[-1]
     assert last.score == 0.0
 

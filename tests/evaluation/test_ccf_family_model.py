@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.knowledge.family_model import FamilyModel
+from bot.evaluation.ccf_family_model import FamilyModel
 
 TEXTS = {
     "network": [
