@@ -39,6 +39,31 @@ class PrometheusTool(Section):
     url: str
 
 
+class AlertmanagerTool(Section):
+    """Asked whether an alert still fires, and what is silenced. `source` is the webhook that its alerts come by."""
+
+    kind: Literal["alertmanager"]
+    name: str = "Alertmanager"
+    url: Url
+    source: str = "alertmanager"
+    token_env: EnvironmentName | None = None
+
+
+class TraceFilesTool(Section):
+    kind: Literal["trace_files"]
+    name: str = "trace files"
+    path: Path
+
+
+class TraceGraphTool(Section):
+    """Where traces are kept: which service calls which is read of them, beside `dependencies`."""
+
+    kind: Literal["jaeger", "zipkin"]
+    name: str = "traces"
+    url: Url
+    token_env: EnvironmentName | None = None
+
+
 class LokiTool(Section):
     """`services` maps a service to the labels of its log streams; `tenant` is for an installation with several."""
 
@@ -67,7 +92,10 @@ class KubernetesTool(Section):
 
 
 class GitHubActionsTool(Section):
-    """`services` maps a service to `owner/repository`. `log_hosts` are where GitHub may send us for a job's log."""
+    """`services` maps a service to `owner/repository`.
+
+    `log_hosts` (`host` or `host:port`) are where GitHub may send us for a job's log.
+    """
 
     kind: Literal["github_actions"]
     name: str = "GitHub Actions"
@@ -121,6 +149,9 @@ ToolSection = Annotated[
     | MetricFilesTool
     | ChangeFilesTool
     | PrometheusTool
+    | TraceFilesTool
+    | TraceGraphTool
+    | AlertmanagerTool
     | LokiTool
     | KubernetesTool
     | GitHubActionsTool

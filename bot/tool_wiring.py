@@ -20,7 +20,16 @@ from adapters.tools.metric_files import MetricFiles
 from bot import tool_sections as sections
 from bot.settings import named_secret
 from core.errors import ConfigurationError
-from core.ports import ChangeReader, CheckedTool, CodeReader, LogReader, MetricReader, Toolbox
+from core.ports import (
+    AlertMonitor,
+    ChangeReader,
+    CheckedTool,
+    CodeReader,
+    DependencyReader,
+    LogReader,
+    MetricReader,
+    Toolbox,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +41,13 @@ class Tools:
     changes: tuple[ChangeReader, ...] = ()
     code: tuple[CodeReader, ...] = ()
     toolboxes: tuple[Toolbox, ...] = ()
+    monitors: tuple[AlertMonitor, ...] = ()
+    graphs: tuple[DependencyReader, ...] = ()
 
     @property
     def checked(self) -> list[CheckedTool]:
         """Those that can tell whether they are let in, each once."""
-        every = (*self.logs, *self.metrics, *self.changes, *self.code, *self.toolboxes)
+        every = (*self.logs, *self.metrics, *self.changes, *self.code, *self.toolboxes, *self.monitors, *self.graphs)
         return [tool for tool in {id(each): each for each in every}.values() if isinstance(tool, CheckedTool)]
 
 
@@ -49,6 +60,8 @@ def open_tools(tool_sections: Sequence[sections.ToolSection], session: aiohttp.C
         tuple(each for tools in opened for each in tools.changes),
         tuple(each for tools in opened for each in tools.code),
         tuple(each for tools in opened for each in tools.toolboxes),
+        tuple(each for tools in opened for each in tools.monitors),
+        tuple(each for tools in opened for each in tools.graphs),
     )
 
 
@@ -63,8 +76,21 @@ def open_tool(section: sections.ToolSection, session: aiohttp.ClientSession) -> 
             return Tools(changes=(ChangeFiles(section.name, section.path),))
         case sections.PrometheusTool():
             from adapters.tools.prometheus import Prometheus
+            from adapters.tools.prometheus_rules import PrometheusRules
 
-            return Tools(metrics=(Prometheus(section.name, section.url, session),))
+            http = Http(_system(section.name, section.url), section.url, session)
+            return Tools(
+                metrics=(Prometheus(section.name, section.url, session),),
+                monitors=(PrometheusRules(section.name, http),),
+            )
+        case sections.AlertmanagerTool():
+            from adapters.tools.alertmanager import Alertmanager
+
+            headers = _bearer(section.token_env, section.name) if section.token_env else {}
+            http = Http(_system(section.name, section.url), section.url, session, headers)
+            return Tools(monitors=(Alertmanager(section.name, http, section.source),))
+        case sections.TraceFilesTool() | sections.TraceGraphTool():
+            return Tools(graphs=(_graph(section, session),))
         case sections.LokiTool():
             return Tools(logs=(_loki(section, session),))
         case sections.KubernetesTool():
@@ -76,6 +102,19 @@ def open_tool(section: sections.ToolSection, session: aiohttp.ClientSession) -> 
             return _code(section)
         case sections.McpTool():
             return Tools(toolboxes=(_mcp(section),))
+
+
+def _graph(
+    section: sections.TraceFilesTool | sections.TraceGraphTool, session: aiohttp.ClientSession
+) -> DependencyReader:
+    from adapters.tools.trace_files import TraceFiles
+    from adapters.tools.trace_graph import JaegerGraph, ZipkinGraph
+
+    if isinstance(section, sections.TraceFilesTool):
+        return TraceFiles(section.name, section.path)
+    headers = _bearer(section.token_env, section.name) if section.token_env else {}
+    http = Http(_system(section.name, section.url), section.url, session, headers)
+    return (JaegerGraph if section.kind == "jaeger" else ZipkinGraph)(section.name, http)
 
 
 def _loki(section: sections.LokiTool, session: aiohttp.ClientSession) -> Loki:

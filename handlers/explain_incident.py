@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
 
 from core.confidence.cause_evidence import VERSION, evaluate_cause
 from core.confidence.prediction import Evaluation, PredictionKind
 from core.confidence.reference import Claim, settled_case
 from core.incident import Explanation, Hypothesis, Incident
 from core.language_model import Urgency
-from core.ports import Clock, LanguageModel, Store
+from core.ports import Clock, FailedBuild, LanguageModel, Store
 from core.rca.explain import explain
+from core.rca.observations import Observations
+from core.rca.pasted import QUESTION
+from core.rca.redacted_explanation import redacted_explanation
 from core.rca.scene import survey
 from core.team import Team
 from core.triage.history import IncidentHistory
+from handlers.analysis import analysed
 from handlers.estimate_confidence import estimate_confidence
 from handlers.investigate_with_model import Progress, investigate_with_model
+from handlers.learn_failing_lines import failure_histories, record_failure
 from handlers.observe_incident import Readers, observe_incident
 from handlers.record_prediction import record_prediction
+from handlers.redaction import Redact, as_it_is, redacted
 
 EVIDENCE = "evidence"  # the engine that asks no model
 JUDGED_BY = 8  # similar past incidents that a model's finding is judged by
+PATIENCE = 1.0  # seconds of one step, after which it is told
+READING = "reading logs, metrics, changes and tools"
+COMPARING = "comparing {count} with the time before"
+
+T = TypeVar("T")
 
 
 async def explain_incident(
@@ -35,16 +48,23 @@ async def explain_incident(
     model: LanguageModel | None = None,
     progress: Progress | None = None,
     teams: Sequence[Team] = (),
+    redact: Redact = as_it_is,
 ) -> Incident:
     """The incident with its explanation: hypotheses best first, or none and what was ruled out.
 
     A tool that fails or does not answer in time is named in the explanation, and the rest goes on. A `model` looks for
-    itself after the fixed plan, and `progress` is told what it does; what it finds, it is asked how sure one may be of.
+    itself after the fixed plan; what it finds, it is asked how sure one may be of. `progress` is told what is being
+    done where it takes a while. `redact` takes names, addresses and secrets out of what is kept and shown.
     """
-    observations = await observe_incident(incident, readers, history=history, clock=clock)
-    explanation, evaluation = await asyncio.to_thread(explain, observations)
+    tell = progress or _untold
+    reading = observe_incident(incident, readers, history=history, clock=clock)
+    observations = await _in_sight(reading, READING, tell)
+    observations = replace(observations, builds=await analysed(_clean_builds, observations.builds, redact))
+    failures = await failure_histories(observations.builds, store)
+    comparing = analysed(explain, observations, failures)
+    explanation, evaluation = await _in_sight(comparing, COMPARING.format(count=_count(observations)), tell)
     if model is not None:
-        scene = await asyncio.to_thread(survey, observations)
+        scene = await analysed(survey, observations)
         explanation = await investigate_with_model(
             explanation,
             observations,
@@ -57,6 +77,7 @@ async def explain_incident(
         if explanation.cause is not None:
             scores = [hypothesis.score for hypothesis in explanation.hypotheses]
             evaluation = evaluate_cause(scores, scene, observations)
+    explanation = await analysed(redacted_explanation, explanation, partial(redacted, redact=redact))
     if explanation.cause is None or evaluation is None:
         return replace(incident, explanation=explanation)
     evaluation, version = await _judged(incident, explanation, evaluation, history, model)
@@ -72,7 +93,42 @@ async def explain_incident(
         store=store,
         clock=clock,
     )
-    return replace(incident, explanation=replace(explanation, badge=badge, prediction_id=prediction_id))
+    explanation = replace(explanation, badge=badge, prediction_id=prediction_id)
+    place = incident.place if incident.source == QUESTION else None
+    await record_failure(explanation, observations.builds, failures, place=place, at=clock.now(), store=store)
+    return replace(incident, explanation=explanation)
+
+
+async def _in_sight(work: Coroutine[Any, Any, T], doing: str, tell: Progress) -> T:
+    """What `work` comes to; who waits for it longer than PATIENCE is told what is being done."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.wait({task}, timeout=PATIENCE)
+        if not task.done():
+            await tell(doing)
+        return await task
+    finally:
+        task.cancel()
+
+
+async def _untold(_: str) -> None:
+    """Nobody waits for it."""
+
+
+def _count(observations: Observations) -> str:
+    told = (
+        (len(observations.logs), "log record", "log records"),
+        (len(observations.series), "metric", "metrics"),
+        (len(observations.changes), "change", "changes"),
+        (len(observations.outputs), "answer of a tool", "answers of tools"),
+        (len(observations.builds), "failed build", "failed builds"),
+    )
+    return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in told if count) or "nothing"
+
+
+def _clean_builds(builds: Sequence[FailedBuild], redact: Redact) -> tuple[FailedBuild, ...]:
+    """The builds with logs that may be kept: line numbers are those of the clean log from here on."""
+    return tuple(replace(build, log=redacted(build.log, redact)) for build in builds)
 
 
 async def _judged(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from core.audience import incident_audience
-from core.conversation import PUBLIC, Audience, Question
+from core.conversation import PUBLIC, Audience, Channel, Question
+from core.errors import Unavailable
 from core.folding import open_from
 from core.incident import Alert, AlertDelivery, AlertStatus, Incident, Severity, Stage
 from core.messages import IncidentDetails, IncidentMessage, Notice
 from core.ports import Store
+from core.rca.pasted import QUESTION, investigation_intent
+from handlers.find_incident import incident_of_thread
 from handlers.investigate_incident import investigate_incident
+from handlers.investigate_with_model import Progress
 from handlers.post_message import Poster
 
 MAX_TITLE = 150  # characters of a pasted text's first line
@@ -23,55 +28,62 @@ FOR_THE_WORKSPACE = (
 NO_INCIDENT = "This thread belongs to no incident that I know. Paste the alert or a description after the command."
 
 
+Investigate = Callable[[Incident, Audience, Progress], Awaitable[Incident]]
+
+
 async def investigate_on_demand(
     question: Question,
     *,
-    investigate: Callable[[Incident, Audience], Awaitable[Incident]],
+    investigate: Investigate,
+    stage: Stage,
     services: Iterable[str],
+    channels: Sequence[Channel],
     store: Store,
     poster: Poster,
 ) -> None:
     """Post what `investigate` finds, in short and with its evidence. `services` are those that a text may name.
 
-    `investigate` looks at nothing that the audience may not read. Where outsiders read along, only an incident that
-    was posted there is looked into.
+    The message stands there at once, at this `stage`, and says at every step what is being done. `investigate` looks at
+    nothing that the audience may not read. Where outsiders read along, only an incident that was posted there is looked
+    into.
     """
+    intent = investigation_intent(question.id)
     if question.text and PUBLIC not in question.audience.readers:
-        await poster.post_once(f"investigation:{question.id}", question.place, Notice(FOR_THE_WORKSPACE))
+        await poster.post_once(intent, question.place, Notice(FOR_THE_WORKSPACE))
         return
+    incident = incident_from(question, services) if question.text else await _in_thread(question, store)
+    if incident is None:
+        await poster.post_once(intent, question.place, Notice(NO_INCIDENT))
+        return
+
+    async def show(doing: str) -> None:
+        under_way = replace(incident, stage=stage, progress=doing, explanation=None)
+        with suppress(Unavailable):  # the next step says more; the work does not wait for a chat
+            await poster.post_or_edit(intent, question.place, IncidentMessage(under_way), f"under way: {doing}")
+
+    await show("")
     if question.text:
-        found = await investigate(incident_from(question, services), question.audience)
+        found = await investigate(incident, question.audience, show)
     else:
-        found = await _in_thread(question, investigate, store)
-    if found is None:
-        await poster.post_once(f"investigation:{question.id}", question.place, Notice(NO_INCIDENT))
-        return
-    await poster.post_once(
-        f"investigation:{question.id}", question.place, IncidentMessage(replace(found, stage=Stage.DONE))
-    )
+        readers = _readers_of(incident, question.audience, channels)
+        await investigate_incident(incident.id, lambda latest: investigate(latest, readers, show), store=store)
+        async with store.transaction() as transaction:
+            found = await transaction.incidents.get(incident.id) or incident
+    await poster.post_or_edit(intent, question.place, IncidentMessage(replace(found, stage=Stage.DONE)), "done")
     if found.explanation is not None:
         await poster.post_once(f"investigation-details:{question.id}", question.place, IncidentDetails(found))
 
 
-async def _in_thread(
-    question: Question, investigate: Callable[[Incident, Audience], Awaitable[Incident]], store: Store
-) -> Incident | None:
+async def _in_thread(question: Question, store: Store) -> Incident | None:
     async with store.transaction() as transaction:
-        incident = await transaction.incidents.in_thread(question.place)
-    if incident is None:
-        return None
-    await investigate_incident(
-        incident.id, lambda found: investigate(found, _readers_of(found, question.audience)), store=store
-    )
-    async with store.transaction() as transaction:
-        return await transaction.incidents.get(incident.id)
+        return await incident_of_thread(question.place, transaction)
 
 
-def _readers_of(incident: Incident, audience: Audience) -> Audience:
+def _readers_of(incident: Incident, audience: Audience, channels: Sequence[Channel]) -> Audience:
     """Those before whom it was asked, as far as every other place of the incident, which shows it too, may read it."""
     if not incident.also_in:
         return audience
-    return replace(audience, readers=audience.readers & incident_audience(incident, ()).readers)
+    return replace(audience, readers=audience.readers & incident_audience(incident, channels).readers)
 
 
 def incident_from(question: Question, services: Iterable[str]) -> Incident:
@@ -93,5 +105,5 @@ def incident_from(question: Question, services: Iterable[str]) -> Incident:
         summary=title,
         description=question.text,
     )
-    delivery = AlertDelivery(question.id, "question", question.id, (alert,), question.asked_at)
+    delivery = AlertDelivery(question.id, QUESTION, question.id, (alert,), question.asked_at)
     return open_from(delivery, question.id, question.place)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from core.incident import Explanation
 from core.language_model import ModelRequest, Urgency
-from core.ports import LanguageModel
+from core.ports import LanguageModel, Tool
 from core.rca.controller import Investigation
 from core.rca.grounding import grounded
 from core.rca.log_analysis import LogAnalysis
@@ -57,15 +57,8 @@ async def investigate_with_model(
 
     incident = observations.incident
     request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE)
-    more, unavailable = await offer_tools(readers.code, readers.toolboxes, observations)
-    expert = LogAnalysis(model, request, history, readers.embedder)
-    investigation = Investigation(
-        model,
-        (*observation_tools(observations, scene), *more, expert),
-        observations.services,
-        request,
-        listener=tell,
-    )
+    tools, unavailable = await action_set(model, request, observations, scene, history=history, readers=readers)
+    investigation = Investigation(model, tools, observations.services, request, listener=tell)
     try:
         async with asyncio.timeout(WHOLE_DEADLINE):
             trajectory = await investigate(
@@ -84,7 +77,24 @@ async def investigate_with_model(
     hypotheses = merged(explanation.hypotheses, finding, evidence, _votes(finding, trajectory.samples), scene)
     led = bool(evidence and hypotheses) and hypotheses[0].service == finding.service
     engine = model.name if led else explanation.engine
-    return replace(explanation, hypotheses=hypotheses, engine=engine)
+    blamed = tuple(f"{hypothesis.service}: " for hypothesis in hypotheses if hypothesis.service)
+    ruled_out = tuple(line for line in explanation.ruled_out if not line.startswith(blamed))
+    return replace(explanation, hypotheses=hypotheses, ruled_out=ruled_out, engine=engine)
+
+
+async def action_set(
+    model: LanguageModel,
+    request: ModelRequest,
+    observations: Observations,
+    scene: Scene,
+    *,
+    history: IncidentHistory,
+    readers: Readers,
+) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
+    """All that a model may do, and a line for each system that could not be asked which tools it has."""
+    more, unavailable = await offer_tools(readers.code, readers.toolboxes, observations)
+    expert = LogAnalysis(model, request, history, readers.embedder)
+    return (*observation_tools(observations, scene), *more, expert), unavailable
 
 
 def _votes(finding: Finding, samples: tuple[Finding, ...]) -> float:

@@ -6,14 +6,31 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TypeVar
 
 from core.errors import ToolUnavailable
 from core.incident import Incident, SimilarIncident
-from core.ports import ChangeReader, Clock, CodeReader, Embedder, LogReader, MetricReader, Toolbox
-from core.rca.dependencies import neighbourhood, service_of
+from core.ports import (
+    BuildReader,
+    ChangeReader,
+    Clock,
+    CodeReader,
+    DependencyReader,
+    Embedder,
+    FailedBuild,
+    LogReader,
+    MetricReader,
+    TimeWindow,
+    Toolbox,
+)
+from core.rca.dependencies import neighbourhood, service_of, united
 from core.rca.observations import Observations, change_window, signal_window
+from core.rca.pasted import build_links, is_about_a_build, pasted_build, pasted_output
+from core.rca.planned_calls import PlannedCall, planned_calls
+from core.rca.tool_outputs.clue import ToolOutput
 from core.triage.history import IncidentHistory
+from handlers.offer_tools import open_toolboxes
 
 DEADLINE = 8.0  # seconds that one question to one tool may take
 MAX_SERVICES = 16  # services whose logs and metrics are read
@@ -26,7 +43,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The systems that may be read, and how services depend on each other. `code` and `toolboxes` only a language model asks."""
+    """The systems that may be read, and how services depend on each other, which `graphs` add to.
+
+    `code` only a language model asks.
+
+    Of the `toolboxes`, those that read builds are asked for the failed build that an incident is about, and the others
+    for whatever needs nothing but a service's name; a language model asks them all.
+    """
 
     logs: Sequence[LogReader]
     metrics: Sequence[MetricReader]
@@ -35,22 +58,35 @@ class Readers:
     code: Sequence[CodeReader] = ()
     toolboxes: Sequence[Toolbox] = ()
     embedder: Embedder | None = None
+    graphs: Sequence[DependencyReader] = ()
+
+    @property
+    def builds(self) -> list[BuildReader]:
+        return [each for each in self.toolboxes if isinstance(each, BuildReader)]
 
 
 async def observe_incident(
     incident: Incident, readers: Readers, *, history: IncidentHistory, clock: Clock
 ) -> Observations:
-    """What the tools say. One that fails or does not answer in time is named, and the rest goes on."""
+    """What the tools say, and what was pasted. One that fails or does not answer in time is named, the rest goes on."""
     now = clock.now()
-    service = service_of(incident, readers.dependencies)
-    services = neighbourhood(service, readers.dependencies, MAX_SERVICES) if service else []
     window = signal_window(incident, now)
     tools = _Tools()
-    logs, series, changes = await asyncio.gather(
+    traced = await tools.ask([(each.name, _graph(each, change_window(incident, now))) for each in readers.graphs])
+    dependencies = united([readers.dependencies, *traced])
+    service = service_of(incident, dependencies)
+    services = neighbourhood(service, dependencies, MAX_SERVICES) if service else []
+    logs, series, changes, outputs, builds = await asyncio.gather(
         tools.ask([(each.name, each.lines(name, window, MAX_LOG_LINES)) for each in readers.logs for name in services]),
         tools.ask([(each.name, each.series(name, window)) for each in readers.metrics for name in services]),
         tools.ask([(each.name, each.changes(change_window(incident, now))) for each in readers.changes]),
+        _outputs(readers, services, window, tools),
+        _builds(replace(incident, service=service), readers, window.end, tools),
     )
+    pasted, pasted_log = pasted_output(incident), pasted_build(incident)
+    if pasted_log is not None:
+        builds, pasted = [pasted_log, *builds], None
+    service = service or next((build.service for build in builds), "")
     return Observations(
         incident=replace(incident, service=service),
         until=window.end,
@@ -58,11 +94,47 @@ async def observe_incident(
         logs=tuple(logs),
         series=tuple(series),
         changes=tuple(changes),
-        dependencies=readers.dependencies,
+        dependencies=dependencies,
         similar=_similar(incident, history),
         unavailable=tuple(sorted(tools.unavailable)),
         cut=frozenset(name for name, count in Counter(line.service for line in logs).items() if count >= MAX_LOG_LINES),
+        outputs=(*([pasted] if pasted else []), *outputs),
+        builds=tuple({(build.system, build.project, build.run): build for build in builds}.values()),
     )
+
+
+async def _graph(reader: DependencyReader, window: TimeWindow) -> list[Mapping[str, tuple[str, ...]]]:
+    return [await reader.dependencies(window)]
+
+
+async def _outputs(readers: Readers, services: Sequence[str], window: TimeWindow, tools: _Tools) -> list[ToolOutput]:
+    """What the toolboxes return to every call that needs nothing but a service's name. Builds are asked for apart."""
+    boxes = [each for each in readers.toolboxes if not isinstance(each, BuildReader)]
+    opened, unavailable = await open_toolboxes(boxes, services, window)
+    tools.unavailable.update(unavailable)
+
+    async def called(call: PlannedCall) -> list[ToolOutput]:
+        return [ToolOutput(call.tool.name, call.arguments, await call.tool.call(call.arguments))]
+
+    return await tools.ask([(call.tool.name, called(call)) for call in planned_calls(opened, services)])
+
+
+async def _builds(incident: Incident, readers: Readers, before: datetime, tools: _Tools) -> list[FailedBuild]:
+    """The failed builds that the incident links to; without any, the last one of its service if it speaks of builds."""
+
+    async def linked(reader: BuildReader, link: str) -> list[FailedBuild]:
+        found = await reader.linked_failure(link)
+        return [found] if found else []
+
+    async def last(reader: BuildReader) -> list[FailedBuild]:
+        found = await reader.last_failure(incident.service, before)
+        return [found] if found else []
+
+    links = build_links(incident)
+    found = await tools.ask([(reader.name, linked(reader, link)) for reader in readers.builds for link in links])
+    if found or not incident.service or not is_about_a_build(incident):
+        return found
+    return await tools.ask([(reader.name, last(reader)) for reader in readers.builds])
 
 
 @dataclass(slots=True)

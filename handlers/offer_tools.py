@@ -18,12 +18,21 @@ async def offer_tools(
 ) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
     """The tools, each name once, and a line for each system that could not be asked. They look at the incident's time."""
     window = TimeWindow(observations.incident.started_at - LOOK_BACK, observations.until)
+    found, unavailable = await open_toolboxes(toolboxes, observations.services, window)
+    experts: list[Tool] = [CodeExpert(each) for each in code]
+    return tuple({tool.name: tool for tool in reversed([*experts, *found])}.values())[::-1], unavailable
+
+
+async def open_toolboxes(
+    toolboxes: Sequence[Toolbox], services: Sequence[str], window: TimeWindow
+) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
+    """The tools of every toolbox in order, and a line for each one that could not be asked."""
     unavailable: list[str] = []
 
     async def opened(toolbox: Toolbox) -> list[Tool]:
         try:
             async with asyncio.timeout(DEADLINE):
-                return await toolbox.tools(observations.services, window)
+                return await toolbox.tools(services, window)
         except ToolUnavailable as error:
             unavailable.append(f"{toolbox.name}: {error}")
         except TimeoutError:
@@ -31,6 +40,4 @@ async def offer_tools(
         return []
 
     found = await asyncio.gather(*(opened(toolbox) for toolbox in toolboxes))
-    experts: list[Tool] = [CodeExpert(each) for each in code]
-    tools = [*experts, *(tool for tools in found for tool in tools)]
-    return tuple({tool.name: tool for tool in reversed(tools)}.values())[::-1], tuple(sorted(unavailable))
+    return tuple(tool for tools in found for tool in tools), tuple(sorted(unavailable))

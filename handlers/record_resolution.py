@@ -7,18 +7,16 @@ from dataclasses import replace
 
 from core.confidence.resolution import Resolution, completed, read_resolution
 from core.conversation import Question
-from core.knowledge.document import Document
 from core.messages import Notice, NoticeKind
 from core.ports import Store
-from core.team import Team
+from core.team import Team, team_named
+from handlers.find_incident import incident_of_thread
 from handlers.label_incident import label_incident
 from handlers.post_message import Poster
+from handlers.redaction import Redact, redacted
 from handlers.update_incident import update_incident
 
 NOTED = "Noted {fields}. I learn from it: the next incident like this one is judged by it."
-SOURCE = "resolutions"  # stands for the note where names and secrets are taken out of it
-
-Redact = Callable[[Document], Document]
 
 
 async def record_resolution(
@@ -36,11 +34,11 @@ async def record_resolution(
     A later note adds to the earlier one. Outside an incident's thread it is no note: `otherwise` takes it.
     """
     async with store.transaction() as transaction:
-        incident = await transaction.incidents.in_thread(question.place)
+        incident = await incident_of_thread(question.place, transaction)
     if incident is None:
         await otherwise(question)
         return
-    note = _redacted(read_resolution(question.text), question.id, redact)
+    note = redacted_note(read_resolution(question.text), redact, teams)
     incident = await update_incident(
         incident.id, lambda latest: replace(latest, resolution=completed(latest.resolution, note)), store
     )
@@ -53,10 +51,7 @@ async def record_resolution(
     )
 
 
-def _redacted(note: Resolution, note_id: str, redact: Redact) -> Resolution:
-    """The owner is a team of ours or nobody; what else is kept was written by hand."""
-
-    def clean(text: str) -> str:
-        return redact(Document(note_id, SOURCE, SOURCE, "", text)).text if text else ""
-
-    return Resolution(clean(note.root_cause), clean(note.fix), note.owner)
+def redacted_note(note: Resolution, redact: Redact, teams: Sequence[Team]) -> Resolution:
+    """The name of a team stays as it is; what else is kept was written by hand, and may name anybody."""
+    owner = note.owner if team_named(note.owner, teams) else redacted(note.owner, redact)
+    return Resolution(redacted(note.root_cause, redact), redacted(note.fix, redact), owner)

@@ -1,19 +1,29 @@
-"""What a build server did for a service: its last runs, and the log of the last one that failed. One port, three systems."""
+"""What a build server did for a service: its last runs, and the log of one that failed. One port, three systems."""
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from core.ports import TimeWindow, Tool
+from yarl import URL
+
+from core.ports import FailedBuild, TimeWindow, Tool
 from core.rca.service_tool import ServiceTool
 
 MAX_RUNS = 20  # listed, the latest ones
 EXPLAINED = 5  # runs that failed whose steps are asked for
-MAX_LOG = 64 * 1024  # bytes of a log, the last ones
+MAX_LOG = 64 * 1024  # bytes of a log that a language model may read, the last ones
+MAX_WHOLE_LOG = 1024 * 1024  # bytes of a log in which the failing lines are looked for, the last ones
 ALWAYS = datetime(9999, 1, 1, tzinfo=UTC)
+
+_TIME = re.compile(
+    r"^\ufeff?(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?Z?\]?(?: \d\d[OE][ +]?)?(?: |$))?", re.MULTILINE
+)
+"""The time before each line, as build servers put it there: with GitLab also the stream that the line came from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +48,23 @@ class Step:
     job: str
 
 
+@dataclass(frozen=True, slots=True)
+class BuildLink:
+    """What the address of a page of a build server names: a run, or one job of it; the other may be empty."""
+
+    project: str
+    run: str
+    job: str = ""
+
+
 class BuildServer(Protocol):
     """One build server. Raises ToolUnavailable."""
+
+    def link(self, url: URL) -> BuildLink | None:
+        """What a link names; None if it leads elsewhere."""
+        ...
+
+    async def run(self, project: str, link: BuildLink) -> Run: ...
 
     async def runs(self, project: str, before: datetime) -> list[Run]:
         """The last MAX_RUNS or fewer runs of a project that began before that time, newest first."""
@@ -47,13 +72,13 @@ class BuildServer(Protocol):
 
     async def failed_steps(self, project: str, run: Run) -> list[Step]: ...
 
-    async def log(self, project: str, run: Run, step: Step) -> str:
-        """The last MAX_LOG bytes of the log."""
+    async def log(self, project: str, run: Run, step: Step, last: int) -> str:
+        """The last bytes of the log."""
         ...
 
 
 class Builds:
-    """Toolbox over one build server. `projects` maps a service to its project there."""
+    """Toolbox and BuildReader over one build server. `projects` maps a service to its project there."""
 
     def __init__(self, name: str, server: BuildServer, projects: Mapping[str, str]) -> None:
         self._name = name
@@ -68,6 +93,23 @@ class Builds:
         """Raises ToolUnavailable when the runs of a project cannot be listed."""
         for project in self._projects.values():
             await self._server.runs(project, ALWAYS)
+
+    async def linked_failure(self, url: str) -> FailedBuild | None:
+        try:
+            link = self._server.link(URL(url))
+        except ValueError:
+            return None
+        services = [] if link is None else [name for name, project in self._projects.items() if _same(project, link)]
+        if link is None or not services:
+            return None
+        project = self._projects[services[0]]
+        return await self._failed(services[0], await self._server.run(project, link), link.job)
+
+    async def last_failure(self, service: str, before: datetime) -> FailedBuild | None:
+        if service not in self._projects:
+            return None
+        runs = await self._server.runs(self._projects[service], before)
+        return await self._failed(service, runs[0]) if runs else None
 
     async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:
         known = tuple(service for service in services if service in self._projects)
@@ -88,7 +130,8 @@ class Builds:
     async def _runs(self, project: str, before: datetime) -> str:
         runs = await self._server.runs(project, before)
         explained = [run for run in runs if run.failed][:EXPLAINED]
-        steps = {run.id: await self._server.failed_steps(project, run) for run in explained}
+        named = await asyncio.gather(*(self._server.failed_steps(project, run) for run in explained))
+        steps = {run.id: failed for run, failed in zip(explained, named, strict=True)}
         return "\n".join(_told(run, steps.get(run.id, ())) for run in runs) or f"No runs of {project}."
 
     async def _failure(self, project: str, before: datetime) -> str:
@@ -96,8 +139,37 @@ class Builds:
         if run is None:
             return f"No run of {project} failed."
         steps = await self._server.failed_steps(project, run)
-        log = await self._server.log(project, run, steps[0]) if steps else ""
+        log = await self._server.log(project, run, steps[0], MAX_LOG) if steps else ""
         return f"{_told(run, steps)}\n{log}".rstrip()
+
+    async def _failed(self, service: str, run: Run, job: str = "") -> FailedBuild | None:
+        """A run with the log of that job, or else of its first failed step; None if it did not fail."""
+        if not run.failed:
+            return None
+        project = self._projects[service]
+        steps = await self._server.failed_steps(project, run)
+        step = next((each for each in steps if each.job == job), steps[0] if steps else None)
+        log = await self._server.log(project, run, step, MAX_WHOLE_LOG) if step else ""
+        return FailedBuild(
+            self._name, project, service, run.id, step.name if step else "", without_times(log), run.url, run.at
+        )
+
+
+def without_times(log: str) -> str:
+    """A log without the time before each line, so that lines begin as the tools wrote them."""
+    return _TIME.sub("", log)
+
+
+def page_of(url: URL, base: URL) -> str:
+    """The path of a page below the address of a server, without slashes at its ends; empty if it is none of its pages."""
+    prefix = base.path.rstrip("/")
+    if (url.host, url.port) != (base.host, base.port) or not url.path.startswith(f"{prefix}/"):
+        return ""
+    return url.path[len(prefix) :].strip("/")
+
+
+def _same(project: str, link: BuildLink) -> bool:
+    return project.strip("/").casefold() == link.project.casefold()
 
 
 def _told(run: Run, failed: Sequence[Step]) -> str:

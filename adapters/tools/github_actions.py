@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from urllib.parse import quote
 
 from pydantic import AwareDatetime, BaseModel, TypeAdapter
+from yarl import URL
 
-from adapters.tools.ci import MAX_LOG, MAX_RUNS, Run, Step
+from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, page_of
 from adapters.tools.http import Http
 
 FAILED = frozenset({"failure", "timed_out", "startup_failure"})
 JOBS = 100  # of a run: the most that one answer holds
+_PAGE = re.compile(r"(?P<project>[^/]+/[^/]+)/actions/runs/(?P<run>\d+)(?:/.*?job/(?P<job>\d+))?(?:/.*)?")
 
 
 class _Run(BaseModel):
@@ -46,6 +49,7 @@ class _Jobs(BaseModel):
     jobs: list[_Job]
 
 
+_RUN = TypeAdapter(_Run)
 _RUNS = TypeAdapter(_Runs)
 _JOBS = TypeAdapter(_Jobs)
 
@@ -55,6 +59,16 @@ class GitHubActions:
 
     def __init__(self, http: Http) -> None:
         self._http = http
+
+    def link(self, url: URL) -> BuildLink | None:
+        api = URL(self._http.url)  # of an installation of one's own: https://HOST/api/v3
+        page = _PAGE.fullmatch(
+            page_of(url, URL("https://github.com") if api.host == "api.github.com" else api.origin())
+        )
+        return BuildLink(page["project"], page["run"], page["job"] or "") if page else None
+
+    async def run(self, project: str, link: BuildLink) -> Run:
+        return _run(await self._http.parsed(f"{_path(project)}/actions/runs/{link.run}", _RUN))
 
     async def runs(self, project: str, before: datetime) -> list[Run]:
         created = f"<={before.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
@@ -69,8 +83,8 @@ class GitHubActions:
         failed = [job for job in answer.jobs if job.conclusion in FAILED]
         return [Step(_named(job), str(job.id)) for job in failed]
 
-    async def log(self, project: str, run: Run, step: Step) -> str:
-        return await self._http.text(f"{_path(project)}/actions/jobs/{step.job}/logs", last=MAX_LOG)
+    async def log(self, project: str, run: Run, step: Step, last: int) -> str:
+        return await self._http.text(f"{_path(project)}/actions/jobs/{step.job}/logs", last=last)
 
 
 def _path(project: str) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from urllib.parse import quote
 
 from pydantic import AwareDatetime, BaseModel, TypeAdapter
+from yarl import URL
 
-from adapters.tools.ci import MAX_LOG, MAX_RUNS, Run, Step
+from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, page_of
 from adapters.tools.http import Http
 
 JOBS = 100  # of a pipeline: the most that one answer holds
+_PAGE = re.compile(r"(?P<project>.+?)/-/(?:pipelines/(?P<run>\d+)|jobs/(?P<job>\d+))(?:/.*)?")
 
 
 class _Pipeline(BaseModel):
@@ -31,6 +34,16 @@ class _Job(BaseModel):
     failure_reason: str | None = None
 
 
+class _Reference(BaseModel):
+    id: int
+
+
+class _JobOf(BaseModel):
+    pipeline: _Reference
+
+
+_JOB = TypeAdapter(_JobOf)
+_PIPELINE = TypeAdapter(_Pipeline)
 _PIPELINES = TypeAdapter(list[_Pipeline])
 _JOBS = TypeAdapter(list[_Job])
 
@@ -40,6 +53,16 @@ class GitLabCi:
 
     def __init__(self, http: Http) -> None:
         self._http = http
+
+    def link(self, url: URL) -> BuildLink | None:
+        page = _PAGE.fullmatch(page_of(url, URL(self._http.url)))
+        return BuildLink(page["project"], page["run"] or "", page["job"] or "") if page else None
+
+    async def run(self, project: str, link: BuildLink) -> Run:
+        number = link.run
+        if not number:
+            number = str((await self._http.parsed(f"{_path(project)}/jobs/{link.job}", _JOB)).pipeline.id)
+        return _run(await self._http.parsed(f"{_path(project)}/pipelines/{number}", _PIPELINE))
 
     async def runs(self, project: str, before: datetime) -> list[Run]:
         pipelines = await self._http.parsed(
@@ -60,8 +83,8 @@ class GitLabCi:
         )
         return [Step(_named(job), str(job.id)) for job in jobs if not job.allow_failure]
 
-    async def log(self, project: str, run: Run, step: Step) -> str:
-        return await self._http.text(f"{_path(project)}/jobs/{step.job}/trace", last=MAX_LOG)
+    async def log(self, project: str, run: Run, step: Step, last: int) -> str:
+        return await self._http.text(f"{_path(project)}/jobs/{step.job}/trace", last=last)
 
 
 def _path(project: str) -> str:

@@ -24,7 +24,7 @@ T = TypeVar("T")
 class Http:
     """One server, called `system` in errors. A redirect is followed once and only to one of the hosts `elsewhere`.
 
-    Nobody there gets the headers. Raises ToolUnavailable for whatever is not an answer of status 200.
+    A host without a port stands for the port of the scheme. Nobody there gets the headers. Raises ToolUnavailable for whatever is not an answer of status 200.
     """
 
     system: str
@@ -64,8 +64,9 @@ class Http:
             target = url.join(URL(location, encoded=True))
         except ValueError as error:
             raise ToolUnavailable(f"{self.system} redirects to an address that is none.") from error
-        if target.host not in self.elsewhere or target.scheme != url.scheme:
-            raise ToolUnavailable(f"{self.system} redirects to {target.host}, which is not configured and not asked.")
+        named = f"{target.host}" if target.is_default_port() else f"{target.host}:{target.port}"
+        if named not in self.elsewhere or target.scheme != url.scheme:
+            raise ToolUnavailable(f"{self.system} redirects to {named}, which is not configured and not asked.")
         return target
 
     async def _get(self, url: URL, headers: Mapping[str, str]) -> tuple[int, bytes, str]:

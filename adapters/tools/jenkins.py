@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from urllib.parse import quote
 
 from pydantic import BaseModel, TypeAdapter
+from yarl import URL
 
-from adapters.tools.ci import MAX_LOG, MAX_RUNS, Run, Step
+from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, page_of
 from adapters.tools.http import Http
 
 FAILED = frozenset({"FAILURE", "UNSTABLE"})
@@ -35,8 +37,11 @@ class _Job(BaseModel):
     builds: list[_Build]
 
 
+_BUILD = TypeAdapter(_Build)
 _JOB = TypeAdapter(_Job)
-_TREE = "builds[number,result,timestamp,url,displayName,actions[lastBuiltRevision[SHA1]]]{0,100}"
+_FIELDS = "number,result,timestamp,url,displayName,actions[lastBuiltRevision[SHA1]]"
+_TREE = f"builds[{_FIELDS}]{{0,100}}"
+_PAGE = re.compile(r"(?P<jobs>job/[^/]+(?:/job/[^/]+)*)/(?P<run>\d+)(?:/.*)?")
 
 
 class Jenkins:
@@ -44,6 +49,13 @@ class Jenkins:
 
     def __init__(self, http: Http) -> None:
         self._http = http
+
+    def link(self, url: URL) -> BuildLink | None:
+        page = _PAGE.fullmatch(page_of(url, URL(self._http.url)))
+        return BuildLink("/".join(page["jobs"].split("/")[1::2]), page["run"]) if page else None
+
+    async def run(self, project: str, link: BuildLink) -> Run:
+        return _run(await self._http.parsed(f"{_path(project)}/{link.run}/api/json", _BUILD, {"tree": _FIELDS}))
 
     async def runs(self, project: str, before: datetime) -> list[Run]:
         job = await self._http.parsed(f"{_path(project)}/api/json", _JOB, {"tree": _TREE})
@@ -54,8 +66,8 @@ class Jenkins:
         """A build has one log; which of its stages failed stands in there."""
         return [Step(CONSOLE, CONSOLE)]
 
-    async def log(self, project: str, run: Run, step: Step) -> str:
-        return await self._http.text(f"{_path(project)}/{run.id}/consoleText", last=MAX_LOG)
+    async def log(self, project: str, run: Run, step: Step, last: int) -> str:
+        return await self._http.text(f"{_path(project)}/{run.id}/consoleText", last=last)
 
 
 def _path(project: str) -> str:

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
-from pydantic import AwareDatetime, BaseModel, Field, TypeAdapter
+from pydantic import TypeAdapter
 
 from adapters.tools.http import Http
+from adapters.tools.kubernetes_objects import EVENTS_HEAD, Event, List, Pod, described, told
 from adapters.tools.loki import level_of
 from core.ports import LogLine, TimeWindow, Tool
 from core.rca.service_tool import ServiceTool
@@ -26,81 +27,8 @@ MAX_EVENTS = 60  # shown, the latest ones
 T = TypeVar("T")
 
 
-class _Metadata(BaseModel):
-    name: str = ""
-    continuation: str = Field("", alias="continue")
-
-
-class _State(BaseModel):
-    reason: str = ""
-    message: str = ""
-    exitCode: int | None = None
-    finishedAt: AwareDatetime | None = None
-
-
-class _ContainerStatus(BaseModel):
-    name: str
-    image: str = ""
-    ready: bool = False
-    restartCount: int = 0
-    state: dict[str, _State | None] = {}
-    lastState: dict[str, _State | None] = {}
-
-
-class _Condition(BaseModel):
-    type: str
-    status: str
-    reason: str = ""
-    message: str = ""
-
-
-class _PodStatus(BaseModel):
-    phase: str = "Unknown"
-    conditions: list[_Condition] = []
-    containerStatuses: list[_ContainerStatus] = []
-
-
-class _Container(BaseModel):
-    name: str
-
-
-class _PodSpec(BaseModel):
-    nodeName: str = ""
-    containers: list[_Container] = []
-
-
-class _Pod(BaseModel):
-    metadata: _Metadata
-    spec: _PodSpec
-    status: _PodStatus
-
-
-class _Involved(BaseModel):
-    kind: str = ""
-    name: str = ""
-
-
-class _Event(BaseModel):
-    type: str = "Normal"
-    reason: str = ""
-    message: str = ""
-    count: int | None = None
-    involvedObject: _Involved = _Involved()
-    lastTimestamp: AwareDatetime | None = None
-    eventTime: AwareDatetime | None = None
-
-    @property
-    def at(self) -> datetime | None:
-        return self.lastTimestamp or self.eventTime
-
-
-class _List(BaseModel, Generic[T]):
-    metadata: _Metadata
-    items: list[T]
-
-
-_PODS = TypeAdapter(_List[_Pod])
-_EVENTS = TypeAdapter(_List[_Event])
+_PODS = TypeAdapter(List[Pod])
+_EVENTS = TypeAdapter(List[Event])
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +78,12 @@ class Kubernetes:
         async def events(service: str) -> str:
             workload = self._workloads[service]
             found = await self._events_of(workload, await self._pods(workload), window)
-            return "\n".join(_told(at, event) for at, event in found[-MAX_EVENTS:]) or f"No event about {service}."
+            rows = [told(at, event) for at, event in found[-MAX_EVENTS:]]
+            return "\n".join([EVENTS_HEAD, *rows]) if rows else f"No event about {service}."
 
         async def describe(service: str) -> str:
             pods = await self._pods(self._workloads[service])
-            return "\n".join(_described(pod) for pod in pods[:MAX_PODS]) or f"No pod of {service}."
+            return "\n\n".join(described(pod) for pod in pods[:MAX_PODS]) or f"No pod of {service}."
 
         if not known:
             return []
@@ -168,12 +97,12 @@ class Kubernetes:
         for workload in self._workloads.values():
             await self._pods(workload)
 
-    async def _pods(self, workload: Workload) -> list[_Pod]:
+    async def _pods(self, workload: Workload) -> list[Pod]:
         return await self._all(f"{_namespace(workload)}/pods", _PODS, {"labelSelector": workload.selector})
 
     async def _events_of(
-        self, workload: Workload, pods: Sequence[_Pod], window: TimeWindow
-    ) -> list[tuple[datetime, _Event]]:
+        self, workload: Workload, pods: Sequence[Pod], window: TimeWindow
+    ) -> list[tuple[datetime, Event]]:
         """The events about these pods within the window, oldest first."""
         names = {pod.metadata.name for pod in pods}
         events = await self._all(
@@ -186,7 +115,7 @@ class Kubernetes:
         ]
         return sorted(found, key=lambda each: each[0])
 
-    async def _all(self, path: str, kind: TypeAdapter[_List[T]], parameters: Mapping[str, str]) -> list[T]:
+    async def _all(self, path: str, kind: TypeAdapter[List[T]], parameters: Mapping[str, str]) -> list[T]:
         items: list[T] = []
         following = ""
         for _ in range(MAX_PAGES):
@@ -199,7 +128,7 @@ class Kubernetes:
         return items
 
     async def _log(
-        self, workload: Workload, pod: _Pod, container: str, window: TimeWindow, limit: int
+        self, workload: Workload, pod: Pod, container: str, window: TimeWindow, limit: int
     ) -> list[tuple[datetime, str]]:
         log = await self._http.text(
             f"{_namespace(workload)}/pods/{quote(pod.metadata.name, safe='')}/log",
@@ -218,7 +147,7 @@ def _namespace(workload: Workload) -> str:
     return f"api/v1/namespaces/{quote(workload.namespace, safe='')}"
 
 
-def _has_log(pod: _Pod, container: str) -> bool:
+def _has_log(pod: Pod, container: str) -> bool:
     """Whether it ever started: of one that waits for its image or its turn, Kubernetes refuses to give the log."""
     status = next((each for each in pod.status.containerStatuses if each.name == container), None)
     if status is None:
@@ -244,30 +173,3 @@ def _records(log: str) -> Iterator[tuple[datetime, str]]:
         at, lines = time if time.tzinfo else None, [text]
     if at:
         yield at, "\n".join(lines)[:MAX_LINE]
-
-
-def _told(at: datetime, event: _Event) -> str:
-    times = f", {event.count} times" if event.count and event.count > 1 else ""
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC {event.type} {event.reason}{times}: {event.message}"
-
-
-def _described(pod: _Pod) -> str:
-    failing = [
-        f"{each.type} is {each.status} ({each.reason or each.message})"
-        for each in pod.status.conditions
-        if each.status != "True"
-    ]
-    containers = [_container(each) for each in pod.status.containerStatuses]
-    node = f" on {pod.spec.nodeName}" if pod.spec.nodeName else ""
-    return "; ".join([f"{pod.metadata.name}{node}: {pod.status.phase}", *containers, *failing])
-
-
-def _container(status: _ContainerStatus) -> str:
-    now = [f"{name} {state.reason}".strip() for name, state in status.state.items() if state]
-    last = [
-        f"last ended with {state.reason or 'no reason'} (exit code {state.exitCode})"
-        for state in status.lastState.values()
-        if state
-    ]
-    ready = "ready" if status.ready else "not ready"
-    return ", ".join([f"{status.name} ({status.image}) {ready}, {status.restartCount} restarts", *now, *last])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from math import ceil
 from typing import Literal
 
 from pydantic import BaseModel, TypeAdapter
@@ -14,6 +17,7 @@ from core.ports import LogLine, TimeWindow
 
 PAGE = 5_000  # records of one answer: the server's own limit unless it was raised
 MAX_PAGES = 8  # read of one service
+FILLED = 0.8  # of the time that the last full page took: a stretch that is expected to fit onto one page
 MAX_LINE = 8_192  # characters kept of one record
 LEVEL_LABELS = ("level", "detected_level", "severity")
 _NAMES = "FATAL|CRITICAL|PANIC|SEVERE|ERROR|ERR|WARNING|WARN|INFO|NOTICE|DEBUG|TRACE"
@@ -67,17 +71,29 @@ class Loki:
             await self._page(_selector(labels), 0, 1, 1)
 
     async def _records(self, selector: str, window: TimeWindow, limit: int) -> set[_Record]:
-        """Page by page back in time; records of the same nanosecond stand on two pages and are counted once."""
+        """Back in time without a gap; records of the same nanosecond stand on two pages and are counted once.
+
+        A full page shows how long a stretch fills one: the stretches before it, and the rest, are then asked for at once.
+        """
+        start, end = _nanoseconds(window.start), _nanoseconds(window.end)
+        size, length, left = min(PAGE, limit), end - start, MAX_PAGES
         found: set[_Record] = set()
-        end = _nanoseconds(window.end)
-        for _ in range(MAX_PAGES):
-            size = min(PAGE, limit)
-            page = await self._page(selector, _nanoseconds(window.start), end, size)
-            more = page - found
-            found |= more
-            if not more or len(page) < size or len(found) >= limit:
+        while left and start < end and len(found) < limit:
+            count = min(left, ceil((limit - len(found)) / size)) if found else 1
+            edges = [*(edge for number in range(count) if (edge := end - number * length) > start), start]
+            stretches = list(pairwise(edges))
+            pages = await asyncio.gather(*(self._page(selector, low, high, size) for high, low in stretches))
+            left -= len(pages)
+            known = len(found)
+            for (high, low), page in zip(stretches, pages, strict=True):
+                found |= page
+                end = low
+                if len(page) >= size:  # the older part of this stretch is missing
+                    end = min(at for at, _, _ in page) + 1
+                    length = max(1, int(FILLED * (high - end)))
+                    break
+            if len(found) == known:
                 break
-            end = min(at for at, _, _ in page) + 1
         return found
 
     async def _page(self, selector: str, start: int, end: int, size: int) -> set[_Record]:

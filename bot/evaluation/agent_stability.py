@@ -1,15 +1,19 @@
 """`plumbline eval agent-stability`: does the investigating model end every investigation well, whatever it says?
 
 The sample company's live incidents are investigated over and over, each time with another seed and at temperature 1,
-which RCAgent found hardest (section 5.3, “w/ Sampling”). A model of random weights will do: what counts is the frame.
+which RCAgent found hardest (section 5.3, “w/ Sampling”). The model has every action that it has in the product: what was
+observed, the log expert, and the code expert, who reads this program's own code in place of the company's. A model of
+random weights will do: what counts is the frame.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -23,23 +27,26 @@ from adapters.alerts.alertmanager import parse
 from adapters.llama.server import LlamaServer
 from adapters.sources.past_incidents import load_past_incidents
 from adapters.tools.change_files import ChangeFiles
+from adapters.tools.code_repository import CodeRepositories
 from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
 from bot.demo import SAMPLE_COMPANY, scenarios
 from bot.evaluation.intervals import bootstrap_interval
 from bot.workspace import load_workspace
 from core.conversation import Place, Platform
+from core.errors import ToolUnavailable
 from core.folding import open_from
 from core.incident import Incident
 from core.language_model import ModelRequest, Urgency
 from core.rca.controller import Investigation
-from core.rca.observation_tools import observation_tools
 from core.rca.observations import Observations
 from core.rca.scene import survey
 from core.rca.trajectory import Ending, Trajectory
 from core.triage.history import IncidentHistory
+from handlers.investigate_with_model import action_set
 from handlers.observe_incident import Readers, observe_incident
 
+AT_ONCE = 4  # investigations, as many as a server usually has slots
 DEADLINE = 120.0  # seconds that one reply may take
 DETECTED = timedelta(minutes=3)  # after the start: nothing later is looked at
 
@@ -49,22 +56,34 @@ async def run(url: str, trajectories: int, out: Console, model: str = "", api_ke
     scenes = [await _observed(name) for name in scenarios()]
     ended: list[Trajectory] = []
     crashes: list[str] = []
+    free = asyncio.Semaphore(AT_ONCE)
     async with aiohttp.ClientSession() as session:
         server = LlamaServer(url, session, model=model, api_key=api_key)
         with Progress(console=out) as progress:
-            for seed in progress.track(range(trajectories), description="Investigating"):
-                observations = scenes[seed % len(scenes)]
-                try:
-                    ended.append(await _investigated(server, observations, seed))
-                except Exception as error:  # noqa: BLE001  a crash is one of the things that are counted
-                    crashes.append(repr(error))
+            task = progress.add_task("Investigating", total=trajectories)
+
+            async def investigate(seed: int) -> None:
+                async with free:
+                    try:
+                        ended.append(await _investigated(server, scenes[seed % len(scenes)], seed))
+                    except Exception as error:  # noqa: BLE001  a crash is one of the things that are counted
+                        crashes.append(repr(error))
+                    progress.advance(task)
+
+            await asyncio.gather(*(investigate(seed) for seed in range(trajectories)))
     return _figures(ended, crashes, server.name)
 
 
 async def _investigated(server: LlamaServer, observations: Observations, seed: int) -> Trajectory:
     incident = observations.incident
-    request = ModelRequest((), seed=seed, urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE)
-    tools = observation_tools(observations, survey(observations))
+    request = ModelRequest(
+        (), seed=seed, temperature=1.0, urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE
+    )
+    tools, unavailable = await action_set(
+        server, request, observations, survey(observations), history=_history(), readers=_readers()
+    )
+    if unavailable:
+        raise ToolUnavailable("; ".join(unavailable))
     investigation = Investigation(server, tools, observations.services, request, temperature=1.0)
     return await investigation.run(f"{incident.description}\nService: {incident.service}")
 
@@ -75,14 +94,25 @@ async def _observed(scenario: str) -> Observations:
     body = (live / scenario / "alert.json").read_bytes()
     began = datetime.fromisoformat(json.loads(body)["alerts"][0]["startsAt"]).astimezone(UTC)
     incident: Incident = open_from(parse(body, began), scenario, Place(Platform.TERMINAL, "evaluation"))
-    readers = Readers(
+    return await observe_incident(incident, _readers(), history=_history(), clock=_Stopped(began + DETECTED))
+
+
+@cache
+def _readers() -> Readers:
+    live = SAMPLE_COMPANY / "live"
+    dependencies = load_workspace(SAMPLE_COMPANY / "plumbline.yaml").dependencies
+    return Readers(
         [LogFiles("logs", live)],
         [MetricFiles("metrics", live)],
         [ChangeFiles("changes", live)],
-        load_workspace(SAMPLE_COMPANY / "plumbline.yaml").dependencies,
+        dependencies,
+        code=[CodeRepositories("code", {"plumbline": SAMPLE_COMPANY.parent})],
     )
-    history = IncidentHistory(load_past_incidents(Path(SAMPLE_COMPANY) / "incidents.jsonl"))
-    return await observe_incident(incident, readers, history=history, clock=_Stopped(began + DETECTED))
+
+
+@cache
+def _history() -> IncidentHistory:
+    return IncidentHistory(load_past_incidents(Path(SAMPLE_COMPANY) / "incidents.jsonl"))
 
 
 class _Stopped:
@@ -108,6 +138,7 @@ def _figures(ended: list[Trajectory], crashes: list[str], model: str) -> dict[st
         "length_mean": fmean(len(each.steps) + 1 for each in ended) if ended else 0.0,
         "crashes": len(crashes),
         "crashed_with": crashes[:5],
+        "calls": dict(Counter(step.action.tool for each in ended for step in each.steps if step.action)),
         "endings": dict(Counter(str(each.ending) for each in ended)),
         "faults": dict(faults.most_common(5)),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from core.incident import Incident
 
@@ -16,6 +16,15 @@ def service_of(incident: Incident, dependencies: Mapping[str, tuple[str, ...]]) 
     known = {*dependencies, *(callee for called in dependencies.values() for callee in called)}
     words = [*incident.labels.values(), *(word.strip(".,:;()'\"") for word in incident.description.split())]
     return next((word for word in words if word in known), "")
+
+
+def united(graphs: Sequence[Mapping[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+    """Every call that one of the graphs has, those of the first graph first."""
+    callers = dict.fromkeys(caller for graph in graphs for caller in graph)
+    return {
+        caller: tuple(dict.fromkeys(callee for graph in graphs for callee in graph.get(caller, ())))
+        for caller in callers
+    }
 
 
 def callees(service: str, dependencies: Mapping[str, tuple[str, ...]]) -> dict[str, int]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from core.confidence.cause_evidence import evaluate_cause
 from core.confidence.prediction import Evaluation
-from core.incident import Explanation, TimelineEntry
+from core.incident import EvidenceKind, Explanation, Hypothesis, TimelineEntry
+from core.rca.build_failure import build_cause
+from core.rca.failing_lines import NO_HISTORY
+from core.rca.failure_history import FailureHistory
+from core.rca.merge import joined
 from core.rca.observations import Observations
 from core.rca.scene import Scene, survey
 from core.rca.suspects import Suspect, suspects
+from core.rca.tool_causes import by_service, tool_causes
 from core.rca.wording import hypothesis, named
 
 MIN_SCORE = 0.35  # of a suspect that is named at all
@@ -19,25 +25,52 @@ MAX_HYPOTHESES = 3
 MAX_RULED_OUT = 12  # suspects whose objection is shown
 MAX_TIMELINE = 16  # entries
 TIMELINE_BACK = timedelta(hours=2)  # before the start
+NO_FAILURES: Mapping[str, FailureHistory] = {}
 
 
-def explain(observations: Observations) -> tuple[Explanation, Evaluation | None]:
+def explain(
+    observations: Observations, failures: Mapping[str, FailureHistory] = NO_FAILURES
+) -> tuple[Explanation, Evaluation | None]:
     """The explanation without its badge, and the two measures of its first hypothesis; None without a culprit.
 
     A symptom alone is no cause: unless something was changed, or a service shows signs beyond what the alert said,
-    no culprit is named. Past incidents only support what was observed now.
+    no culprit is named. Past incidents only support what was observed now. `failures` maps the history keys of builds
+    to what was confirmed before.
     """
     scene = survey(observations)
     ranked = suspects(scene, observations.changes)
     best = _best(ranked)
+    hypotheses = _with_tool_causes(
+        [hypothesis(each, scene, observations.similar) for each in best], observations, scene
+    )
+    built = [build_cause(build, failures.get(build.history_key, NO_HISTORY)) for build in observations.builds]
+    hypotheses = (*(each for each in built if each is not None), *hypotheses)[:MAX_HYPOTHESES]
     explanation = Explanation(
-        hypotheses=tuple(hypothesis(suspect, scene, observations.similar) for suspect in best),
-        ruled_out=_ruled_out(ranked, best, scene, observations),
+        hypotheses=hypotheses,
+        ruled_out=_ruled_out(ranked, best, scene, observations, {each.service for each in hypotheses}),
         similar=observations.similar,
         timeline=_timeline(best, scene, observations),
         unavailable=observations.unavailable,
     )
-    return explanation, evaluate_cause([suspect.score for suspect in best], scene, observations) if best else None
+    scores = [each.score for each in hypotheses]
+    return explanation, evaluate_cause(scores, scene, observations) if scores else None
+
+
+def _with_tool_causes(
+    hypotheses: Sequence[Hypothesis], observations: Observations, scene: Scene
+) -> tuple[Hypothesis, ...]:
+    """What tools say of a service is told where the hypothesis about it names no change, and supports it in any case."""
+    found = tuple(hypotheses)
+    for cause in tool_causes(observations, scene):
+        known = next((each for each in found if each.service == cause.service), None)
+        if known is None and cause.score < max(MIN_SCORE, MIN_SHARE * max((each.score for each in found), default=0.0)):
+            continue
+        if known is not None and all(each.kind is not EvidenceKind.CHANGE for each in known.evidence):
+            found = tuple(
+                replace(each, cause=f"{each.cause} {cause.cause}") if each is known else each for each in found
+            )
+        found = joined(found, cause, cause.score)
+    return found
 
 
 def _best(ranked: Sequence[Suspect]) -> list[Suspect]:
@@ -52,9 +85,8 @@ def _best(ranked: Sequence[Suspect]) -> list[Suspect]:
 
 
 def _ruled_out(
-    ranked: Sequence[Suspect], best: Sequence[Suspect], scene: Scene, observations: Observations
+    ranked: Sequence[Suspect], best: Sequence[Suspect], scene: Scene, observations: Observations, blamed: set[str]
 ) -> tuple[str, ...]:
-    blamed = {suspect.service for suspect in best}
     others = [
         suspect for suspect in ranked if suspect not in best and (suspect.change or suspect.service not in blamed)
     ]
@@ -65,7 +97,12 @@ def _ruled_out(
     calm = [service for service in observations.services if service in read and service not in scene.signals]
     if calm:
         lines.append(f"No unusual log message or metric in {_listed(calm)}.")
-    unread = [service for service in observations.services if service not in read]
+    asked = by_service(observations)
+    quiet = [service for service in asked if service and service not in blamed]
+    if quiet:
+        tools = dict.fromkeys(output.tool for service in quiet for output in asked[service])
+        lines.append(f"Nothing in {_listed(tools)} explains it for {_listed(quiet)}.")
+    unread = [service for service in observations.services if service not in read and service not in asked]
     if unread:
         lines.append(f"No logs or metrics were found of {_listed(unread)}.")
     return tuple(lines)
@@ -83,6 +120,11 @@ def _timeline(best: Sequence[Suspect], scene: Scene, observations: Observations)
         TimelineEntry(change.at, f"{change.kind} {change.id} of {change.service}: {change.title}")
         for change in observations.changes
         if change.service in known and change.at >= incident.started_at - TIMELINE_BACK
+    ]
+    entries += [
+        TimelineEntry(build.at, f"Build {build.run} of {build.project} failed")
+        for build in observations.builds
+        if build.at
     ]
     signals = sorted(
         (signal for found in scene.signals.values() for signal in found), key=lambda signal: -signal.strength

@@ -10,7 +10,7 @@ test runners and package managers; no log of anybody's repository is among them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,6 +64,14 @@ def failing_lines(log: str, history: FailureHistory = NO_HISTORY) -> list[Line]:
     found = failing_range(log, history)
     lines = log.split("\n")
     return [Line(number, lines[number]) for number in found]
+
+
+def by_form(log: str, lines: Sequence[Line]) -> list[Line]:
+    """Lines of a log, those first whose form alone says most that they explain a failure."""
+    read = ReadLog(log)
+    inside = read.features @ _WEIGHTS[:, 0]
+    odds = dict(zip(read.numbers.tolist(), inside.tolist(), strict=True))
+    return sorted((line for line in lines if line.number in odds), key=lambda line: (-odds[line.number], line.number))
 
 
 def failing_range(log: str, history: FailureHistory = NO_HISTORY) -> range:

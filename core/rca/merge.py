@@ -1,4 +1,4 @@
-"""The causes of both engines as one ranking."""
+"""The causes of both engines, and of what tools say, as one ranking."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.incident import Evidence, Hypothesis
-from core.rca.scene import Scene, precedes
+from core.rca.contradictions import contradicting
+from core.rca.scene import SLACK, Scene, precedes
 from core.rca.trajectory import Finding
 
-AGREEMENT = 0.5  # of what is missing to 1, that a model's agreement adds to a hypothesis of the evidence engine
+AGREEMENT = 0.5  # of what is missing to 1, that another source's agreement adds to a hypothesis
 UNCHECKED = 0.6  # score of a model's cause for which all speaks: no plan has looked for it
 MIN_SCORE = 0.2  # of a cause that is named at all
 MAX_HYPOTHESES = 3
@@ -24,32 +25,41 @@ def merged(
     of the samples that named the same service. A finding about the service of a hypothesis supports that hypothesis;
     another one stands beside them, lower the later its evidence is and the less plausible its place.
     """
-    if not evidence:
-        return tuple(hypotheses)
-    supported = next((each for each in hypotheses if each.service == finding.service), None)
-    if supported is not None:
-        raised = replace(
-            supported,
-            responsibility=supported.responsibility or finding.responsibility,
-            score=supported.score + AGREEMENT * votes * (1 - supported.score),
-            evidence=(*supported.evidence, *(each for each in evidence if each not in supported.evidence)),
-        )
-        others = [each for each in hypotheses if each is not supported]
-        return _ranked([raised, *others])
-    return _ranked([*hypotheses, _hypothesis(finding, evidence, votes, scene)])
+    return joined(hypotheses, _hypothesis(finding, evidence, votes, scene), votes) if evidence else tuple(hypotheses)
+
+
+def joined(hypotheses: Sequence[Hypothesis], other: Hypothesis, agreement: float) -> tuple[Hypothesis, ...]:
+    """The hypotheses with a cause from another source, best first.
+
+    One about the same service supports the hypothesis, the more the higher `agreement` in [0, 1]; else it stands beside.
+    """
+    known = next((each for each in hypotheses if each.service == other.service), None)
+    if known is None:
+        return _ranked([*hypotheses, other])
+    raised = replace(
+        known,
+        responsibility=known.responsibility or other.responsibility,
+        score=known.score + AGREEMENT * agreement * (1 - known.score),
+        evidence=(*known.evidence, *(each for each in other.evidence if each not in known.evidence)),
+    )
+    return _ranked([raised, *(each for each in hypotheses if each is not known)])
 
 
 def _hypothesis(finding: Finding, evidence: tuple[Evidence, ...], votes: float, scene: Scene) -> Hypothesis:
+    """What of the evidence is later than the first sign shows what followed, and speaks against the finding."""
     times = [each.at for each in evidence if each.at is not None]
     in_time = precedes(min(times), scene.first_sign) if times else 1.0
+    late = tuple(each for each in evidence if each.at is not None and each.at > scene.first_sign + SLACK)
+    against = contradicting(finding.service, min(times, default=None), scene)
     return Hypothesis(
         cause=finding.root_cause,
         service=finding.service,
         score=UNCHECKED * votes * in_time * scene.place_weight(finding.service),
-        evidence=evidence,
+        evidence=tuple(each for each in evidence if each not in late) or evidence,
         disproof=f"{finding.service} is put right and {scene.incident.service or 'the incident'} does not recover.",
         next_check=finding.solution,
         responsibility=finding.responsibility,
+        contradicting=tuple(dict.fromkeys((*(late if len(late) < len(evidence) else ()), *against))),
     )
 
 

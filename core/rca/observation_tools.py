@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from core.ports import Change, Tool, ToolParameter
 from core.rca.dependencies import callers
+from core.rca.failing_lines import failing_lines
 from core.rca.log_expert import TROUBLE
 from core.rca.log_templates import Template, grouped, quote_of
 from core.rca.observations import Observations
@@ -19,6 +20,8 @@ from core.rca.stack_traces import frames
 
 MAX_TEMPLATES = 40  # log messages of a service that are listed
 MAX_CHANGES = 40
+MAX_FAILING = 60  # lines that explain a failed build
+MAX_END = 4_000  # characters of the end of its log
 MAX_FRAMES = 8  # functions of one stack trace that are named
 EVERY_SERVICE = "every service"
 
@@ -72,7 +75,25 @@ def observation_tools(observations: Observations, scene: Scene) -> tuple[Tool, .
             lambda _: _past(observations),
         ),
     )
-    return tools if observations.services else tools[2:3] + tools[4:]
+    known = tools if observations.services else tools[2:3] + tools[4:]
+    if not observations.builds:
+        return known
+    failed = ObservationTool(
+        "read_failed_build",
+        "The build that failed: the lines of its log that explain it, and the last lines.",
+        (),
+        lambda _: _builds(observations),
+    )
+    return (*known, failed)
+
+
+def _builds(observations: Observations) -> str:
+    return "\n\n".join(
+        f"Run {build.run} of {build.project}, {build.step}:\n"
+        + "\n".join(line.text for line in failing_lines(build.log)[:MAX_FAILING])
+        + f"\nThe end of the log:\n{build.log[-MAX_END:]}"
+        for build in observations.builds
+    )
 
 
 def _logs(observations: Observations, service: str) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.incident import Incident, SimilarIncident
-from core.ports import Change, LogLine, Series, TimeWindow
+from core.ports import Change, FailedBuild, LogLine, Series, TimeWindow
+from core.rca.tool_outputs.clue import ToolOutput
 
 LOOK_BACK = timedelta(minutes=90)  # of logs and metrics before the start
 LOOK_AHEAD = timedelta(minutes=10)  # of logs and metrics after the start
@@ -19,6 +20,7 @@ CHANGES_BACK = timedelta(hours=24)  # of changes before the start
 class Observations:
     """`logs` and `series` of the services in `services`, `changes` of all, up to `until`.
 
+    `outputs` are what tools returned as free text, and `builds` the failed builds that the incident is about.
     `cut` are the services with so many log records that the earliest were not read. `unavailable` names what could not
     be read. All texts are untrusted.
     """
@@ -33,6 +35,8 @@ class Observations:
     similar: tuple[SimilarIncident, ...] = ()
     unavailable: tuple[str, ...] = ()
     cut: frozenset[str] = frozenset()
+    outputs: tuple[ToolOutput, ...] = ()
+    builds: tuple[FailedBuild, ...] = ()
 
 
 def signal_window(incident: Incident, now: datetime) -> TimeWindow:

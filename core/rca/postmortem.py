@@ -154,6 +154,9 @@ class _Draft:
             sure = f" ({share:.0%})" if share is not None else ""
             numbers = tuple(self._evidence(evidence) for evidence in hypothesis.evidence) or (self._record(),)
             lines.append(Line(f"Most probable{sure}: {hypothesis.cause}", numbers))
+            if hypothesis.contradicting:
+                against = tuple(self._evidence(evidence) for evidence in hypothesis.contradicting)
+                lines.append(Line(f"Speaks against it: {len(against)} observed lines.", against))
             if hypothesis.responsibility is not None:
                 lines.append(Line(f"Responsibility: {hypothesis.responsibility}.", numbers))
         if not lines:

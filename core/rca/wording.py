@@ -8,6 +8,8 @@ from datetime import UTC
 from core.incident import Evidence, EvidenceKind, Hypothesis, SimilarIncident
 from core.knowledge.terms import terms
 from core.ports import Change
+from core.rca.contradictions import contradicting
+from core.rca.responsibility import responsibility_of
 from core.rca.scene import Scene
 from core.rca.suspects import Suspect, traced_file
 from core.rca.trajectory import Responsibility
@@ -42,6 +44,7 @@ def hypothesis(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, .
         disproof=_disproof(suspect, scene),
         next_check=_next_check(suspect),
         responsibility=_responsibility(suspect, scene),
+        contradicting=contradicting(suspect.service, change.at if change else None, scene),
     )
 
 
@@ -103,12 +106,14 @@ def _disproof(suspect: Suspect, scene: Scene) -> str:
 
 
 def _responsibility(suspect: Suspect, scene: Scene) -> Responsibility | None:
-    """Who can put it right; nobody is named for a service in trouble that nobody changed, unless others depend on it."""
+    """Who can put it right; for the incident's own service that nobody changed, what it complains of tells, if anything."""
     if suspect.change is not None and suspect.change.kind in PLATFORM_CHANGES:
         return Responsibility.PLATFORM
     if suspect.service != scene.incident.service:
         return Responsibility.DEPENDENCY
-    return Responsibility.OWN_CODE if suspect.change is not None else None
+    if suspect.change is not None:
+        return Responsibility.OWN_CODE
+    return responsibility_of("\n".join(signal.evidence.quote for signal in suspect.signals))
 
 
 def _next_check(suspect: Suspect) -> str:

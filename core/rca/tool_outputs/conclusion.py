@@ -25,7 +25,7 @@ SURE_ENOUGH = 0.22  # score below which a sign is ordinary noise
 EFFECT = 0.75  # how much less an effect explains than a cause
 RIVAL = 0.5  # of the best score, from which another cause is named beside it
 FOLLOWS = 0.25  # of the best score, from which it is told what follows from it
-ALIKE = 0.7  # share of its words that stronger clues said, from which a clue says nothing new
+ALIKE = 0.7  # resemblance to a stronger clue, from which a clue says nothing new
 MAX_RECORD = 2_000  # characters of a record by which it is told what it is about
 MAX_COMPARED = 1_000  # clues that are looked through for different ones
 MAX_RANKED = 60  # clues that are compared with each other
@@ -104,12 +104,16 @@ def _ranked(found: Iterable[Clue], focus: Focus) -> list[_Ranked]:
 
 
 def _distinct(scored: Sequence[_Ranked]) -> list[_Ranked]:
-    """Without those that say what a stronger one said."""
+    """Without those that say what a stronger one said.
+
+    Resemblance is the share of the words of both that both have (Broder, “On the resemblance and containment of
+    documents”, 1997): a short statement is no repetition only because a long one happens to hold its words.
+    """
     kept: list[_Ranked] = []
     words: list[set[str]] = []
     for each in scored:
         said = set(terms(each.clue.statement))
-        if not said or any(len(said & other) >= ALIKE * len(said) for other in words):
+        if not said or any(len(said & other) >= ALIKE * len(said | other) for other in words):
             continue
         kept.append(each)
         words.append(said)

@@ -67,12 +67,17 @@ def clues(output: ToolOutput, sought: Collection[str] = ()) -> list[Clue]:
             clue,
             source=output.source,
             namespace=clue.namespace or namespace,
-            targeted=(clue.subject in ("", subject) and (bool(subject) or asked_for_one)) or _sought(clue, output),
+            targeted=_asked_for(clue.subject, subject) or (asked_for_one and not clue.subject) or _sought(clue, output),
             subject=clue.subject or subject,
         )
         for clue in _read(output, subject, sought)
     ]
     return [clue for clue in found if clue.quote.strip()]
+
+
+def _asked_for(found: str, asked: str) -> bool:
+    """Whether something is what was asked about by name, or made from it as a pod is from its workload."""
+    return bool(asked) and (found in ("", asked) or found.startswith(f"{asked}-"))
 
 
 def _sought(clue: Clue, output: ToolOutput) -> bool:

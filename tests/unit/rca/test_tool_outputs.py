@@ -257,3 +257,12 @@ def test_terminal_colours_do_not_reach_a_quote() -> None:
 )
 def test_a_generated_suffix_is_no_part_of_a_name(name: str, expected: str) -> None:
     assert stem(name) == expected
+
+
+def test_a_short_complaint_is_no_repetition_only_because_a_long_one_holds_its_words() -> None:
+    long = "ERROR order 17 failed: payment service refused connection to database billing on port 5432 after 3 retries"
+    short = "ERROR connection to database billing refused"
+    same = "ERROR order 18 failed: payment service refused connection to database billing on port 5432 after 4 retries"
+    found = conclude("why do orders fail?", [log("\n".join([long, same] * 3)), ToolOutput("db_logs", {}, short)])
+    quotes = [evidence.quote for evidence in found.evidence]
+    assert any(quote == short for quote in quotes)

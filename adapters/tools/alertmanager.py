@@ -1,0 +1,100 @@
+"""Alertmanager's API, version 2: https://github.com/prometheus/alertmanager/blob/main/api/v2/openapi.yaml"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+
+from pydantic import AwareDatetime, BaseModel, TypeAdapter
+
+from adapters.tools.http import Http
+from core.incident import AlertStatus, Incident
+from core.silences import Matcher, Silence
+
+KEPT = 10.0  # seconds for which what was read of the silences is believed: a storm asks once
+SETTLED = timedelta(minutes=5)  # after its start an Alertmanager has been told of every alert that fires
+MAX_SILENCES = 1_000  # read of one Alertmanager
+MAX_REASON = 200  # characters of a comment
+
+
+class _Status(BaseModel):
+    state: str
+
+
+class _Alert(BaseModel):
+    fingerprint: str
+    status: _Status
+
+
+class _Uptime(BaseModel):
+    uptime: AwareDatetime
+
+
+class _Matcher(BaseModel):
+    name: str
+    value: str
+    isRegex: bool
+    isEqual: bool = True  # not sent by those before 0.22
+
+
+class _Silence(BaseModel):
+    id: str
+    status: _Status
+    startsAt: AwareDatetime
+    endsAt: AwareDatetime
+    comment: str = ""
+    createdBy: str = ""
+    matchers: list[_Matcher]
+
+
+_ALERTS = TypeAdapter(list[_Alert])
+_SILENCES = TypeAdapter(list[_Silence])
+_UPTIME = TypeAdapter(_Uptime)
+
+
+class Alertmanager:
+    """Implements `core.ports.AlertMonitor` and `CheckedTool` over one Alertmanager, for the alerts of `source`."""
+
+    def __init__(self, name: str, http: Http, source: str) -> None:
+        self._name = name
+        self._http = http
+        self._source = source
+        self._silences: list[Silence] = []
+        self._read_at = float("-inf")
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def check(self) -> None:
+        await self._http.parsed("api/v2/status", _UPTIME)
+
+    async def firing(self, incident: Incident) -> bool | None:
+        """By the fingerprints of the alerts that it sent; one that started a moment ago cannot tell that none fires."""
+        mine = {alert.fingerprint for alert in incident.alerts if alert.status is AlertStatus.FIRING}
+        if incident.source != self._source or not mine:
+            return None
+        every = await self._http.parsed("api/v2/alerts", _ALERTS, {"active": "true", "silenced": "true"})
+        if any(alert.fingerprint in mine for alert in every):
+            return True
+        started = (await self._http.parsed("api/v2/status", _UPTIME)).uptime
+        return False if datetime.now(UTC) - started > SETTLED else None
+
+    async def silences(self) -> list[Silence]:
+        if time.monotonic() - self._read_at > KEPT:
+            read = await self._http.parsed("api/v2/silences", _SILENCES)
+            self._silences = [self._silence(each) for each in read[:MAX_SILENCES] if each.status.state == "active"]
+            self._read_at = time.monotonic()
+        return self._silences
+
+    def _silence(self, silence: _Silence) -> Silence:
+        matchers = tuple(Matcher(m.name, frozenset({m.value}), m.isEqual, m.isRegex) for m in silence.matchers)
+        return Silence(
+            id=f"{self._name}:{silence.id}",
+            matchers=matchers,
+            starts_at=silence.startsAt.astimezone(UTC),
+            ends_at=silence.endsAt.astimezone(UTC),
+            by=self._name,
+            reason=" ".join(silence.comment.split())[:MAX_REASON],
+            author=silence.createdBy,
+        )

@@ -1,0 +1,160 @@
+"""A failed build as a cause, what was pasted after `rca`, and what people say of the lines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.conversation import Audience, Person, Place, Platform, Question
+from core.incident import EvidenceKind, Incident
+from core.ports import FailedBuild
+from core.rca.build_failure import BUILD_SCORE, build_cause, is_build_log
+from core.rca.explain import explain
+from core.rca.failure_history import FailureHistory
+from core.rca.observation_tools import observation_tools
+from core.rca.pasted import build_links, is_about_a_build, pasted_build, pasted_output
+from core.rca.recorded_failure import RecordedFailure, corrected, history_of, named_lines
+from core.rca.scene import survey
+from core.rca.trajectory import Responsibility
+from handlers.investigate_on_demand import incident_from
+from tests.fakes.outage import START, change, errors, incident, observations, traffic
+
+LOG = """$ pytest -q
+collecting ...
+tests/test_till.py .F
+=================== FAILURES ===================
+    def test_sum():
+>       assert total([1, 2]) == 4
+E       assert 3 == 4
+tests/test_till.py:7: AssertionError
+1 failed, 1 passed in 0.12s
+Error: Process completed with exit code 1.
+Post job cleanup.
+"""
+BUILD = FailedBuild("GitHub", "acme/till", "till", "71", "build: tests", LOG, "https://github.com/x", START)
+DESCRIBED = "Name:  till-0\nNamespace:  live\nStatus:  Running\n"
+
+
+def asked(text: str) -> Incident:
+    question = Question("q", text, Person(Platform.SLACK, "U1"), Place(Platform.SLACK, "C1"), Audience(), START)
+    return incident_from(question, ["till"])
+
+
+def test_the_cause_of_a_failed_build_is_told_with_its_lines_and_where_they_stand() -> None:
+    found = build_cause(BUILD, FailureHistory())
+    assert found is not None
+    assert found.cause.startswith("GitHub run 71 of acme/till failed at build: tests: ")
+    assert (found.service, found.score, found.responsibility) == ("till", BUILD_SCORE, Responsibility.OWN_CODE)
+    quotes = {evidence.quote: evidence.source for evidence in found.evidence}
+    assert quotes["E       assert 3 == 4"] == "GitHub run 71 of acme/till, line 7"
+    assert all(each.kind is EvidenceKind.LOG and each.url == BUILD.url for each in found.evidence)
+    assert "say “correct: lines A to B”" in found.next_check
+
+
+def test_what_people_confirmed_decides_which_lines_explain_the_next_failure() -> None:
+    past = history_of([RecordedFailure("p", "GitHub: acme/till", LOG.replace("3 ==", "5 =="), 8, 8, START)])
+    found = build_cause(BUILD, past)
+    assert found is not None
+    assert [evidence.quote for evidence in found.evidence] == ["1 failed, 1 passed in 0.12s"]
+
+
+def test_a_blank_log_explains_nothing() -> None:
+    assert build_cause(replace(BUILD, log="\n \n"), FailureHistory()) is None
+
+
+def test_lines_are_shown_as_a_terminal_would_show_them() -> None:
+    coloured = "50 %\r\x1b[31merror: no such module till\x1b[0m\r\n" * 2
+    found = build_cause(replace(BUILD, log=coloured), FailureHistory())
+    assert found is not None
+    assert {evidence.quote for evidence in found.evidence} == {"error: no such module till"}
+
+
+def test_for_an_incident_about_a_build_its_failing_lines_stand_before_what_else_was_seen() -> None:
+    logs = [traffic("shop"), errors("shop", "pool request timed out", since=-8)]
+    seen = replace(observations(logs, changes=[change("C-1", "shop", -9)]), builds=(BUILD,))
+    found, evaluation = explain(seen)
+    assert found.cause is not None
+    assert found.cause.service == "till"
+    assert "C-1" in found.hypotheses[1].cause
+    assert any(entry.text == "Build 71 of acme/till failed" for entry in found.timeline)
+    assert evaluation is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "is_log"),
+    [
+        (LOG, True),
+        (DESCRIBED, False),
+        ("why is till slow?", False),
+        ("exit code 1", False),
+        ("INFO a\nINFO b\nERROR c", False),
+    ],
+)
+def test_a_build_log_is_told_from_other_texts(text: str, is_log: bool) -> None:
+    assert is_build_log(text) is is_log
+
+
+def test_what_was_pasted_is_a_build_log_or_the_output_of_a_tool_or_only_a_question() -> None:
+    pasted = pasted_build(asked(f"why did till fail?\n{LOG}"))
+    assert pasted is not None
+    assert (pasted.service, pasted.history_key) == ("till", "pasted: till")
+    assert pasted_build(asked(DESCRIBED)) is None
+    output = pasted_output(asked(DESCRIBED))
+    assert output is not None
+    assert output.text == DESCRIBED
+    assert pasted_output(asked("why is till slow?")) is None
+    assert pasted_output(incident()) is None
+
+
+def test_links_are_found_in_what_alerts_say_without_the_marks_around_them() -> None:
+    text = "see <https://ci.example/job/till/7/>, (https://gitlab.example/a/b/-/jobs/1). Not ftp://x"
+    assert build_links(asked(text)) == ("https://ci.example/job/till/7/", "https://gitlab.example/a/b/-/jobs/1")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_it"),
+    [
+        ("The build of till fails", True),
+        ("CI is red", True),
+        ("Pipeline broke", True),
+        ("till is slow", False),
+        ("build 7 deployed", False),
+    ],
+)
+def test_a_question_about_a_failed_build_is_told_from_others(text: str, is_it: bool) -> None:
+    assert is_about_a_build(asked(text)) is is_it
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("lines 12 to 14", range(11, 14)),
+        ("Line 3", range(2, 3)),
+        ("lines 3-4, not those", range(2, 4)),
+        ("lines 4 to 3", None),
+        ("line 0", None),
+        ("the lines 3 to 4", None),
+        ("It is the disk.", None),
+    ],
+)
+def test_the_lines_that_a_correction_names(text: str, lines: range | None) -> None:
+    assert named_lines(text) == lines
+
+
+def test_only_lines_with_text_can_be_confirmed() -> None:
+    failure = RecordedFailure("p", "ci", "one\n\nthree", 0, 0, START)
+    better = corrected(failure, range(2, 3), "slack:U1")
+    assert better == replace(failure, first=2, last=2, confirmed_by="slack:U1")
+    assert corrected(failure, range(1, 2), "slack:U1") is None
+    assert corrected(failure, range(2, 4), "slack:U1") is None
+
+
+async def test_a_language_model_can_read_the_failed_build() -> None:
+    seen = replace(observations(), builds=(BUILD,))
+    (tool,) = [each for each in observation_tools(seen, survey(seen)) if each.name == "read_failed_build"]
+    told = await tool.call({})
+    assert told.startswith("Run 71 of acme/till, build: tests:")
+    assert "E       assert 3 == 4" in told.partition("The end of the log:")[0]
+    assert told.endswith("Post job cleanup.\n")
+    assert all(each.name != tool.name for each in observation_tools(observations(), survey(observations())))
