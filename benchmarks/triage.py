@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from bot.evaluation.triage import as_incident
 from core.incident import PastIncident, Severity
@@ -57,12 +58,13 @@ def measured(history: Sequence[PastIncident], asked: Sequence[PastIncident], tea
     fitted = time.perf_counter() - began
     spent: list[tuple[float, float]] = []  # milliseconds by the clock, and of the processor
     right = 0
-    for past in asked:
-        incident = as_incident(past.title, past.description, past.id)
-        began, computed = time.perf_counter(), time.process_time()
-        verdict = propose_owner(incident, teams, index, Enrichment(), model)
-        spent.append(((time.perf_counter() - began) * 1_000, (time.process_time() - computed) * 1_000))
-        right += verdict.candidates[0].team_id == past.owner
+    with threadpool_limits(1, user_api="blas"):  # as in the bot's process
+        for past in asked:
+            incident = as_incident(past.title, past.description, past.id)
+            began, computed = time.perf_counter(), time.process_time()
+            verdict = propose_owner(incident, teams, index, Enrichment(), model)
+            spent.append(((time.perf_counter() - began) * 1_000, (time.process_time() - computed) * 1_000))
+            right += verdict.candidates[0].team_id == past.owner
     elapsed, processor = zip(*spent, strict=True)
     return {
         "incidents": len(history),

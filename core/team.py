@@ -6,6 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.conversation import Platform
+from core.on_call import Rota
+
+NOBODY = "nobody"  # whose an incident is that no team owns; a note on its end may say so
+NO_TEAM = frozenset({NOBODY, "no one", "no team", "none", "not ours", "n/a"})  # how people say so in a note
+TAG = "tag:"  # before the id of a tag in Teams, which calls everybody who has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,8 +18,10 @@ class Team:
     """`document` is the team's function document (Markdown): what it owns, what not, and its words.
 
     `channel` is the name of the channel that the team is reached in; `on_call` the people to call, first one first.
-    `mentions` maps a platform to the id that pings it there: a user group in Slack, a person in Teams.
-    `aliases` are ids that it had before, or those of teams that were merged into it: their past incidents are its own.
+    With a `rota` these take turns. `members` are others who are known to belong to it.
+    `mentions` maps a platform to the id that pings it there: a user group in Slack, in Teams a person, or a tag after
+    `TAG`. `aliases` are ids that it had before, or those of teams that were merged into it: their past incidents are
+    its own.
     """
 
     id: str
@@ -25,6 +32,13 @@ class Team:
     on_call: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     mentions: Mapping[Platform, str] = field(default_factory=dict[Platform, str])
+    rota: Rota | None = None
+    members: frozenset[str] = frozenset()
+
+    @property
+    def people(self) -> frozenset[str]:
+        """Everybody who is known to belong to it."""
+        return self.members.union(self.on_call)
 
 
 def team_named(text: str, teams: Sequence[Team]) -> Team | None:
@@ -33,6 +47,17 @@ def team_named(text: str, teams: Sequence[Team]) -> Team | None:
     return next(
         (team for team in teams if said in {name.casefold() for name in (team.id, team.name, *team.aliases)}), None
     )
+
+
+def current_team(team_id: str, teams: Sequence[Team]) -> Team | None:
+    """The team that has this id today, or that took over the one that had it."""
+    by_id = next((team for team in teams if team.id == team_id), None)
+    return by_id or next((team for team in teams if team_id in team.aliases), None)
+
+
+def means_nobody(text: str) -> bool:
+    """Whether somebody means that an incident was no team's."""
+    return text.strip(" \t\r\n.,@#").casefold() in NO_TEAM
 
 
 @dataclass(frozen=True, slots=True)

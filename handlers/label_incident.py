@@ -9,7 +9,7 @@ from core.confidence.prediction import Outcome
 from core.confidence.resolution import agreement, fit_threshold
 from core.incident import Incident
 from core.ports import Store, Transaction
-from core.team import Team, team_named
+from core.team import Team, means_nobody, team_named
 
 NOTE = "note"  # who labels, where no person pressed a button
 MAX_NOTED = 500  # latest incidents with a note that the threshold is fitted on
@@ -48,8 +48,9 @@ async def _label_claims(
     if cause and note.root_cause:
         await _label(cause, lambda claimed: agreement(claimed, note.root_cause) >= threshold, at, transaction)
     named = team_named(note.owner, teams)
-    if incident.owner and named:
-        await _label(incident.owner.prediction_id, lambda claimed: claimed == named.id, at, transaction)
+    if incident.owner and (named or means_nobody(note.owner)):
+        owners = {named.id, *named.aliases} if named else {""}
+        await _label(incident.owner.prediction_id, lambda claimed: claimed in owners, at, transaction)
 
 
 async def _label(prediction_id: str, is_right: Callable[[str], bool], at: datetime, transaction: Transaction) -> None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from core.audit import Act, audit_entry
 from core.confidence.prediction import Evaluation, Outcome, PredictionKind
 from core.feedback import Feedback
 from core.incident import Hop, Incident, OwnerProposal, TeamScore
-from core.messages import HandoverRequest, Notice, Verdict
-from core.ports import Clock, Store, Task
+from core.messages import Notice, Verdict
+from core.ports import Clock, OnCall, Store, Task
 from core.team import Team
+from handlers.ask_in_form import handover_request
+from handlers.find_on_call import find_on_call
 from handlers.open_incident import present_task
 from handlers.post_message import Poster
 from handlers.record_prediction import record_prediction
@@ -33,16 +36,18 @@ async def ask_whose_it_is(feedback: Feedback, *, teams: Sequence[Team], store: S
     incident = await _incident(feedback, store)
     if incident is None:
         return
-    owner = incident.owner.owner if incident.owner is not None else None
-    others = sorted((team for team in teams if owner is None or team.id != owner.team_id), key=lambda team: team.name)
-    request = HandoverRequest(
-        incident.id, owner.team_name if owner else "", tuple((team.id, team.name) for team in others)
-    )
+    request = handover_request(incident, teams)
     await poster.post_once(f"handover:{incident.id}:{len(incident.hops)}", feedback.place, request)
 
 
 async def reassign_incident(
-    feedback: Feedback, *, teams: Sequence[Team], store: Store, clock: Clock, poster: Poster
+    feedback: Feedback,
+    *,
+    teams: Sequence[Team],
+    store: Store,
+    clock: Clock,
+    poster: Poster,
+    schedules: Sequence[OnCall] = (),
 ) -> None:
     """Give the incident to the team that was picked, or (`not ours`) let the others negotiate on."""
     incident = await _incident(feedback, store)
@@ -57,10 +62,22 @@ async def reassign_incident(
     known = [(each.person, each.at) for each in incident.hops]
     if (hop.person, hop.at) not in known and len(known) < MAX_HOPS:  # or the step ran before, and was killed after it
         await _label(feedback, incident, given, store)
-        incident = await _hand_over(incident, hop, given, store, clock)
+        on_call = await find_on_call(given, schedules, clock.now()) if given else ((), "")
+        incident = await _hand_over(incident, hop, given, on_call, store, clock)
     again = Task(f"triage-again:{incident.id}:{len(incident.hops)}", "triage_again", incident.id, {})
     async with store.transaction() as transaction:
         await transaction.tasks.add(present_task(incident) if given else again)
+        await transaction.audit.add(
+            audit_entry(
+                f"reassigned:{feedback.id}",
+                feedback.at,
+                Act.REASSIGNED,
+                feedback.person,
+                incident.id,
+                place=feedback.place,
+                detail=f"{hop.turned_away or 'nobody'} → {hop.given_to or 'nobody yet'}",
+            )
+        )
 
 
 def _hop(feedback: Feedback, incident: Incident, given: Team | None) -> Hop:
@@ -84,8 +101,10 @@ async def _label(feedback: Feedback, incident: Incident, given: Team | None, sto
             )
 
 
-async def _hand_over(incident: Incident, hop: Hop, given: Team | None, store: Store, clock: Clock) -> Incident:
-    owner = await _given(incident, hop, given, store, clock) if given else None
+async def _hand_over(
+    incident: Incident, hop: Hop, given: Team | None, on_call: tuple[tuple[str, ...], str], store: Store, clock: Clock
+) -> Incident:
+    owner = await _given(incident, hop, given, on_call, store, clock) if given else None
 
     def handed_over(latest: Incident) -> Incident:
         return replace(latest, hops=(*latest.hops, hop), owner=owner or latest.owner, taken_by="")
@@ -93,7 +112,9 @@ async def _hand_over(incident: Incident, hop: Hop, given: Team | None, store: St
     return await update_incident(incident.id, handed_over, store)
 
 
-async def _given(incident: Incident, hop: Hop, given: Team, store: Store, clock: Clock) -> OwnerProposal:
+async def _given(
+    incident: Incident, hop: Hop, given: Team, on_call: tuple[tuple[str, ...], str], store: Store, clock: Clock
+) -> OwnerProposal:
     """What a person says stands as the proposal from then on."""
     prediction_id, badge = await record_prediction(
         PredictionKind.OWNER,
@@ -111,7 +132,8 @@ async def _given(incident: Incident, hop: Hop, given: Team, store: Store, clock:
     others = incident.owner.candidates if incident.owner is not None else ()
     rest = tuple(replace(each, score=0.0) for each in others if each.team_id != given.id)
     votes = incident.owner.votes if incident.owner is not None else ()
-    return OwnerProposal(owner, (owner, *rest), given.on_call, badge, prediction_id, votes)
+    people, unknown = on_call
+    return OwnerProposal(owner, (owner, *rest), people, badge, prediction_id, votes, on_call_unknown=unknown)
 
 
 async def _incident(feedback: Feedback, store: Store) -> Incident | None:

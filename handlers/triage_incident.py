@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from core.code_owners import CodeOwners
 from core.confidence.owner_evidence import VERSION, evaluate_owner
 from core.confidence.prediction import Evaluation, PredictionKind
 from core.confidence.reference import Claim, settled_case
 from core.incident import Incident, OwnerProposal, Stage, TeamScore, Vote
 from core.language_model import Urgency
-from core.ports import Clock, LanguageModel, Store
-from core.team import Team
+from core.ports import Clock, LanguageModel, OnCall, Store
+from core.team import Team, current_team
 from core.triage.enrichment import Enrichment, from_explanation
+from core.triage.evidence_negotiation import negotiate_in_rounds
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather
 from core.triage.model_negotiation import Negotiation
 from core.triage.model_verdict import VERSION as VOTES_VERSION
 from core.triage.model_verdict import candidates_of, evaluate_votes
-from core.triage.negotiate import Verdict, negotiate
+from core.triage.negotiate import NOBODYS, Verdict, negotiate
 from core.triage.owner_model import OwnerModel
+from handlers.analysis import analysed
 from handlers.estimate_confidence import estimate_confidence
+from handlers.find_on_call import find_on_call
 from handlers.negotiate_owner import Negotiator, negotiate_owner
 from handlers.record_prediction import record_prediction
+from handlers.team_monitoring import Observe, TeamMonitoring
 
 ENGINE = "evidence"  # from the incident's text
 ENRICHED_ENGINE = "evidence+monitoring"  # with the cause that monitoring points at; calibrated on its own
 JUDGED_BY = 8  # similar past incidents that a badge rests on
 
 WITHOUT_MODEL = "The language model gave no usable answer: this is what the evidence alone says."
+NEW_TEAM = "{names} owns the service and never had an incident, so that the past says nothing: a person should decide."
+NOBODYS_BEFORE = "Most incidents like it belonged to no team: a person should decide."
+NO_MAJORITY = "The teams did not agree, also with what their monitoring shows: a person should decide."
 NOT_AGREED = "The teams' managers did not agree: these are the votes of the last round. A person should decide."
 
 
@@ -43,32 +50,51 @@ async def triage_incident(
     owners: OwnerModel | None = None,
     negotiator: Negotiator | None = None,
     judge: LanguageModel | None = None,
+    schedules: Sequence[OnCall] = (),
+    observe: Observe | None = None,
+    code: Sequence[CodeOwners] = (),
 ) -> Incident:
     """The incident with an owner proposed, and at its next stage. An owner that a person named stays.
 
     Run again once the incident is explained, the proposal is revised in the light of the cause (Triangle, section
     3.3): a loud symptom in one team's service no longer outvotes the measured cause in another's. `owners` is what was
-    learned from the history, None as long as it is too short. With a `negotiator` the managers' votes count, and what
-    the evidence engine says only where they fail. A `judge` is asked how sure one may be; without one, the evidence or
-    the votes say so.
+    learned from the history, None as long as it is too short; `code` says whose failing files are. With `observe` each
+    team's manager looks at its own monitoring, and they vote in rounds. With a `negotiator` the votes of managers that a
+    language model plays count, and what the evidence engine says only where they fail. A `judge` is asked how sure one
+    may be; without one, the evidence or the votes say so. `schedules` tell who is on call.
     """
     is_done = incident.stage is Stage.DONE or incident.explanation is not None
     stage = Stage.DONE if is_done else Stage.EXPLAINING
     if incident.owner is not None and incident.hops and incident.hops[-1].given_to:
         return replace(incident, stage=stage)
     enrichment = from_explanation(incident.explanation)
-    evidence = await asyncio.to_thread(gather, incident, teams, history, enrichment, owners)
-    verdict = await asyncio.to_thread(negotiate, evidence, incident.turned_away)
-    found = _from_evidence(verdict, enrichment)
-    if negotiator is not None and evidence.teams.keys() - incident.turned_away:
+
+    async def gathered(known: Enrichment) -> TriageEvidence:
+        return await analysed(gather, incident, teams, history, known, owners, code)
+
+    removed = _todays(incident.turned_away, teams)
+    if observe is not None and negotiator is None:
+        look = TeamMonitoring(incident, observe).finding
+        settled = await negotiate_in_rounds(gathered, enrichment, look, removed)
+        verdict, evidence, enrichment = settled.verdict, settled.evidence, settled.enrichment
+    else:
+        evidence = await gathered(enrichment)
+        verdict = await analysed(negotiate, evidence, removed)
+    found = _from_evidence(verdict, evidence, enrichment)
+    if negotiator is not None and evidence.teams.keys() - removed:
         text = "\n".join(part for part in (incident.description, incident.service, enrichment.text) if part)
-        negotiation = await negotiate_owner(incident, text, evidence, verdict, negotiator)
+        negotiation = await negotiate_owner(incident, text, evidence, verdict, negotiator, removed)
         if negotiation is None:
             found = replace(found, note=WITHOUT_MODEL)
         else:
             found = _from_votes(negotiation, evidence, verdict, negotiator.model.name)
     found = await _judged(found, incident, evidence, judge)
-    return replace(incident, owner=await _recorded(found, incident, evidence, store, clock), stage=stage)
+    return replace(incident, owner=await _recorded(found, incident, evidence, schedules, store, clock), stage=stage)
+
+
+def _todays(turned_away: Iterable[str], teams: Sequence[Team]) -> frozenset[str]:
+    """The teams of today that turned an incident away, also if they were called otherwise then."""
+    return frozenset(team.id for each in turned_away if (team := current_team(each, teams)) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +110,23 @@ class _Found:
     note: str = ""
 
 
-def _from_evidence(verdict: Verdict, enrichment: Enrichment) -> _Found:
-    engine = ENRICHED_ENGINE if enrichment.services else ENGINE
+def _from_evidence(verdict: Verdict, evidence: TriageEvidence, enrichment: Enrichment) -> _Found:
+    engine = ENRICHED_ENGINE if enrichment != Enrichment() else ENGINE
     evaluation = evaluate_owner(verdict)
-    return _Found(verdict.candidates, verdict.owner is not None, verdict.votes, evaluation, engine, VERSION)
+    note = _why_nobody(verdict, evidence)
+    return _Found(verdict.candidates, verdict.owner is not None, verdict.votes, evaluation, engine, VERSION, note)
+
+
+def _why_nobody(verdict: Verdict, evidence: TriageEvidence) -> str:
+    """What to say of it where nobody is named; empty where the evidence is only thin."""
+    if verdict.owner is not None:
+        return ""
+    if evidence.nobody >= NOBODYS:
+        return NOBODYS_BEFORE
+    if evidence.new_owners and verdict.candidates and verdict.candidates[0].team_id not in evidence.new_owners:
+        names = " and ".join(sorted(evidence.teams[team].name for team in evidence.new_owners))
+        return NEW_TEAM.format(names=names)
+    return NO_MAJORITY if any(vote.round > 1 for vote in verdict.votes) else ""
 
 
 def _from_votes(negotiation: Negotiation, evidence: TriageEvidence, verdict: Verdict, engine: str) -> _Found:
@@ -112,7 +151,12 @@ async def _judged(found: _Found, incident: Incident, evidence: TriageEvidence, j
 
 
 async def _recorded(
-    found: _Found, incident: Incident, evidence: TriageEvidence, store: Store, clock: Clock
+    found: _Found,
+    incident: Incident,
+    evidence: TriageEvidence,
+    schedules: Sequence[OnCall],
+    store: Store,
+    clock: Clock,
 ) -> OwnerProposal:
     owner = found.candidates[0] if found.named else None
     prediction_id, badge = await record_prediction(
@@ -128,5 +172,5 @@ async def _recorded(
         store=store,
         clock=clock,
     )
-    on_call = evidence.teams[owner.team_id].on_call if owner else ()
-    return OwnerProposal(owner, found.candidates, on_call, badge, prediction_id, found.votes, found.note)
+    on_call, unknown = await find_on_call(evidence.teams[owner.team_id], schedules, clock.now()) if owner else ((), "")
+    return OwnerProposal(owner, found.candidates, on_call, badge, prediction_id, found.votes, found.note, unknown)

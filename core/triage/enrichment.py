@@ -15,11 +15,13 @@ class Enrichment:
     """Team Information Enrichment (Triangle, section 3.3).
 
     `services` maps a service to the strength, in [0, 1], with which monitoring locates the cause in it. `text` is
-    what its logs and changes say; it is untrusted.
+    what its logs and changes say; it is untrusted. `observed` maps services to how sure their own team's monitoring
+    is, in [0, 1], that trouble arises there.
     """
 
     services: Mapping[str, float] = field(default_factory=dict[str, float])
     text: str = ""
+    observed: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 def from_explanation(explanation: Explanation | None) -> Enrichment:

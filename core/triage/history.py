@@ -12,6 +12,7 @@ from core.conversation import Audience
 from core.incident import PastIncident
 from core.knowledge.terms import terms
 from core.triage.postings import Postings
+from core.triage.severity_counts import SeverityCounts
 
 KEPT_VIEWS = 8  # histories of audiences that may not read all of it; each takes as much memory as the whole
 
@@ -32,18 +33,19 @@ class IncidentHistory:
 
     def __init__(self, incidents: Sequence[PastIncident]) -> None:
         self.incidents = tuple(incidents)
-        self._readable: dict[frozenset[int], IncidentHistory] = {}
+        self._readers = frozenset(incident.readers for incident in self.incidents)
+        self._readable: dict[frozenset[frozenset[str]], IncidentHistory] = {}
+        self.owners = frozenset(incident.owner for incident in self.incidents)
+        self.severities = SeverityCounts.of(self.incidents)
         self._postings = Postings.of(Counter(terms(_text_of(incident))) for incident in self.incidents)
 
     def readable_by(self, audience: Audience) -> IncidentHistory:
         """The history without the incidents that this audience may not read; built once for all who read the same."""
-        hidden = frozenset(
-            row for row, incident in enumerate(self.incidents) if not audience.may_read(incident.readers)
-        )
+        hidden = frozenset(readers for readers in self._readers if not audience.may_read(readers))
         if not hidden:
             return self
         if hidden not in self._readable:
-            kept = [incident for row, incident in enumerate(self.incidents) if row not in hidden]
+            kept = [incident for incident in self.incidents if incident.readers not in hidden]
             self._readable = {hidden: IncidentHistory(kept), **dict(list(self._readable.items())[: KEPT_VIEWS - 1])}
         return self._readable[hidden]
 

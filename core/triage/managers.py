@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from core.code_owners import CodeOwners
 from core.incident import Incident
-from core.team import Team
+from core.team import NOBODY, Team
 from core.triage.candidates import NEIGHBOURS, HistoryVote, discussion_group, history_votes
+from core.triage.code_votes import CodeVote, code_votes, paths_in
 from core.triage.documents import DocumentMatch, matches
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory, Neighbour
@@ -25,6 +27,8 @@ class Ground(StrEnum):
     DOCUMENT = "team document"
     OWNERSHIP = "service ownership"
     MONITORING = "monitoring"
+    OBSERVED = "own monitoring"
+    CODE = "code ownership"
     LEARNED = "learned from history"
 
 
@@ -60,7 +64,9 @@ class Discussion:
 
 
 @dataclass(frozen=True, slots=True)
-class _Owned:
+class Owned:
+    """A service that a team owns, and the team's share of the strength of all that were named."""
+
     service: str
     share: float
 
@@ -69,7 +75,9 @@ class _Owned:
 class TriageEvidence:
     """All that is known of whose incident it is, by team id; gathered once, however long the negotiation takes.
 
-    `learned` has a probability for every team, or nothing where no model was fitted to the history.
+    `learned` has a probability for every team, or nothing where no model was fitted to the history. `nobody` is the
+    share of the votes of similar incidents, in [0, 1], that belonged to no team. `new_owners` are those of the service
+    that never had an incident.
     """
 
     service: str
@@ -77,9 +85,13 @@ class TriageEvidence:
     neighbours: tuple[Neighbour, ...]
     votes: Mapping[str, HistoryVote]
     fits: Mapping[str, DocumentMatch]
-    owners: Mapping[str, _Owned]
-    located: Mapping[str, _Owned]
+    owners: Mapping[str, Owned]
+    located: Mapping[str, Owned]
     learned: Mapping[str, float]
+    observed: Mapping[str, Owned]
+    code: Mapping[str, CodeVote]
+    nobody: float
+    new_owners: frozenset[str]
 
 
 def gather(
@@ -88,36 +100,59 @@ def gather(
     history: IncidentHistory,
     enrichment: Enrichment,
     model: OwnerModel | None = None,
+    code: Sequence[CodeOwners] = (),
 ) -> TriageEvidence:
     """What speaks for each team, with what monitoring found added to the incident's text.
 
     A past incident of a team that was renamed or merged counts for the team that has its name among its aliases.
     """
     known = {team.id: team for team in teams}
-    current = {alias: team.id for team in teams for alias in (*team.aliases, team.id)}
+    current = {alias: team.id for team in teams for alias in (*team.aliases, team.id)} | {NOBODY: NOBODY}
     text = "\n".join(part for part in (incident.description, incident.service, enrichment.text) if part)
     neighbours = tuple(
         replace(neighbour, incident=replace(neighbour.incident, owner=current[neighbour.incident.owner]))
         for neighbour in history.similar(text, NEIGHBOURS, without=frozenset({incident.id}))
         if neighbour.incident.owner in current
     )
+    votes = history_votes(neighbours)
     return TriageEvidence(
         incident.service,
         known,
         neighbours,
-        {team: vote for team, vote in history_votes(neighbours).items() if team in known},
+        {team: vote for team, vote in votes.items() if team in known},
         matches(text, teams),
         _owners({incident.service: 1.0}, teams),
         _owners(enrichment.services, teams),
         model.probabilities(IncidentText(incident.title, text), teams) if model and teams else {},
+        _owners(enrichment.observed, teams),
+        _code_votes(incident, enrichment, known, code),
+        votes[NOBODY].share if NOBODY in votes else 0.0,
+        frozenset(_owners({incident.service: 1.0}, teams))
+        - {current[each] for each in history.owners & current.keys()},
     )
 
 
-def discuss(evidence: TriageEvidence, removed: frozenset[str] = frozenset()) -> Discussion:
-    """The opinions of the candidate teams; `removed` are those that said it is not theirs."""
-    group = discussion_group(
-        evidence.votes, evidence.fits, evidence.learned, [*evidence.located, *evidence.owners], removed
-    )
+def _code_votes(
+    incident: Incident, enrichment: Enrichment, known: Mapping[str, Team], code: Sequence[CodeOwners]
+) -> Mapping[str, CodeVote]:
+    """Of the files that the incident and its monitoring name; owners that are no team have no vote."""
+    if not code:
+        return {}
+    services = frozenset(filter(None, (incident.service, *enrichment.services)))
+    votes = code_votes(paths_in(f"{incident.description}\n{enrichment.text}"), services, code)
+    return {team: vote for team, vote in votes.items() if team in known}
+
+
+def choose_group(
+    evidence: TriageEvidence, removed: frozenset[str] = frozenset(), left_out: frozenset[str] = frozenset()
+) -> tuple[str, ...]:
+    """The ids of the teams that discuss. `removed` said it is not theirs; those `left_out` had no vote in a round before."""
+    named = [*evidence.located, *evidence.owners, *evidence.observed, *evidence.code]
+    return tuple(discussion_group(evidence.votes, evidence.fits, evidence.learned, named, removed | left_out))
+
+
+def discuss(evidence: TriageEvidence, group: Sequence[str], removed: frozenset[str] = frozenset()) -> Discussion:
+    """The opinions of the teams of a group; `removed` are those that said it is not theirs."""
     arguments = {team: _arguments(team, evidence, removed) for team in group}
     shares = [vote.share for vote in evidence.votes.values()]
     return Discussion(
@@ -128,14 +163,14 @@ def discuss(evidence: TriageEvidence, removed: frozenset[str] = frozenset()) -> 
     )
 
 
-def _owners(services: Mapping[str, float], teams: Sequence[Team]) -> dict[str, _Owned]:
+def _owners(services: Mapping[str, float], teams: Sequence[Team]) -> dict[str, Owned]:
     """Team id → the strongest of these services that it owns, and its share of all their strength, strongest first."""
     total = max(1.0, sum(services.values()))
-    owned: dict[str, _Owned] = {}
+    owned: dict[str, Owned] = {}
     for team in teams:
         own = {service: strength for service, strength in services.items() if service in team.services}
         if own:
-            owned[team.id] = _Owned(max(own, key=lambda service: own[service]), sum(own.values()) / total)
+            owned[team.id] = Owned(max(own, key=lambda service: own[service]), sum(own.values()) / total)
     return dict(sorted(owned.items(), key=lambda item: (-item[1].share, item[0])))
 
 
@@ -145,6 +180,11 @@ def _arguments(team: str, evidence: TriageEvidence, removed: frozenset[str]) -> 
         found.append(Argument(Ground.MONITORING, place.share, f"monitoring points at {place.service}, which it owns"))
     if team in evidence.owners:
         found.append(Argument(Ground.OWNERSHIP, evidence.owners[team].share, f"owns service {evidence.service}"))
+    if place := evidence.observed.get(team):
+        said = f"its own monitoring shows trouble that begins in {place.service}"
+        found.append(Argument(Ground.OBSERVED, place.share, said))
+    if files := evidence.code.get(team):
+        found.append(Argument(Ground.CODE, files.share, f"owns {files.path} by the rule {files.rule}"))
     if team in evidence.learned:
         found.append(_learned_argument(team, evidence.learned, removed))
     if (vote := evidence.votes.get(team)) and vote.incidents:

@@ -17,10 +17,7 @@ from core.triage.model_case import distil
 from core.triage.model_decider import choose_group
 from core.triage.model_documents import TeamDocuments
 from core.triage.model_managers import Monitoring, collect_votes, enrich
-from core.triage.negotiate import Verdict
-
-MAX_ROUNDS = 5
-MIN_GROUP = 2  # teams below which nobody is left to agree with
+from core.triage.negotiate import MAX_ROUNDS, MIN_GROUP, Verdict
 
 
 @dataclass(frozen=True, slots=True)

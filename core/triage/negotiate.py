@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from core.incident import Incident, TeamScore, Vote
 from core.team import Team
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
-from core.triage.managers import Argument, Discussion, Ground, Opinion, TriageEvidence, discuss, gather
+from core.triage.managers import (
+    Argument,
+    Discussion,
+    Ground,
+    Opinion,
+    Owned,
+    TriageEvidence,
+    choose_group,
+    discuss,
+    gather,
+)
 from core.triage.owner_model import OwnerModel
 
 WEIGHTS = {
@@ -18,9 +29,13 @@ WEIGHTS = {
     Ground.DOCUMENT: 0.2,
     Ground.OWNERSHIP: 0.35,
     Ground.MONITORING: 1.5,
+    Ground.OBSERVED: 0.5,
+    Ground.CODE: 0.35,
     Ground.LEARNED: 0.65,
 }
-"""How much each ground counts. What was measured now outweighs what the texts look like."""
+"""How much each ground counts. What was measured now outweighs what the texts look like; what one team sees of itself
+may still be a symptom.
+"""
 
 LEARNED_FROM = (Ground.HISTORY, Ground.DOCUMENT)  # count through what is learned of them, where a model was fitted
 DOUBT = 0.1  # counts like a ground that speaks for nobody
@@ -28,13 +43,17 @@ MIN_SHARE = 0.4  # of the scores, below which nobody is named
 MIN_LEAD = 0.1  # ahead of the second, below which nobody is named
 INSISTS = 0.8  # share of the best score from which a manager is not convinced by another team's
 
+NOBODYS = 0.5  # share of the votes of similar incidents that were nobody's, from which nobody is named
+MAX_ROUNDS = 5  # of votes, before a person is asked
+MIN_GROUP = 2  # teams below which nobody is left to agree with
+NOBODY_SILENT: Mapping[str, str] = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`candidates` are best first, their scores sum to at most 1; `owner` is the first of them or None.
 
-    `votes` holds one vote of every manager in the discussion; with the evidence engine there is one round, since nothing
-    that a manager learns later could change what it says.
+    `votes` holds one vote of every manager in the discussion for every round.
     """
 
     owner: TeamScore | None
@@ -59,25 +78,50 @@ def propose_owner(
 
 
 def negotiate(evidence: TriageEvidence, removed: frozenset[str] = frozenset()) -> Verdict:
-    """Who is named, given all the evidence: a team that more than half of the managers vote for, and clearly ahead."""
-    discussion = discuss(evidence, removed)
-    located = min(1.0, sum(owned.share for owned in evidence.located.values()))
+    """Who is named in one round, by what is known already."""
+    return judge(evidence, choose_group(evidence, removed), removed)
+
+
+def judge(
+    evidence: TriageEvidence,
+    group: Sequence[str],
+    removed: frozenset[str] = frozenset(),
+    round_number: int = 1,
+    silent: Mapping[str, str] = NOBODY_SILENT,
+) -> Verdict:
+    """Who is named by a group: a team that more than half of the managers vote for, and clearly ahead.
+
+    `silent` says of teams why their managers abstain.
+    """
+    discussion = discuss(evidence, group, removed)
+    located = _sureness(evidence.located)  # the surer the cause is, the more is what teams see of themselves a symptom
+    sure = {Ground.MONITORING: located, Ground.OBSERVED: _sureness(evidence.observed) * (1 - located)}
     candidates = tuple(
         sorted(
-            (_score(opinion, discussion.grounds, located) for opinion in discussion.opinions),
+            (_score(opinion, discussion.grounds, sure) for opinion in discussion.opinions),
             key=lambda candidate: (-candidate.score, candidate.team_id),
         )
     )
-    votes = tuple(_vote(candidate, candidates[0]) for candidate in candidates)
-    named = _has_majority(votes) and _is_clear(candidates) and _can_be_shown(candidates[0], discussion)
+    votes = tuple(
+        Vote(round_number, each.team_id, None, f"did not answer: {silent[each.team_id]}")
+        if each.team_id in silent
+        else replace(_vote(each, candidates[0]), round=round_number)
+        for each in candidates
+    )
+    owned = evidence.nobody < NOBODYS and not _outvotes_a_new_team(candidates, evidence)
+    named = owned and _has_majority(votes) and _is_clear(candidates) and _can_be_shown(candidates[0], discussion)
     return Verdict(candidates[0] if named else None, candidates, discussion, votes)
 
 
-def _score(opinion: Opinion, grounds: frozenset[Ground], located: float) -> TeamScore:
+def _sureness(located: Mapping[str, Owned]) -> float:
+    """How sure it is, in [0, 1], that trouble was seen at all."""
+    return min(1.0, sum(owned.share for owned in located.values()))
+
+
+def _score(opinion: Opinion, grounds: frozenset[Ground], sure: Mapping[Ground, float]) -> TeamScore:
+    """`sure` says how much of a ground's weight counts, where not all of it does."""
     without = LEARNED_FROM if Ground.LEARNED in grounds else ()
-    weights = {ground: 0.0 if ground in without else WEIGHTS[ground] for ground in grounds}
-    if Ground.MONITORING in weights:
-        weights[Ground.MONITORING] *= located
+    weights = {ground: 0.0 if ground in without else WEIGHTS[ground] * sure.get(ground, 1.0) for ground in grounds}
 
     def weighted(argument: Argument) -> float:
         return weights[argument.ground] * argument.score
@@ -96,7 +140,10 @@ def _vote(own: TeamScore, best: TeamScore) -> Vote:
     if not best.score:
         return Vote(1, own.team_id, None, "nothing speaks for any team")
     choice = own if own.score >= INSISTS * best.score else best
-    return Vote(1, own.team_id, choice.team_id, f"{choice.team_name}: {'; '.join(choice.reasons[:2])}")
+    said = f"{choice.team_name}: {'; '.join(choice.reasons[:2])}"
+    if choice is not own:
+        said += f". For {own.team_name}: {own.reasons[0] if own.reasons and own.score else 'nothing'}"
+    return Vote(1, own.team_id, choice.team_id, said)
 
 
 def _has_majority(votes: Sequence[Vote]) -> bool:
@@ -109,6 +156,12 @@ def _is_clear(candidates: Sequence[TeamScore]) -> bool:
     if not candidates or candidates[0].score < MIN_SHARE:
         return False
     return len(candidates) == 1 or candidates[0].score - candidates[1].score >= MIN_LEAD
+
+
+def _outvotes_a_new_team(candidates: Sequence[TeamScore], evidence: TriageEvidence) -> bool:
+    """A past that a team had no part in says nothing against it: only what is measured now does."""
+    best = candidates[0].team_id if candidates else ""
+    return bool(evidence.new_owners) and best not in evidence.new_owners and best not in evidence.located
 
 
 def _can_be_shown(candidate: TeamScore, discussion: Discussion) -> bool:

@@ -131,7 +131,8 @@ class OwnerModel:
     def signals(self, text: IncidentText, teams: Sequence[Team]) -> FloatArray:
         """What the history says for each of `teams`, shape (teams, signals)."""
         likeness = self.likeness.to(text)
-        scores = [(kernel(likeness) @ dual)[np.newaxis] for (kernel, _), dual in zip(KERNELS, self.duals, strict=True)]
+        narrow = likeness.astype(np.float32)  # as the weights are: otherwise each product would copy them first
+        scores = [(kernel(narrow) @ dual)[np.newaxis] for (kernel, _), dual in zip(KERNELS, self.duals, strict=True)]
         found = _signals(scores, likeness[np.newaxis], self.owners, len(self.teams))[0]
         unknown = np.zeros((1, found.shape[1]))
         return np.concatenate([found, unknown])[self._places(teams)]
@@ -203,13 +204,13 @@ def _signals(
     scores: Sequence[NDArray[np.floating]], likeness: FloatArray, owners: NDArray[np.int32], teams: int
 ) -> FloatArray:
     """What speaks for each team, shape (incidents, teams, signals): the regressions, the neighbours' votes, the nearest."""
-    votes = np.eye(teams)[owners]
+    by_owner = np.argsort(owners, kind="stable")
+    owning, first = np.unique(owners[by_owner], return_index=True)
+    nearest = np.zeros((len(likeness), teams))
+    nearest[:, owning] = np.maximum.reduceat(likeness[:, by_owner], first, axis=1)
     found = [np.asarray(score, np.float64) for score in scores]
     for power in NEIGHBOURHOODS:
         weights = likeness**power
-        found.append((weights @ votes) / (weights.sum(axis=1, keepdims=True) + 1e-9))
-    nearest = np.zeros_like(found[0])
-    for team in range(teams):
-        own = likeness[:, owners == team]
-        nearest[:, team] = own.max(axis=1) if own.size else 0.0
+        votes = np.stack([np.bincount(owners, row, teams) for row in weights])
+        found.append(votes / (weights.sum(axis=1, keepdims=True) + 1e-9))
     return np.stack([*found, nearest], axis=2)

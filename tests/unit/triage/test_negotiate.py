@@ -8,7 +8,7 @@ import pytest
 from core.confidence.owner_evidence import evaluate_owner
 from core.conversation import Place, Platform
 from core.incident import Incident, PastIncident, Severity
-from core.team import Team
+from core.team import NOBODY, Team
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.negotiate import propose_owner
@@ -155,3 +155,38 @@ def test_past_incidents_of_a_renamed_or_merged_team_count_for_its_successor() ->
     verdict = propose_owner(incident("unknown kid rejected"), [BOARDING, successor], history, NOTHING)
     assert verdict.candidates[0].team_id == "identity"
     assert "owned 2 of the 2 most similar incidents" in verdict.candidates[0].reasons[0]
+
+
+def test_an_incident_like_those_that_were_nobodys_is_nobodys() -> None:
+    history = IncidentHistory([past(f"INC-{n}", "unknown kid", NOBODY) for n in range(3)])
+    verdict = propose_owner(incident("unknown kid", "identity"), TEAMS, history, NOTHING)
+    assert verdict.owner is None
+    assert verdict.candidates[0].team_id == "identity"
+
+
+def test_a_few_that_were_nobodys_do_not_outvote_their_owners_others() -> None:
+    history = IncidentHistory([*TOKENS.incidents, past("INC-9", "unknown kid", NOBODY)])
+    verdict = propose_owner(incident("unknown kid, tokens rejected", "identity"), TEAMS, history, NOTHING)
+    assert verdict.owner is not None
+    assert verdict.owner.team_id == "identity"
+
+
+def test_a_new_team_that_owns_the_service_is_not_outvoted_by_a_past_that_it_had_no_part_in() -> None:
+    new = Team("doors", "Doors", services=frozenset({"gates"}))
+    history = IncidentHistory([past(f"INC-{n}", "gates are stuck", "boarding") for n in range(9)])
+    verdict = propose_owner(incident("gates are stuck", "gates"), [*TEAMS, new], history, NOTHING)
+    assert verdict.owner is None
+    assert {candidate.team_id for candidate in verdict.candidates[:2]} == {"boarding", "doors"}
+    located = propose_owner(
+        incident("gates are stuck", "gates"), [*TEAMS, new], history, Enrichment({"check-in": 1.0}, "")
+    )
+    assert located.owner is not None
+    assert located.owner.team_id == "boarding"
+
+
+def test_once_a_new_team_had_an_incident_its_past_counts_like_any_others() -> None:
+    new = Team("doors", "Doors", services=frozenset({"gates"}))
+    history = IncidentHistory([past("INC-1", "gates are stuck", "doors"), past("INC-2", "kiosk frozen", "boarding")])
+    verdict = propose_owner(incident("gates are stuck", "gates"), [*TEAMS, new], history, NOTHING)
+    assert verdict.owner is not None
+    assert verdict.owner.team_id == "doors"

@@ -1,0 +1,1 @@
+"""Catalogues that companies keep of their teams and services."""

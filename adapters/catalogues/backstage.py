@@ -1,0 +1,165 @@
+"""Backstage's software catalogue: https://backstage.io/docs/features/software-catalog/descriptor-format
+
+Groups are teams, Components, Resources and APIs are services, `spec.owner` says whose they are, and `spec.dependsOn`
+and `spec.consumesApis` which calls which. Annotations of a Group say how it is reached: `plumbline/channel`,
+`plumbline/slack-user-group`, `plumbline/teams-mention` and `plumbline/teams-tag`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+import structlog
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from adapters.catalogues.files import CatalogueFiles
+from core.catalogue import Catalogue
+from core.conversation import Platform
+from core.errors import SourceUnavailable
+from core.team import TAG, Team
+
+NAMES = frozenset({"catalog-info.yaml", "catalog-info.yml"})
+SERVICES = frozenset({"component", "resource", "api"})
+MAX_ENTITIES = 20_000
+MAX_LOCATIONS = 500  # files that Locations name
+
+log = structlog.get_logger()
+
+
+class _Metadata(BaseModel):
+    name: str
+    title: str = ""
+    description: str = ""
+    annotations: dict[str, Any] = {}
+
+
+class _Profile(BaseModel):
+    displayName: str = ""
+
+
+class _Spec(BaseModel):
+    owner: str = ""
+    profile: _Profile = _Profile()
+    members: list[str] = []
+    dependsOn: list[str] = []
+    consumesApis: list[str] = []
+    providesApis: list[str] = []
+    target: str = ""
+    targets: list[str] = []
+
+
+class _Entity(BaseModel):
+    kind: str
+    metadata: _Metadata
+    spec: _Spec = _Spec()
+
+
+async def read_backstage(files: CatalogueFiles) -> Catalogue:
+    """Raises SourceUnavailable when nothing can be read, or when there is no entity at all."""
+    entities = await _entities(files)
+    if not entities:
+        raise SourceUnavailable("There is no entity in any catalog-info.yaml.")
+    return Catalogue(tuple(_teams(entities)), _dependencies(entities))
+
+
+async def _entities(files: CatalogueFiles) -> list[_Entity]:
+    found: list[_Entity] = []
+    read: set[PurePosixPath] = set()
+    more = await files.read(lambda path: path.name in NAMES)
+    while more:
+        read |= more.keys()
+        named: set[PurePosixPath] = set()
+        for path, text in more.items():
+            entities = await asyncio.to_thread(lambda path=path, text=text: list(_parsed(path, text)))
+            found += entities
+            named |= {target for entity in entities for target in _targets(path, entity)}
+        if len(found) > MAX_ENTITIES:
+            raise SourceUnavailable(f"The catalogue has more than {MAX_ENTITIES} entities.")
+        wanted = frozenset(sorted(named - read)[:MAX_LOCATIONS])
+        more = await files.read(lambda path, wanted=wanted: path in wanted) if wanted else {}
+    return found
+
+
+def _parsed(path: PurePosixPath, text: str) -> Iterator[_Entity]:
+    """What is no entity is left out and named in the log: one wrong file must not hide all others."""
+    try:
+        for document in yaml.safe_load_all(text):
+            if document is not None:
+                yield _Entity.model_validate(document)
+    except (yaml.YAMLError, ValidationError, RecursionError) as error:
+        log.warning("catalogue_file_left_out", path=str(path), error=" ".join(str(error).split())[:300])
+
+
+def _targets(path: PurePosixPath, entity: _Entity) -> Iterator[PurePosixPath]:
+    """The files in the same place that a Location names; no other place is ever read."""
+    if entity.kind.casefold() != "location":
+        return
+    for target in filter(None, [entity.spec.target, *entity.spec.targets]):
+        if "://" in target or target.startswith("/"):
+            continue
+        parts: list[str] = []
+        for part in (path.parent / target).parts:
+            if part == ".." and not parts:
+                break
+            parts.pop() if part == ".." else parts.append(part)
+        else:
+            yield PurePosixPath(*parts)
+
+
+def _teams(entities: Iterable[_Entity]) -> Iterator[Team]:
+    services: defaultdict[str, set[str]] = defaultdict(set)
+    for entity in entities:
+        if entity.kind.casefold() in SERVICES and entity.spec.owner and not entity.spec.owner.startswith("user:"):
+            services[_name(entity.spec.owner)].add(entity.metadata.name)
+    groups = {entity.metadata.name: entity for entity in entities if entity.kind.casefold() == "group"}
+    for name, group in groups.items():
+        shown = group.spec.profile.displayName or group.metadata.title or name
+        annotations = {key: value for key, value in group.metadata.annotations.items() if isinstance(value, str)}
+        yield Team(
+            id=name,
+            name=shown,
+            document=group.metadata.description,
+            services=frozenset(services[name]),
+            channel=annotations.get("plumbline/channel", ""),
+            mentions=_mentions(annotations),
+            members=frozenset(map(_name, group.spec.members)),
+        )
+    for owner, owned in services.items():
+        if owner not in groups:
+            yield Team(owner, owner, services=frozenset(owned))
+
+
+def _mentions(annotations: Mapping[str, str]) -> dict[Platform, str]:
+    tag = annotations.get("plumbline/teams-tag", "")
+    ids = {
+        Platform.SLACK: annotations.get("plumbline/slack-user-group", ""),
+        Platform.TEAMS: f"{TAG}{tag}" if tag else annotations.get("plumbline/teams-mention", ""),
+    }
+    return {platform: id_ for platform, id_ in ids.items() if id_}
+
+
+def _dependencies(entities: Iterable[_Entity]) -> dict[str, tuple[str, ...]]:
+    """A service that consumes an API calls the one that provides it."""
+    services = [entity for entity in entities if entity.kind.casefold() in SERVICES]
+    providers: defaultdict[str, list[str]] = defaultdict(list)
+    for entity in services:
+        for api in entity.spec.providesApis:
+            providers[_name(api)].append(entity.metadata.name)
+    calls: dict[str, tuple[str, ...]] = {}
+    for entity in services:
+        consumed = (service for api in entity.spec.consumesApis for service in providers.get(_name(api), [_name(api)]))
+        called = dict.fromkeys([*map(_name, entity.spec.dependsOn), *consumed])
+        called.pop(entity.metadata.name, None)
+        if called:
+            calls[entity.metadata.name] = tuple(called)
+    return calls
+
+
+def _name(reference: str) -> str:
+    """Of `kind:namespace/name` the name."""
+    return reference.rpartition(":")[2].rpartition("/")[2]

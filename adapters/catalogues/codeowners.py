@@ -1,0 +1,32 @@
+"""A repository's CODEOWNERS file, as GitHub and GitLab have it."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from adapters.catalogues.files import CatalogueFiles
+from core.catalogue import Catalogue
+from core.code_owners import CodeOwners
+from core.errors import SourceUnavailable
+from core.team import Team
+
+PLACES = tuple(map(PurePosixPath, (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")))
+
+
+async def read_codeowners(files: CatalogueFiles, services: frozenset[str]) -> Catalogue:
+    """The rules of the first of the places that has a file, and the groups that it names as teams.
+
+    Raises SourceUnavailable if there is none.
+    """
+    found = await files.read(lambda path: path in PLACES)
+    place = next((place for place in PLACES if place in found), None)
+    if place is None:
+        raise SourceUnavailable(f"There is no CODEOWNERS file: it is looked for at {', '.join(map(str, PLACES))}.")
+    code = CodeOwners.parsed(found[place], services)
+    return Catalogue(teams=tuple(Team(group, group) for group in _groups(code)), code=(code,))
+
+
+def _groups(code: CodeOwners) -> dict[str, None]:
+    """The last part of `@organisation/team` and `@group/subgroup`; an owner without one may be a person."""
+    slashed = (owner for owner in code.owners if owner.startswith("@") and "/" in owner)
+    return dict.fromkeys(owner.rpartition("/")[2] for owner in slashed)

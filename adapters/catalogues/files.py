@@ -1,0 +1,72 @@
+"""Where a catalogue lies: a folder of this machine, or a repository that is fetched as a source."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+from adapters.sources.git_repository import GitRepositorySource
+from core.errors import SourceUnavailable
+
+MAX_FILES = 2_000  # of one catalogue
+MAX_BYTES = 1_000_000  # of one file
+
+Wanted = Callable[[PurePosixPath], bool]
+Files = Mapping[PurePosixPath, str]
+
+
+class CatalogueFiles(Protocol):
+    """Reads text files by their path within the catalogue's place."""
+
+    async def read(self, wanted: Wanted) -> Files:
+        """Those whose path is wanted, in order of their paths. Raises SourceUnavailable."""
+        ...
+
+
+class FolderFiles:
+    """The files under a folder; links are not followed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def read(self, wanted: Wanted) -> Files:
+        return await asyncio.to_thread(self._read, wanted)
+
+    def _read(self, wanted: Wanted) -> Files:
+        if not self._folder.is_dir():
+            raise SourceUnavailable(f"Catalogue {self._folder} is no folder.")
+        found: dict[PurePosixPath, str] = {}
+        for file in sorted(self._folder.rglob("*")):
+            path = PurePosixPath(file.relative_to(self._folder).as_posix())
+            if ".git" in path.parts or not wanted(path) or file.is_symlink() or not file.is_file():
+                continue
+            if len(found) == MAX_FILES:
+                raise SourceUnavailable(f"Catalogue {self._folder} has more than {MAX_FILES} files.")
+            found[path] = _text(self._bytes(file))
+        return found
+
+    def _bytes(self, file: Path) -> bytes:
+        try:
+            with file.open("rb") as opened:
+                return opened.read(MAX_BYTES)
+        except OSError as error:
+            raise SourceUnavailable(
+                f"Catalogue {self._folder}: {file.name} cannot be read: {error.strerror}."
+            ) from error
+
+
+class RepositoryFiles:
+    """The files of a repository's newest commit."""
+
+    def __init__(self, repository: GitRepositorySource) -> None:
+        self._repository = repository
+
+    async def read(self, wanted: Wanted) -> Files:
+        found = await self._repository.read_files(wanted, MAX_FILES, MAX_BYTES)
+        return {path: _text(found[path]) for path in sorted(found)}
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")

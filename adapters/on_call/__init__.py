@@ -1,0 +1,1 @@
+"""Who is on call, read from the systems that hold the schedules."""

@@ -1,0 +1,105 @@
+"""The negotiation without a language model (Triangle, sections 3.1.1 and 3.1.2): each manager looks at its own
+monitoring and votes; where no majority agrees, what all of them found chooses the next group.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from core.errors import Unavailable
+from core.incident import Vote
+from core.team import Team
+from core.triage.candidates import GROUP
+from core.triage.enrichment import MAX_TEXT, Enrichment
+from core.triage.managers import TriageEvidence, choose_group
+from core.triage.negotiate import MAX_ROUNDS, MIN_GROUP, Verdict, judge
+from core.triage.team_finding import TeamFinding
+
+Gather = Callable[[Enrichment], Awaitable[TriageEvidence]]
+"""All that is known of whose incident it is, given what monitoring says."""
+
+Look = Callable[[Team], Awaitable[TeamFinding]]
+"""What a team's own monitoring shows around the incident. Raises Unavailable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """How a negotiation ended: the verdict with the votes of all rounds, and what was known in the end."""
+
+    verdict: Verdict
+    evidence: TriageEvidence
+    enrichment: Enrichment
+
+
+async def negotiate_in_rounds(
+    gather: Gather, enrichment: Enrichment, look: Look, removed: frozenset[str] = frozenset()
+) -> Settlement:
+    """At most MAX_ROUNDS of votes; `removed` are teams that turned the incident away in earlier hops.
+
+    A manager whose monitoring cannot be read abstains, and is asked again in the next round; where none of a group's can
+    be read, all vote by what is known without it. It ends before MAX_ROUNDS once another round would only repeat this one.
+    """
+    evidence = await gather(enrichment)
+    looked: set[str] = set()
+    left_out: frozenset[str] = frozenset()
+    votes: tuple[Vote, ...] = ()
+    verdict = judge(evidence, (), removed)
+    group = _filled(choose_group(evidence, removed), evidence, removed)
+    for number in range(1, MAX_ROUNDS + 1):
+        new = [evidence.teams[team] for team in group if team not in looked]
+        findings, failures = await _looked(new, look)
+        looked |= findings.keys()
+        if any(finding.services or finding.text for finding in findings.values()):
+            enrichment = _enriched(enrichment, findings.values())
+            evidence = await gather(enrichment)
+        silent = failures if len(failures) < len(group) else {}
+        verdict = judge(evidence, group, removed, number, silent)
+        votes += verdict.votes
+        if verdict.owner is not None or not group:
+            break
+        left_out |= _unwanted(verdict)
+        others = _filled(choose_group(evidence, removed, left_out), evidence, removed | left_out)
+        if set(others) <= set(group) and not failures:
+            break
+        group = others if len(others) >= MIN_GROUP else group
+    candidates = tuple(candidate for candidate in verdict.candidates if candidate.score)
+    return Settlement(replace(verdict, votes=votes, candidates=candidates), evidence, enrichment)
+
+
+def _filled(group: tuple[str, ...], evidence: TriageEvidence, absent: frozenset[str]) -> tuple[str, ...]:
+    """With teams that nothing speaks for yet, as long as there is room: what they run may show that it is theirs."""
+    running = (team.id for team in evidence.teams.values() if team.services and team.id not in absent)
+    return tuple(dict.fromkeys([*group, *running]))[:GROUP]
+
+
+async def _looked(teams: Sequence[Team], look: Look) -> tuple[dict[str, TeamFinding], dict[str, str]]:
+    """What each manager found, and why others found nothing; all of them look at once."""
+
+    async def one(team: Team) -> TeamFinding | Unavailable:
+        try:
+            return await look(team)
+        except Unavailable as error:
+            return error
+
+    found = dict(zip((team.id for team in teams), await asyncio.gather(*map(one, teams)), strict=True))
+    return (
+        {team: each for team, each in found.items() if isinstance(each, TeamFinding)},
+        {team: str(each) for team, each in found.items() if isinstance(each, Unavailable)},
+    )
+
+
+def _enriched(enrichment: Enrichment, findings: Collection[TeamFinding]) -> Enrichment:
+    observed = dict(enrichment.observed)
+    for finding in findings:
+        for service, strength in finding.services.items():
+            observed[service] = max(strength, observed.get(service, 0.0))
+    texts = [enrichment.text, *(finding.text for finding in findings)]
+    return replace(enrichment, observed=observed, text="\n".join(filter(None, texts))[:MAX_TEXT])
+
+
+def _unwanted(verdict: Verdict) -> frozenset[str]:
+    """The teams of the group that nobody votes for; none of them if nobody votes for anybody."""
+    wanted = {vote.choice for vote in verdict.votes if vote.choice}
+    return frozenset({vote.voter for vote in verdict.votes} - wanted) if wanted else frozenset()

@@ -1,0 +1,106 @@
+"""How severe an incident probably is, by how severe incidents like it were."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.confidence.calibrator import Label
+from core.confidence.prediction import Evaluation
+from core.incident import Incident, PastIncident, Severity
+from core.triage.history import IncidentHistory, Neighbour
+from core.triage.severity_counts import Feature, features
+
+VERSION = "severity-evidence-1"
+NEIGHBOURS = 15  # similar incidents that vote, with the square of their similarity
+PRIOR_WEIGHT = 0.3  # of what service and labels say, in votes of an incident that says the very same
+NEAR = 0.5  # similarity from which a past incident counts as the same again
+MIN_SIMILARITY = 0.2  # of the nearest incident, below which texts say nothing
+MIN_COUNT = 3  # past incidents with the same service or label, below which that says nothing
+MIN_SHARE = 0.5  # below which no severity is named
+LABELS_INFORM = 0.3  # how far service and labels alone can decide
+SHOWN_INCIDENTS = 3  # named in the evidence
+CHECKED = 300  # latest past incidents that the first calibrator learns from
+
+
+@dataclass(frozen=True, slots=True)
+class SeverityAssessment:
+    """`shares` of each severity add up to 1; `evidence` says what speaks for the likeliest, in words. Untrusted."""
+
+    severity: Severity
+    shares: dict[Severity, float]
+    evaluation: Evaluation
+    evidence: tuple[str, ...]
+    references: tuple[str, ...]
+
+
+def assess_severity(incident: Incident, history: IncidentHistory) -> SeverityAssessment | None:
+    """None where too little is known, or where no severity has half of what is."""
+    text = "\n".join(part for part in (incident.description, incident.service) if part)
+    neighbours = history.similar(text, NEIGHBOURS, without=frozenset({incident.id}))
+    return _assessed(neighbours, list(features(incident.service, incident.labels)), history)
+
+
+def severity_labels(history: IncidentHistory) -> list[Label]:
+    """Labels as the latest past incidents would have earned them, each judged by those that began before it."""
+    latest = sorted(history.incidents, key=lambda past: (past.started_at, past.id))[-CHECKED:]
+    labels: list[Label] = []
+    for past in latest:
+        text = "\n".join(part for part in (past.title, past.description, past.service) if part)
+        similar = history.similar(text, 4 * NEIGHBOURS, without=frozenset({past.id}))
+        earlier = [neighbour for neighbour in similar if neighbour.incident.started_at < past.started_at]
+        found = _assessed(earlier[:NEIGHBOURS], list(features(past.service, past.labels)), history, past)
+        if found is not None:
+            labels.append(Label(found.evaluation, found.severity is past.severity, found.severity))
+    return labels
+
+
+def _assessed(
+    neighbours: Sequence[Neighbour],
+    asked: Sequence[Feature],
+    history: IncidentHistory,
+    without: PastIncident | None = None,
+) -> SeverityAssessment | None:
+    counts = history.severities
+    known = [feature for feature in asked if counts.known(feature, without).total() >= MIN_COUNT]
+    near = [neighbour for neighbour in neighbours if neighbour.similarity >= MIN_SIMILARITY]
+    if not near and not known:
+        return None
+    votes: defaultdict[Severity, float] = defaultdict(float)
+    for neighbour in near:
+        votes[neighbour.incident.severity] += neighbour.similarity**2
+    by_label = counts.shares(known, without)
+    total = sum(votes.values()) + PRIOR_WEIGHT
+    shares = {each: (votes[each] + PRIOR_WEIGHT * by_label[each]) / total for each in Severity}
+    likeliest = max(shares, key=lambda each: shares[each])
+    if shares[likeliest] < MIN_SHARE:
+        return None
+    decides = min(1.0, near[0].similarity / NEAR) if near else 0.0
+    coe = 1 - (1 - decides) * (1 - LABELS_INFORM * bool(known))
+    told = [_by_text(likeliest, near), _by_features(likeliest, known, history, without)]
+    evidence = tuple(text for share, text in sorted(told, reverse=True) if share)
+    references = tuple(neighbour.incident.id for neighbour in near)
+    return SeverityAssessment(likeliest, shares, Evaluation(coe, shares[likeliest]), evidence, references)
+
+
+def _by_text(severity: Severity, near: Sequence[Neighbour]) -> tuple[float, str]:
+    """The share of the most similar incidents that speaks for it, in words as well."""
+    alike = [neighbour.incident.id for neighbour in near if neighbour.incident.severity is severity]
+    if not alike:
+        return 0.0, ""
+    named = ", ".join(alike[:SHOWN_INCIDENTS])
+    return len(alike) / len(near), f"{len(alike)} of the {len(near)} most similar incidents were {severity}: {named}"
+
+
+def _by_features(
+    severity: Severity, known: Sequence[Feature], history: IncidentHistory, without: PastIncident | None
+) -> tuple[float, str]:
+    """The service or label that speaks for it most often."""
+    counted = [(feature, history.severities.known(feature, without)) for feature in known]
+    best = max(counted, key=lambda each: each[1][severity] / each[1].total(), default=None)
+    if best is None:
+        return 0.0, ""
+    (name, value), counts = best
+    told = f"{counts[severity]} of {counts.total()} incidents with {name} {value} were {severity}"
+    return counts[severity] / counts.total(), told

@@ -1,0 +1,74 @@
+"""What a team's manager sees in its own team's monitoring (Triangle, section 3.3), without a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from core.incident import Incident
+from core.knowledge.terms import terms
+from core.ports import Change
+from core.rca.dependencies import callees, service_of
+from core.rca.observations import Observations
+from core.rca.scene import Scene
+from core.rca.signals import Signal, combined
+from core.team import Team
+
+MAX_SIGNS = 3  # strongest ones that are quoted
+MAX_CHANGES = 2  # latest ones that are quoted
+MAX_QUOTE = 160  # characters
+SAME_WORDS = 0.5  # of a sign's strength in a service that the incident's has nothing to do with, if they share words
+MIN_WORD = 4  # letters of such a word
+
+
+@dataclass(frozen=True, slots=True)
+class TeamFinding:
+    """`services` maps each service of the team to how sure it is, in (0, 1], that trouble arises there.
+
+    Trouble that a callee's earlier trouble explains arises elsewhere, and trouble that has nothing to do with the
+    incident is none of it. `text` is what the logs and changes say; untrusted.
+    """
+
+    services: Mapping[str, float] = field(default_factory=dict[str, float])
+    text: str = ""
+
+
+def finding_of(team: Team, incident: Incident, observations: Observations, scene: Scene) -> TeamFinding:
+    """Of the team's own services alone.
+
+    What happens at the same time is related to the incident if its service depends on the team's or the other way
+    round, and else if it is told in the incident's own words.
+    """
+    own = [service for service in observations.services if service in team.services]
+    connected = _connected(service_of(incident, observations.dependencies), observations.dependencies)
+    said = frozenset(word for word in terms(incident.description) if len(word) >= MIN_WORD)
+
+    def related(sign: Signal) -> bool:
+        return sign.trouble and (sign.service in connected or bool(said & sign.terms))
+
+    signs = {service: [sign for sign in scene.signals.get(service, ()) if related(sign)] for service in own}
+    arising = {
+        service: combined(found) * (1 - scene.explained_by(service)[1]) * (1.0 if service in connected else SAME_WORDS)
+        for service, found in signs.items()
+    }
+    strongest = sorted((sign for found in signs.values() for sign in found), key=lambda sign: -sign.strength)
+    changes = [
+        change
+        for change in reversed(observations.changes)
+        if change.service in own and (change.service in connected or said & set(terms(_told(change))))
+    ]
+    told = [sign.evidence.quote[:MAX_QUOTE] for sign in strongest[:MAX_SIGNS]]
+    told += [_told(change) for change in changes[:MAX_CHANGES]]
+    return TeamFinding({service: strength for service, strength in arising.items() if strength > 0}, "\n".join(told))
+
+
+def _connected(service: str, dependencies: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """The service, those that it calls, and those that call it, also over others; none for an unknown service."""
+    if not service:
+        return frozenset()
+    callers = (other for other in dependencies if service in callees(other, dependencies))
+    return frozenset({service, *callees(service, dependencies), *callers})
+
+
+def _told(change: Change) -> str:
+    return " ".join([change.title[:MAX_QUOTE], *change.files])[: 2 * MAX_QUOTE]
