@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from core.confidence.resolution import Resolution, read_resolution
 from core.conversation import Place
 from core.incident import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity
 
 REOPEN_WINDOW = timedelta(minutes=30)  # after it was resolved, in which an incident whose group fires again is reopened
+FLAPS = 3  # times that an incident fires again within FLAP_WINDOW, from which on it is called flapping
+FLAP_WINDOW = timedelta(hours=2)  # and as long after it was resolved a flapping incident is reopened
+REPLICA_LAG = timedelta(seconds=45)  # by which a replica of a sender may tell late; Alertmanager: 15 s for each peer
 
 
 def open_from(delivery: AlertDelivery, incident_id: str, place: Place, also_in: tuple[Place, ...] = ()) -> Incident:
@@ -55,6 +58,8 @@ def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
     firing, settled = _by_status((known | delivered).values())
     also_firing = set(incident.also_firing) - delivered.keys() | {a.fingerprint for a in firing[MAX_KEPT_ALERTS:]}
     is_firing = bool(firing or also_firing)
+    is_reopened = is_firing and incident.state is IncidentState.RESOLVED
+    reopenings = (*incident.reopenings, delivery.received_at)[-FLAPS:] if is_reopened else incident.reopenings
     return replace(
         incident,
         alerts=tuple((firing + settled)[:MAX_KEPT_ALERTS]),
@@ -62,8 +67,10 @@ def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
         alert_count=alert_count,
         unseen_count=alert_count - seen_count,
         delivery_count=incident.delivery_count + 1,
-        reopened_count=incident.reopened_count + (is_firing and incident.state is IncidentState.RESOLVED),
-        severity=min((incident.severity, *(alert.severity for alert in delivered.values())), key=list(Severity).index),
+        reopened_count=incident.reopened_count + is_reopened,
+        reopenings=reopenings,
+        flapping=incident.flapping or _flaps(reopenings),
+        severity=_severity(incident, delivered.values()),
         started_at=min(incident.started_at, *(alert.starts_at for alert in delivered.values())),
         updated_at=delivery.received_at,
         state=IncidentState.OPEN if is_firing else IncidentState.RESOLVED,
@@ -73,10 +80,35 @@ def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
     )
 
 
+def _severity(incident: Incident, told: Iterable[Alert]) -> Severity:
+    """The worst that was ever told, unless a person said how severe it is."""
+    if incident.severity_by:
+        return incident.severity
+    return min((incident.severity, *(alert.severity for alert in told)), key=list(Severity).index)
+
+
 def reopens(incident: Incident, delivery: AlertDelivery) -> bool:
     """Whether a delivery of its group belongs to an incident that is resolved: it fires again soon after."""
     resolved_at = incident.resolved_at
-    return resolved_at is not None and delivery.fires and delivery.received_at - resolved_at <= REOPEN_WINDOW
+    window = FLAP_WINDOW if incident.flapping else REOPEN_WINDOW
+    return resolved_at is not None and delivery.fires and delivery.received_at - resolved_at <= window
+
+
+def is_belated(incident: Incident, delivery: AlertDelivery) -> bool:
+    """Whether a delivery says that what is over fires because a replica of its sender has not heard of the end yet.
+
+    Every alert that fires in it is one that was resolved a moment ago and has the very start that it had then.
+    """
+    resolved_at = incident.resolved_at
+    if not delivery.replicated or resolved_at is None or delivery.received_at - resolved_at > REPLICA_LAG:
+        return False
+    over = {(alert.fingerprint, alert.starts_at) for alert in incident.alerts if alert.status is AlertStatus.RESOLVED}
+    firing = {(a.fingerprint, a.starts_at) for a in delivery.alerts if a.status is AlertStatus.FIRING}
+    return bool(firing) and not delivery.omitted and firing <= over
+
+
+def _flaps(reopenings: tuple[datetime, ...]) -> bool:
+    return len(reopenings) >= FLAPS and reopenings[-1] - reopenings[-FLAPS] <= FLAP_WINDOW
 
 
 def _succeeding(known: Alert | None, told: Alert) -> Alert | None:

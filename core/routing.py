@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from core.conversation import Channel, Place, Platform
 from core.errors import ConfigurationError
 from core.incident import AlertDelivery
+from core.silences import Facts, alert_facts
 from core.team import Route, Team
-
-Facts = Mapping[str, frozenset[str]]  # what routes may ask of an incident: every value that is true of a name
 
 
 def routing_facts(delivery: AlertDelivery, teams: Sequence[Team]) -> Facts:
@@ -18,15 +17,7 @@ def routing_facts(delivery: AlertDelivery, teams: Sequence[Team]) -> Facts:
     Its labels, and beside what they say: its `source`, its `service`, its `severity` in our words, and as `team` the
     ids of the teams that own the service.
     """
-    first = delivery.first_firing
-    ours = {
-        "source": {delivery.source},
-        "service": {first.service},
-        "severity": {str(first.severity)},
-        "team": {team.id for team in teams if first.service in team.services},
-    }
-    labels = {name: {value} for name, value in first.labels.items()}
-    return {name: frozenset(labels.get(name, set()) | ours.get(name, set())) for name in labels | ours}
+    return alert_facts(delivery.first_firing, delivery.source, teams)
 
 
 def incident_places(

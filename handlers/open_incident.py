@@ -2,78 +2,141 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from core.conversation import Place
 from core.errors import Conflict
-from core.folding import fold, open_from, reopens
-from core.incident import AlertDelivery, Incident, IncidentState
+from core.folding import fold, is_belated, open_from, reopens
+from core.incident import AlertDelivery, Incident, IncidentState, Stage
 from core.ports import Store, Task, Transaction
+from handlers.redaction import Redact, as_it_is, redacted
 
 INVESTIGATE = "investigate_incident"
 PRESENT = "present_incident"
 
 MAX_ATTEMPTS = 10  # of writers that lost a race; each loser lets a winner through
+MAX_NAMES = 300  # characters of the names of groups in an error
+PATIENCE = timedelta(minutes=5)  # after which whoever was to bring a message up to date is believed to have failed
+
+PlacesFor = Callable[[AlertDelivery], tuple[Place, ...]]
 
 
 async def open_incident(
-    delivery: AlertDelivery,
+    delivery: AlertDelivery, *, store: Store, places_for: PlacesFor, new_id: Callable[[], str]
+) -> Incident | None:
+    """The same for one delivery."""
+    return (await open_incidents([delivery], store=store, places_for=places_for, new_id=new_id))[0]
+
+
+async def open_incidents(
+    deliveries: Sequence[AlertDelivery],
     *,
     store: Store,
-    places_for: Callable[[AlertDelivery], tuple[Place, ...]],
+    places_for: PlacesFor,
     new_id: Callable[[], str],
-) -> Incident | None:
-    """Open an incident, or fold the delivery into that of its group, and ask for the work that follows.
+    redact: Redact = as_it_is,
+) -> list[Incident | None]:
+    """Open incidents, or fold deliveries into those of their groups, and ask for the work that follows: all or nothing.
 
-    An incident that was resolved a short while ago is reopened. Returns None if there is nothing to do: the delivery was
-    seen before, is older than what is known, or resolves or changes what nobody knows of.
+    An incident that was resolved a short while ago is reopened. For each delivery its incident, None if there is nothing
+    to do: it was seen before, is older than what is known, or resolves or changes what nobody knows of. `redact` takes
+    names, addresses and secrets out of the notes on how alerts ended, which are learned from.
     """
+    deliveries = [redacted_notes(each, redact) for each in deliveries]
     for _ in range(MAX_ATTEMPTS):
         try:
             async with store.transaction() as transaction:
-                return await _record(delivery, transaction, places_for, new_id)
+                groups: dict[tuple[str, str], _Group] = {}
+                taken: list[Incident | None] = []
+                for each in deliveries:
+                    key = (each.source, each.group_key)
+                    if key not in groups:
+                        groups[key] = _Group(await transaction.incidents.latest_for(*key), transaction)
+                    taken.append(await groups[key].take(each, places_for, new_id))
+                for group in groups.values():
+                    await group.save()
+                return taken
         except Conflict:
             continue
-    raise Conflict(f"Alert group {delivery.group_key}: {MAX_ATTEMPTS} attempts to store a delivery failed.")
+    names = ", ".join(dict.fromkeys(each.group_key for each in deliveries))[:MAX_NAMES]
+    raise Conflict(f"Alert group {names}: {MAX_ATTEMPTS} attempts to store a delivery failed.")
 
 
-async def _record(
-    delivery: AlertDelivery,
-    transaction: Transaction,
-    places_for: Callable[[AlertDelivery], tuple[Place, ...]],
-    new_id: Callable[[], str],
-) -> Incident | None:
-    latest = await transaction.incidents.latest_for(delivery.source, delivery.group_key)
-    if latest is None or not (latest.state is IncidentState.OPEN or reopens(latest, delivery)):
-        return await _opened(delivery, transaction, places_for, new_id) if delivery.fires else None
-    incident = fold(latest, delivery)
-    if incident is latest or not await _is_new(delivery, incident, transaction):
-        return None
-    await transaction.incidents.save(incident)
-    # One waiting presentation shows everything that arrives before it runs: a storm makes no queue.
-    if not await transaction.tasks.has_waiting(PRESENT, incident.id):
+def redacted_notes(delivery: AlertDelivery, redact: Redact) -> AlertDelivery:
+    """The delivery with notes that may be kept."""
+    if not any(alert.note for alert in delivery.alerts):
+        return delivery
+    return replace(
+        delivery, alerts=tuple(replace(alert, note=redacted(alert.note, redact)) for alert in delivery.alerts)
+    )
+
+
+class _Group:
+    """The alert group of some deliveries in one transaction: its incident is written once, whatever they say."""
+
+    def __init__(self, incident: Incident | None, transaction: Transaction) -> None:
+        self._incident = incident
+        self._saved = incident
+        self._transaction = transaction
+
+    async def take(self, delivery: AlertDelivery, places_for: PlacesFor, new_id: Callable[[], str]) -> Incident | None:
+        latest = self._incident
+        if latest is None or not (latest.state is IncidentState.OPEN or reopens(latest, delivery)):
+            return await self._open(delivery, places_for, new_id) if delivery.fires else None
+        if is_belated(latest, delivery):
+            return None
+        incident = fold(latest, delivery)
+        if incident is latest or not await self._is_new(delivery, incident):
+            return None
+        if latest.cut_short and incident.reopened_count > latest.reopened_count and not incident.flapping:
+            incident = replace(incident, cut_short="", stage=Stage.TRIAGING)
+            await self._transaction.tasks.add(investigate_task(incident))
+        self._incident = incident
+        return incident
+
+    async def save(self) -> None:
+        """Write what was folded in, and have it shown."""
+        incident, saved = self._incident, self._saved
+        if incident is None or saved is None or incident is saved:
+            return
+        self._incident = self._saved = replace(incident, revision=saved.revision + 1)
+        await self._transaction.incidents.save(self._incident)
+        await ask_to_present(self._incident, self._transaction, incident.updated_at)
+
+    async def _open(self, delivery: AlertDelivery, places_for: PlacesFor, new_id: Callable[[], str]) -> Incident:
+        await self.save()
+        place, *also_in = places_for(delivery)
+        incident = open_from(delivery, new_id(), place, tuple(also_in))
+        await self._is_new(delivery, incident)
+        await self._transaction.incidents.save(incident)
+        await self._transaction.tasks.add(Task(f"{INVESTIGATE}:{incident.id}", INVESTIGATE, incident.id, {}))
+        intent = incident_intent(incident.id)
+        await self._transaction.posts.outdate(intent, incident.place, delivery.received_at, PATIENCE)
+        self._incident = self._saved = incident
+        return incident
+
+    async def _is_new(self, delivery: AlertDelivery, incident: Incident) -> bool:
+        """Whether nothing said the same since the incident was opened, or reopened: what fires anew is news."""
+        key = f"{incident.id}:{incident.reopened_count}:{delivery.key}"
+        return await self._transaction.incidents.add_delivery(key, delivery.received_at)
+
+
+async def ask_to_present(incident: Incident, transaction: Transaction, at: datetime) -> None:
+    """Have a saved incident's message brought up to date, unless somebody is about to: a storm makes no queue."""
+    if await transaction.posts.outdate(incident_intent(incident.id), incident.place, at, PATIENCE):
         await transaction.tasks.add(present_task(incident))
-    return incident
 
 
-async def _opened(
-    delivery: AlertDelivery,
-    transaction: Transaction,
-    places_for: Callable[[AlertDelivery], tuple[Place, ...]],
-    new_id: Callable[[], str],
-) -> Incident:
-    place, *also_in = places_for(delivery)
-    incident = open_from(delivery, new_id(), place, tuple(also_in))
-    await _is_new(delivery, incident, transaction)
-    await transaction.incidents.save(incident)
-    await transaction.tasks.add(Task(f"{INVESTIGATE}:{incident.id}", INVESTIGATE, incident.id, {}))
-    return incident
+def incident_intent(incident_id: str) -> str:
+    """The intent of an incident's message."""
+    return f"incident:{incident_id}"
 
 
-async def _is_new(delivery: AlertDelivery, incident: Incident, transaction: Transaction) -> bool:
-    """Whether nothing said the same since the incident was opened, or reopened: what fires anew is news."""
-    key = f"{incident.id}:{incident.reopened_count}:{delivery.key}"
-    return await transaction.incidents.add_delivery(key, delivery.received_at)
+def investigate_task(incident: Incident) -> Task:
+    """The wish to look into an incident again, as it is at this revision."""
+    return Task(f"{INVESTIGATE}:{incident.id}:{incident.revision}", INVESTIGATE, incident.id, {})
 
 
 def present_task(incident: Incident) -> Task:

@@ -6,17 +6,16 @@ message stands there already, so that it is not posted twice.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from weakref import WeakValueDictionary
 
 from core.conversation import MessageReference, Place, Platform
-from core.errors import ConfigurationError, MessageNotFound, Withdrawn
-from core.messages import Message
-from core.ports import Messenger, Store
+from core.errors import ChatBusy, ConfigurationError, MessageNotFound, Undeliverable, Withdrawn
+from core.messages import Message, claim
+from core.ports import Messenger, SignallingMessenger, Store
 
 UNKNOWN_VERSION = ""
+NEVER = (Undeliverable, ConfigurationError, MessageNotFound)  # it helps nothing to post again until somebody acts
 
 
 class Poster:
@@ -25,32 +24,38 @@ class Poster:
     def __init__(self, store: Store, messengers: Mapping[Platform, Messenger]) -> None:
         self._store = store
         self._messengers = messengers
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def one_at_a_time(self, intent: str) -> AbstractAsyncContextManager[None]:
         """Serialises the writers of one message; what is shown must be read inside, or an older state could win."""
-        return self._locks.setdefault(intent, asyncio.Lock())
+        return self._store.lock(f"show {intent}")
 
     async def post_once(self, intent: str, place: Place, message: Message, version: str = "") -> MessageReference:
         """Post the message unless it was posted for this intent before. `version` names the content that it shows.
 
-        Raises Withdrawn if it must not stand there any more.
+        Raises Withdrawn if it must not stand there any more, Undeliverable if the chat does not take it: it is then a
+        dead letter, and not tried again until an operator wants it.
         """
+        async with self._store.lock(f"post {intent}"):  # who comes second finds it posted, in whatever process
+            return await self._posted(intent, place, message, version)
+
+    async def _posted(self, intent: str, place: Place, message: Message, version: str) -> MessageReference:
         messenger = self._messenger(place)
         async with self._store.transaction() as transaction:
             post = await transaction.posts.intend(intent, place)
             if post.reference is not None and not post.withdrawn:
                 return post.reference
+            if (letter := await transaction.dead_letters.get(intent)) is not None:
+                raise Undeliverable(letter.reason)
             if not post.withdrawn:
                 await transaction.posts.attempted(intent)
         if post.withdrawn:
             await self.withdraw(intent, place)  # in case it was on its way then, and could not be taken away
             raise Withdrawn(f"What {intent} answers was deleted.")
         found = await messenger.find(place, intent) if post.attempted else None
-        reference = found or await messenger.post(place, message, intent)
+        reference = found or await self._post(intent, place, message)
         async with self._store.transaction() as transaction:
             # What was found may show an older content than this one.
-            await transaction.posts.posted(intent, reference, UNKNOWN_VERSION if found else version)
+            await transaction.posts.posted(intent, reference, UNKNOWN_VERSION if found else version, claim(message))
             withdrawn = (await transaction.posts.intend(intent, place)).withdrawn
         if withdrawn:  # while it was on its way
             await self.withdraw(intent, place)
@@ -73,9 +78,38 @@ class Poster:
             async with self._store.transaction() as transaction:
                 await transaction.posts.forget(intent)
             return await self.post_once(intent, place, message, version)
+        except NEVER as error:
+            async with self._store.transaction() as transaction:
+                await transaction.dead_letters.add(intent, place, message, str(error))
+            raise Undeliverable(str(error)) from error
         async with self._store.transaction() as transaction:
-            await transaction.posts.edited(intent, version)
+            await transaction.posts.edited(intent, version, claim(message))
         return reference
+
+    async def link(self, reference: MessageReference) -> str:
+        """The address of a message for people who may read it; empty where none is known."""
+        return await self._messenger(reference.place).link(reference)
+
+    async def _post(self, intent: str, place: Place, message: Message) -> MessageReference:
+        """Post a message that does not stand there yet; what was surely not taken need not be looked for next time."""
+        try:
+            return await self._messenger(place).post(place, message, intent)
+        except ChatBusy:
+            async with self._store.transaction() as transaction:
+                await transaction.posts.forget(intent)
+            raise
+        except NEVER as error:
+            if isinstance(error, MessageNotFound) and place.thread is not None:
+                raise  # somebody deleted the thread, and with it whoever would read this
+            async with self._store.transaction() as transaction:
+                await transaction.posts.forget(intent)
+                await transaction.dead_letters.add(intent, place, message, str(error))
+            raise Undeliverable(str(error)) from error
+
+    async def signal(self, place: Place, text: str) -> bool:
+        """Show that somebody is waited for without a message; False where the platform cannot. Raises ChatUnavailable."""
+        messenger = self._messenger(place)
+        return isinstance(messenger, SignallingMessenger) and await messenger.signal(place, text)
 
     async def withdraw(self, intent: str, place: Place) -> None:
         """Take a message away if it stands there, and let nobody post it any more."""

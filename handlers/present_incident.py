@@ -3,45 +3,132 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from core.confidence.policy import NO_POLICY, Policy
-from core.conversation import Place
-from core.errors import PlumblineError
+from core.conversation import Channel, Place
+from core.errors import ChatBusy, PlumblineError
+from core.grouping import share_an_audience
 from core.incident import Incident, IncidentState
-from core.messages import IncidentDetails, IncidentMessage, Notice, OwnerPing
-from core.ports import Store
+from core.messages import IncidentDetails, IncidentMessage, Notice, OwnerPing, RelatedIncident
+from core.ports import Clock, Store, Transaction
 from core.team import Team
+from handlers.open_incident import ask_to_present, incident_intent
 from handlers.post_message import Poster
 from handlers.update_incident import update_incident
 
+MAX_PARTS = 500  # incidents that are read of one storm
+ROUND = 1.0  # seconds from one edit to the next while more arrives
 FIRES_AGAIN = "This fires again: the incident is open anew."
 
 
-async def present_incident(incident_id: str, *, store: Store, poster: Poster, policy: Policy = NO_POLICY) -> None:
-    """Post the incident's message, or bring it up to date if it shows something older."""
-    intent = f"incident:{incident_id}"
+Holds = Callable[[Incident, Place], Awaitable[bool]]
+
+
+async def never_quiet(_incident: Incident, _place: Place) -> bool:
+    """Whether a place must not be told of an incident now, where there are no quiet hours."""
+    return False
+
+
+async def present_incident(
+    incident_id: str,
+    *,
+    store: Store,
+    poster: Poster,
+    clock: Clock,
+    policy: Policy = NO_POLICY,
+    channels: Sequence[Channel] = (),
+    holds: Holds = never_quiet,
+) -> None:
+    """Post the incident's message, or bring it up to date if it shows something older.
+
+    One that is silenced and was not posted before stays unposted. Where `holds` says that a place must not be told of it
+    now, what stands there is brought up to date and no more. Raises ChatBusy if more arrived while that was shown: a
+    storm makes one edit after the other, and no queue of them.
+    """
+    intent = incident_intent(incident_id)
     async with poster.one_at_a_time(intent):
-        incident = await _load(incident_id, store)
-        reference = await poster.post_or_edit(intent, incident.place, _put(incident, policy), _shown(incident))
+        async with store.transaction() as transaction:
+            wishes = await transaction.posts.wishes(intent)  # first, so that what is read is not older
+            incident = await _load(incident_id, transaction)
+            leader, parts = await _related(incident, channels, transaction)
+        if incident.silenced is None or incident.message is not None:
+            message = await _put(incident, leader, parts, policy, poster)
+            await _show(message, holds, store=store, poster=poster, at=clock.now())
+        async with store.transaction() as transaction:
+            is_mended = await transaction.posts.mend(intent, wishes)
+        if not is_mended:
+            raise ChatBusy(f"More arrived while incident {incident_id} was shown.", ROUND)
+
+
+async def _show(message: IncidentMessage, holds: Holds, *, store: Store, poster: Poster, at: datetime) -> None:
+    incident, version = message.incident, _shown(message)
+    intent = incident_intent(incident.id)
+    is_held = await holds(incident, incident.place)
+    if await _may_stand(intent, incident, incident.place, store, is_held=is_held):
+        reference = await poster.post_or_edit(intent, incident.place, message, version)
         if incident.message != reference:
-            await update_incident(incident_id, lambda latest: replace(latest, message=reference), store)
-        if incident.reopened_count and incident.state is IncidentState.OPEN:  # an edit alone calls nobody
-            thread = replace(reference.place, thread=reference.message_id)
-            await poster.post_once(f"reopened:{incident_id}:{incident.reopened_count}", thread, Notice(FIRES_AGAIN))
-        for place in incident.also_in:
-            await poster.post_or_edit(_copy(intent, place), place, _put(incident, policy), _shown(incident))
+            await update_incident(incident.id, lambda latest: replace(latest, message=reference), store)
+            await _lead_to(incident, store, at)
+        if _calls_again(incident) and not is_held:
+            thread = replace(reference.place, thread=reference.message_id)  # an edit alone calls nobody
+            await poster.post_once(f"reopened:{incident.id}:{incident.reopened_count}", thread, Notice(FIRES_AGAIN))
+    for place in incident.also_in:
+        is_held = await holds(incident, place)
+        if await _may_stand(_copy(intent, place), incident, place, store, is_held=is_held):
+            await poster.post_or_edit(_copy(intent, place), place, message, version)
+
+
+def _calls_again(incident: Incident) -> bool:
+    is_loud = not incident.flapping and incident.silenced is None and incident.absorbed is None
+    return is_loud and incident.reopened_count > 0 and incident.state is IncidentState.OPEN
+
+
+async def _lead_to(incident: Incident, store: Store, at: datetime) -> None:
+    """The messages of its parts lead to the one that was just posted."""
+    async with store.transaction() as transaction:
+        for part in await transaction.incidents.led_by(incident.id, MAX_PARTS):
+            await ask_to_present(part, transaction, at)
+
+
+async def parts_of(
+    incident: Incident, channels: Sequence[Channel], transaction: Transaction, limit: int
+) -> list[Incident]:
+    """What belongs to an incident, directly or through its parts, as far as its readers may know of it; oldest first."""
+    found: dict[str, Incident] = {}
+    asked = [incident]
+    while asked and len(found) < limit:
+        below = [each for one in asked for each in await transaction.incidents.led_by(one.id, limit)]
+        asked = [each for each in below if each.id not in found and each.id != incident.id]
+        found |= {each.id: each for each in asked}
+    visible = [each for each in found.values() if share_an_audience(incident, each, channels)]
+    return sorted(visible, key=lambda each: (each.opened_at, each.id))[:limit]
+
+
+async def _may_stand(intent: str, incident: Incident, place: Place, store: Store, *, is_held: bool) -> bool:
+    """Whether the message stands in the place already, or may be posted there."""
+    async with store.transaction() as transaction:
+        stands = (await transaction.posts.intend(intent, place)).reference is not None
+        was_held = place in await transaction.held_incidents.places(incident.id)
+    return stands or not (is_held or (was_held and incident.state is IncidentState.RESOLVED))
 
 
 async def present_details(incident_id: str, *, store: Store, poster: Poster) -> None:
-    """Post the evidence, similar incidents and timeline into the thread of the incident's message."""
-    incident = await _load(incident_id, store)
-    if incident.message is None:
-        raise PlumblineError(f"Incident {incident_id} has no message yet whose thread could hold its details.")
-    thread = replace(incident.message.place, thread=incident.message.message_id)
-    await poster.post_once(f"details:{incident_id}", thread, IncidentDetails(incident))
-    for place in incident.also_in:
+    """Post the evidence, similar incidents and timeline into the thread of the incident's message, unless it is held.
+
+    Nothing while it has no message (it is silenced, or the chat does not take it), or is a part of another incident.
+    """
+    async with store.transaction() as transaction:
+        incident = await _load(incident_id, transaction)
+        held = await transaction.held_incidents.places(incident_id)
+    if incident.absorbed is not None or (incident.message is None and incident.place not in held):
+        return
+    if incident.message is not None and incident.place not in held:
+        thread = replace(incident.message.place, thread=incident.message.message_id)
+        await poster.post_once(f"details:{incident_id}", thread, IncidentDetails(incident))
+    for place in (place for place in incident.also_in if place not in held):
         copy = await poster.post_once(_copy(f"incident:{incident_id}", place), place, IncidentMessage(incident))
         thread = replace(copy.place, thread=copy.message_id)
         await poster.post_once(_copy(f"details:{incident_id}", place), thread, IncidentDetails(incident))
@@ -50,19 +137,21 @@ async def present_details(incident_id: str, *, store: Store, poster: Poster) -> 
 async def ping_owner(incident_id: str, *, policy: Policy, teams: Sequence[Team], store: Store, poster: Poster) -> None:
     """Call the owner into the incident's thread if the badge is as high as the policy asks; once for each owner.
 
-    Not for an incident that is over or taken. A team without a mention on the platform is called by its name.
+    Not for an incident that is over, taken, silenced or shown as a part of another. A team without a mention on the platform is called by its name.
     """
-    incident = await _load(incident_id, store)
+    async with store.transaction() as transaction:
+        incident = await _load(incident_id, transaction)
     proposal, message = incident.owner, incident.message
     if proposal is None or proposal.owner is None or message is None or not policy.pings(proposal.badge):
         return
-    if incident.state is not IncidentState.OPEN or incident.taken_by:
+    if incident.state is not IncidentState.OPEN or incident.taken_by or incident.silenced or incident.absorbed:
         return
     team = next((team for team in teams if team.id == proposal.owner.team_id), None)
     if team is None:
         return
     thread = replace(message.place, thread=message.message_id)
-    ping = OwnerPing(team.name, team.mentions.get(thread.platform, ""), proposal.badge)
+    mention = team.mentions.get(thread.platform, "")
+    ping = OwnerPing(team.name, mention, proposal.badge, proposal.prediction_id, proposal.on_call)
     await poster.post_once(f"ping:{incident_id}:{team.id}", thread, ping)
 
 
@@ -71,21 +160,48 @@ def _copy(intent: str, place: Place) -> str:
     return f"{intent}@{place.platform}:{place.channel}"
 
 
-def _put(incident: Incident, policy: Policy) -> IncidentMessage:
+def shown_incident(incident: Incident, policy: Policy) -> IncidentMessage:
+    """An incident as its message puts it."""
     owner = incident.owner.badge if incident.owner else None
     cause = incident.explanation.badge if incident.explanation else None
     return IncidentMessage(incident, policy.asks(owner), policy.asks(cause))
 
 
-async def _load(incident_id: str, store: Store) -> Incident:
-    async with store.transaction() as transaction:
-        incident = await transaction.incidents.get(incident_id)
+async def _put(
+    incident: Incident, leader: Incident | None, parts: Sequence[Incident], policy: Policy, poster: Poster
+) -> IncidentMessage:
+    """The same with what its message says of other incidents."""
+    return replace(
+        shown_incident(incident, policy),
+        leader=await _mention(leader, incident, poster) if leader is not None else None,
+        parts=tuple([await _mention(part, incident, poster) for part in parts]),
+    )
+
+
+async def _mention(other: Incident, incident: Incident, poster: Poster) -> RelatedIncident:
+    """Its message is linked where both stand on the same platform."""
+    there = other.message
+    url = await poster.link(there) if there is not None and there.place.platform is incident.place.platform else ""
+    return RelatedIncident(other.id, other.title, other.alert_count, other.state is IncidentState.OPEN, url)
+
+
+async def _related(
+    incident: Incident, channels: Sequence[Channel], transaction: Transaction
+) -> tuple[Incident | None, list[Incident]]:
+    leader = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed is not None else None
+    visible = leader if leader is not None and share_an_audience(incident, leader, channels) else None
+    return visible, await parts_of(incident, channels, transaction, MAX_PARTS)
+
+
+async def _load(incident_id: str, transaction: Transaction) -> Incident:
+    incident = await transaction.incidents.get(incident_id)
     if incident is None:
         raise PlumblineError(f"Incident {incident_id} does not exist (any more).")
     return incident
 
 
-def _shown(incident: Incident) -> str:
+def _shown(message: IncidentMessage) -> str:
     """Names what the message shows: differs exactly when the message would read differently."""
-    visible = replace(incident, revision=0, message=None, updated_at=incident.opened_at)
-    return hashlib.blake2b(repr(visible).encode(), digest_size=16).hexdigest()
+    incident = message.incident
+    seen = replace(incident, revision=0, message=None, updated_at=incident.opened_at, reopenings=())
+    return hashlib.blake2b(repr((seen, message.leader, message.parts)).encode(), digest_size=16).hexdigest()

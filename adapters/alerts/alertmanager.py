@@ -46,6 +46,10 @@ class _Version4(Webhook):
     version: Literal["4"]
 
 
+BODY = _Version4
+"""The parts of a body that are read."""
+
+
 def parse(body: bytes, received_at: datetime) -> AlertDelivery:
     """The delivery that a request body holds. Raises MalformedInput when it is not a version 4 webhook."""
     return group_delivery(fields.read(_Version4, body, "Alertmanager", "send payload version 4"), SOURCE, received_at)
@@ -65,6 +69,7 @@ def group_delivery(webhook: Webhook, source: str, received_at: datetime) -> Aler
         alerts=tuple(_alert(alert, received_at) for alert in kept),
         received_at=received_at,
         omitted=len(webhook.alerts) - len(kept) + webhook.truncatedAlerts,
+        replicated=True,
     )
 
 

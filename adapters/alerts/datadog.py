@@ -52,6 +52,10 @@ class _Webhook(Payload):
     link: Words = ""
 
 
+BODY = _Webhook
+"""The parts of a body that are read."""
+
+
 def parse(body: bytes, received_at: datetime) -> AlertDelivery | None:
     """The delivery that a request body holds; None for the test of a monitor."""
     webhook = fields.read(_Webhook, body, "Datadog", "send Datadog's own payload or fields named after its variables")

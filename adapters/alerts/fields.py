@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 
 from core.errors import MalformedInput
 from core.incident import Severity
@@ -49,7 +49,9 @@ def _nothing_as_empty(value: Any) -> Any:
     return "" if value is None else value
 
 
-Words = Annotated[str, BeforeValidator(_nothing_as_empty)]
+Words = Annotated[
+    str, BeforeValidator(_nothing_as_empty), WithJsonSchema({"type": ["string", "number", "null"]}, "validation")
+]
 """A text, a number, or null for none."""
 
 

@@ -22,6 +22,10 @@ def is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
     return signature.matches(headers.get(SIGNATURE, ""), body, secret)
 
 
+BODY = Webhook
+"""The parts of a body that are read."""
+
+
 def parse(body: bytes, received_at: datetime) -> AlertDelivery | None:
     """The delivery that a request body holds; None for a test."""
     webhook = fields.read(Webhook, body, "Grafana", "send the contact point's own payload, without a template")

@@ -50,6 +50,10 @@ class _Webhook(Payload):
     alert: _Alert
 
 
+BODY = _Webhook
+"""The parts of a body that are read."""
+
+
 def parse(body: bytes, received_at: datetime) -> AlertDelivery | None:
     """The delivery that a request body holds; None for an action that leaves the alert as it is."""
     webhook = fields.read(_Webhook, body, "Opsgenie", "send the webhook integration's own payload")

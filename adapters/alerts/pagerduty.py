@@ -70,6 +70,10 @@ def is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
     return any(signature.matches(value, body, secret) for version, _, value in given if version == "v1")
 
 
+BODY = _IncidentWebhook
+"""The parts of a body that are read."""
+
+
 def parse(body: bytes, received_at: datetime) -> AlertDelivery | None:
     """The delivery that a request body holds; None for a test and for what is no news of an incident itself."""
     event = fields.read(_Webhook, body, "PagerDuty", REMEDY).event

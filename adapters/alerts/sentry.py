@@ -99,6 +99,10 @@ def is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
     return signature.matches(headers.get(SIGNATURE, ""), body, secret)
 
 
+BODY = _Webhook
+"""The parts of a body that are read."""
+
+
 def parse(body: bytes, received_at: datetime) -> AlertDelivery | None:
     """The delivery that a request body holds; None for what is no alert: an installation, a comment, a single error."""
     webhook = fields.read(_Webhook, body, "Sentry", REMEDY)

@@ -1,0 +1,155 @@
+"""How an incident is to be shown: not at all while it is silenced, as a part of another one, or for itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from core.conversation import Channel
+from core.errors import ToolUnavailable
+from core.grouping import AFTER, BEFORE, explanation_by, leader_of, may_absorb, related_services
+from core.incident import Absorption, Incident, IncidentState, Stage
+from core.ports import AlertMonitor, Clock, Store, Transaction
+from core.silences import Maintenance, Silence, silenced_now
+from core.team import Team
+from handlers.open_incident import ask_to_present, investigate_task
+from handlers.update_incident import change_incident, save_next
+
+MAX_NEAR = 100  # incidents that one is compared with
+MAX_WATCHED = 500  # open incidents that are looked after
+DEADLINE = 8.0  # seconds that one monitoring system may take
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What says how incidents are shown."""
+
+    channels: Sequence[Channel] = ()
+    teams: Sequence[Team] = ()
+    dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    maintenance: Maintenance = field(default_factory=Maintenance)
+    monitors: Sequence[AlertMonitor] = ()
+
+
+async def arrange_incident(incident_id: str, around: Surroundings, *, store: Store, clock: Clock) -> Incident:
+    """The incident as it is to be shown now; what changed about that is saved.
+
+    Where it stands is settled before it is first posted: afterwards only people and `watch_incidents` change it.
+    """
+    async with store.transaction() as transaction:
+        incident = await transaction.incidents.get(incident_id)
+    if incident is not None and incident.message is not None and incident.silenced is None:
+        return incident
+    now = clock.now()
+    silences = await silences_at(now, around, store)
+    return await change_incident(
+        incident_id, lambda latest, transaction: _arranged(latest, silences, around, transaction, now), store
+    )
+
+
+async def watch_incidents(around: Surroundings, *, store: Store, clock: Clock) -> None:
+    """Look after the open incidents: post those whose silence is over, and free those whose leader is over.
+
+    What people silenced meanwhile says so in its message.
+    """
+    now = clock.now()
+    silences = await silences_at(now, around, store)
+    async with store.transaction() as transaction:
+        watched = await transaction.incidents.open(MAX_WATCHED)
+
+    async def look_after(latest: Incident, transaction: Transaction) -> Incident:
+        return await _resilenced(await _freed(latest, transaction, now), silences, around, transaction, now)
+
+    for incident in watched:
+        await change_incident(incident.id, look_after, store)
+
+
+async def is_anything_open(*, store: Store) -> bool:
+    """Whether there is an incident to look after."""
+    async with store.transaction() as transaction:
+        return bool(await transaction.incidents.open(1))
+
+
+async def silences_at(now: datetime, around: Surroundings, store: Store) -> list[Silence]:
+    """All that are in force, as far as the monitoring systems can be asked: without an answer an incident is loud."""
+    async with store.transaction() as transaction:
+        declared = await transaction.silences.not_over(now)
+    told = await asyncio.gather(*(_silences_of(monitor) for monitor in around.monitors))
+    return [*around.maintenance.at(now), *declared, *(silence for each in told for silence in each)]
+
+
+async def _silences_of(monitor: AlertMonitor) -> list[Silence]:
+    try:
+        async with asyncio.timeout(DEADLINE):
+            return await monitor.silences()
+    except (ToolUnavailable, TimeoutError):
+        return []
+
+
+async def _arranged(
+    incident: Incident, silences: Sequence[Silence], around: Surroundings, transaction: Transaction, now: datetime
+) -> Incident:
+    incident = await _resilenced(incident, silences, around, transaction, now)
+    if incident.silenced is not None or incident.message is not None or not may_absorb(incident):
+        return incident
+    services = related_services(incident, around.dependencies)
+    since = min(incident.started_at, incident.opened_at) - BEFORE
+    near = await transaction.incidents.near(incident, services, since, MAX_NEAR)
+    loud = [other for other in near if other.silenced is None]
+    if found := leader_of(incident, loud, around.dependencies, around.channels):
+        leader, reason = found
+        return await _absorb(incident, leader, reason, transaction, now)
+    for other in loud:
+        reason = explanation_by(other, incident, around.dependencies, around.channels) if may_absorb(other) else ""
+        if reason:
+            await _absorb(other, incident, reason, transaction, now)
+    return incident
+
+
+async def _absorb(
+    incident: Incident, leader: Incident, reason: str, transaction: Transaction, now: datetime
+) -> Incident:
+    absorbed = await save_next(replace(incident, absorbed=Absorption(leader.id, reason, now)), incident, transaction)
+    for each in (absorbed, leader):
+        await ask_to_present(each, transaction, now)
+    return absorbed
+
+
+async def _resilenced(
+    incident: Incident, silences: Sequence[Silence], around: Surroundings, transaction: Transaction, now: datetime
+) -> Incident:
+    """The incident as loud as it should be; one that becomes loud is looked into."""
+    silenced = silenced_now(incident, silences, around.teams, now)
+    if silenced == incident.silenced or incident.state is not IncidentState.OPEN:
+        return incident
+    changed = await save_next(replace(incident, silenced=silenced), incident, transaction)
+    if silenced is None and changed.stage is not Stage.DONE:
+        await transaction.tasks.add(investigate_task(changed))
+    await ask_to_present(changed, transaction, now)
+    return changed
+
+
+async def _freed(incident: Incident, transaction: Transaction, now: datetime) -> Incident:
+    """An incident that goes on a while after the one that explained it was not explained by it."""
+    if incident.absorbed is None:
+        return incident
+    leader = await transaction.incidents.get(incident.absorbed.leader)
+    if leader is not None and (leader.resolved_at is None or now - leader.resolved_at < AFTER):
+        return incident
+    return await separate(incident, leader, transaction, now)
+
+
+async def separate(incident: Incident, leader: Incident | None, transaction: Transaction, now: datetime) -> Incident:
+    """An absorbed incident stands for itself again, for good: it is looked into where it was left, and shown so."""
+    if incident.absorbed is None:
+        return incident
+    apart = tuple(dict.fromkeys((*incident.apart_from, incident.absorbed.leader)))
+    alone = await save_next(replace(incident, absorbed=None, apart_from=apart), incident, transaction)
+    if alone.stage is not Stage.DONE:
+        await transaction.tasks.add(investigate_task(alone))
+    for each in (alone, leader):
+        if each is not None:
+            await ask_to_present(each, transaction, now)
+    return alone

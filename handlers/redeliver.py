@@ -1,0 +1,40 @@
+"""An operator has a message that the chat did not take tried again: the channel is there now, or the bot may post."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from core.messages import IncidentDetails, IncidentMessage
+from core.ports import DeadLetter, Store, Task
+from handlers.post_message import Poster
+
+REDELIVER = "redeliver"
+
+
+async def redeliver(intent: str, *, show: Callable[[str], Awaitable[None]], store: Store, poster: Poster) -> None:
+    """Post it as it was kept; of an incident, `show` what is known by now.
+
+    What is not taken again is a dead letter again.
+    """
+    async with store.transaction() as transaction:
+        letter = await transaction.dead_letters.get(intent)
+        await transaction.dead_letters.remove(intent)
+    if letter is None:
+        return
+    if isinstance(letter.message, IncidentMessage | IncidentDetails):
+        await show(letter.message.incident.id)
+    else:
+        await poster.post_once(intent, letter.place, letter.message)
+
+
+async def ask_to_redeliver(intent: str, *, store: Store) -> bool:
+    """Have a dead letter tried again, once however often it is asked for; False if there is none of this intent."""
+    async with store.transaction() as transaction:
+        letter = await transaction.dead_letters.get(intent)
+        if letter is not None:
+            await transaction.tasks.add(_task(letter))
+    return letter is not None
+
+
+def _task(letter: DeadLetter) -> Task:
+    return Task(f"{REDELIVER}:{letter.intent}:{letter.at.isoformat()}", REDELIVER, letter.intent, {})

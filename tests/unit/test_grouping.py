@@ -1,0 +1,115 @@
+"""Which incident is shown as a part of which, and which never is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from core.conversation import Channel, Place, Platform
+from core.grouping import AFTER, BEFORE, explanation_by, leader_of, may_absorb, related_services
+from core.incident import Absorption, Hop, Incident, IncidentState, Severity
+from core.samples import START, alert, incident
+
+CALLS = {"web": ("api",), "api": ("db", "cache"), "db": ("disk",), "ping": ("pong",), "pong": ("ping",)}
+PUBLIC = Channel("incidents", {Platform.SLACK: "C0INC"})
+PRIVATE = Channel("secret", {Platform.SLACK: "C0SECRET"}, private=True)
+CHANNELS = (PUBLIC, PRIVATE)
+MINUTE = timedelta(minutes=1)
+
+
+def struck(service: str, later: timedelta = timedelta(), **fields: object) -> Incident:
+    """An incident of a service, by an alert of its own."""
+    at = START + later
+    own = replace(alert(), fingerprint=service, name=f"{service} is slow", summary="", service=service, starts_at=at)
+    usual = {"id": service, "service": service, "title": f"{service} is slow", "alerts": (own,)}
+    return incident(**(usual | {"started_at": at, "opened_at": at, "labels": {}} | fields))
+
+
+def why(part: Incident, leader: Incident) -> str:
+    return explanation_by(part, leader, CALLS, CHANNELS)
+
+
+def test_an_incident_is_explained_by_one_of_what_its_service_calls_and_not_the_other_way_round() -> None:
+    assert why(struck("api"), struck("db")) == "api depends on db"
+    assert why(struck("web"), struck("disk")) == "web depends on disk", "through others"
+    assert why(struck("db"), struck("api")) == ""
+    assert why(struck("cache"), struck("db")) == ""
+
+
+def test_what_calls_each_other_explains_nothing() -> None:
+    assert why(struck("ping"), struck("pong")) == why(struck("pong"), struck("ping")) == ""
+
+
+@pytest.mark.parametrize(
+    ("later", "expected"),
+    [(-BEFORE, True), (-BEFORE - MINUTE, False), (timedelta(), True), (AFTER, True), (AFTER + MINUTE, False)],
+)
+def test_the_cause_begins_before_or_within_minutes(later: timedelta, *, expected: bool) -> None:
+    assert bool(why(struck("api"), struck("db", later))) is expected
+
+
+def test_what_is_only_information_explains_nothing_worse() -> None:
+    assert why(struck("api"), struck("db", severity=Severity.INFO)) == ""
+    assert why(struck("api", severity=Severity.INFO), struck("db", severity=Severity.INFO)) != ""
+
+
+def test_the_same_alert_in_another_group_is_a_part_of_the_earlier_incident() -> None:
+    earlier = struck("api", id="earlier")
+    later = struck("api", MINUTE, id="later", group_key="another", alerts=earlier.alerts)
+    assert why(later, earlier) == "the same alert"
+    assert why(earlier, later) == ""
+
+
+def test_the_same_alert_from_another_source_is_known_by_its_service_and_name() -> None:
+    earlier = struck("api", id="earlier")
+    told = replace(earlier.alerts[0], fingerprint="other", name="[FIRING:1]  API is  slow")
+    later = struck("api", MINUTE, id="later", source="pagerduty", title="[FIRING:1] api is slow", alerts=(told,))
+    assert why(later, earlier) == "the same alert"
+    assert why(replace(later, source=earlier.source), earlier) == "", "one source tells its alerts apart itself"
+    assert why(replace(later, service="shelf"), earlier) == ""
+
+
+def test_nothing_is_shown_across_audiences() -> None:
+    secret = Place(Platform.SLACK, "C0SECRET")
+    assert why(struck("api", place=secret), struck("db")) == ""
+    assert why(struck("api"), struck("db", place=secret)) == ""
+    assert why(struck("api", place=secret), struck("db", place=secret)) != ""
+    unnamed = Place(Platform.SLACK, "C0OTHER")
+    assert why(struck("api", place=unnamed), struck("db")) == "", "a channel that nobody named is for itself"
+
+
+def test_what_people_took_apart_stays_apart() -> None:
+    assert why(struck("api", apart_from=("db",)), struck("db")) == ""
+    assert why(struck("api"), struck("db", apart_from=("api",))) == ""
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"taken_by": "Ada"},
+        {"hops": (Hop("payments", "", "Ada", "", START),)},
+        {"apart_from": ("another",)},
+        {"absorbed": Absorption("another", "", START)},
+        {"state": IncidentState.RESOLVED},
+    ],
+    ids=["taken", "sent on", "taken apart", "a part already", "over"],
+)
+def test_the_rules_leave_alone_what_people_work_on(fields: dict[str, object]) -> None:
+    assert may_absorb(struck("api"))
+    assert not may_absorb(struck("api", **fields))
+
+
+def test_of_several_the_same_alert_comes_first_then_the_nearest_then_the_earliest() -> None:
+    part = struck("web", MINUTE)
+    twin = struck("web", id="twin", alerts=part.alerts)
+    near, far, later = struck("api"), struck("db"), struck("api", 2 * MINUTE, id="later")
+    assert leader_of(part, [far, near, twin], CALLS, CHANNELS) == (twin, "the same alert")
+    assert leader_of(part, [far, later, near], CALLS, CHANNELS) == (near, "web depends on api")
+    assert leader_of(part, [replace(near, state=IncidentState.RESOLVED)], CALLS, CHANNELS) is None
+
+
+def test_related_are_what_a_service_calls_and_what_calls_it() -> None:
+    assert related_services(struck("api"), CALLS) == {"web", "db", "cache", "disk"}
+    assert related_services(struck("", title="nothing is known", alerts=()), CALLS) == frozenset()
