@@ -7,23 +7,24 @@ without doing anything twice.
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from dbos import DBOS, DBOSConfig, DBOSConfiguredInstance, SetWorkflowID
+from dbos import DBOS, DBOSConfiguredInstance, SetWorkflowID
+from sqlalchemy.exc import DBAPIError
 
-from bot.tasks import FEEDBACK_EVENT, PLACE, QUESTION
+from bot import engine
+from bot.tasks import FEEDBACK_EVENT, PLACE, QUESTION, REACTION_EVENT
+from bot.telemetry import STEPS, timed
+from bot.tracing import KEY, span, traced
 from core.conversation import Place, Question
-from core.errors import Unavailable, Withdrawn
-from core.feedback import Feedback
+from core.errors import ChatBusy, MessageNotFound, PlumblineError, Unavailable, Undeliverable, Withdrawn
+from core.feedback import Feedback, Reaction
 from core.ports import Task
 
-VERSION = "1"  # of the workflows below: one that is under way is only resumed by a process of the same version
 FIRST_DELAY = 1.0  # seconds before a step that met an unavailable system is tried again
 MAX_RUNNING = 16  # steps at once; more only compete for the same processor
 LONGEST_DELAY = 30.0  # seconds; the delay doubles up to here
@@ -39,40 +40,20 @@ class Behaviours:
     apologise: Callable[[Question, str], Awaitable[None]]
     retract: Callable[[str, Place], Awaitable[None]]
     feedback: Callable[[Feedback], Awaitable[None]]
+    react: Callable[[Reaction], Awaitable[None]]
     present: Callable[[str], Awaitable[None]]
     triage: Callable[[str], Awaitable[None]]
     explain: Callable[[str], Awaitable[None]]
     triage_again: Callable[[str], Awaitable[None]]
     conclude: Callable[[str], Awaitable[None]]
     details: Callable[[str], Awaitable[None]]
+    end_quiet_hours: Callable[[], Awaitable[None]]
+    watch_incidents: Callable[[], Awaitable[None]]
+    redeliver: Callable[[str], Awaitable[None]]
     ingest: Callable[[], Awaitable[None]]
     fit_triage: Callable[[], Awaitable[None]]
     recalibrate: Callable[[], Awaitable[None]]
-
-
-class OldSqlite(sqlite3.Connection):
-    """A connection that knows the sub-second clock, which the engine asks for and SQLite has since 3.42."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.create_function("unixepoch", -1, _unix_time)
-
-
-def _unix_time(*modifiers: str) -> float:
-    return time.time() if "subsec" in modifiers or "subsecond" in modifiers else int(time.time())
-
-
-def configure(database_url: str) -> None:
-    """Set the workflow engine up. After `DBOS.launch()` it resumes what an earlier process left unfinished."""
-    config: DBOSConfig = {
-        "name": "plumbline",
-        "system_database_url": database_url,
-        "application_version": VERSION,
-        "log_level": "ERROR",
-    }
-    if database_url.startswith("sqlite") and sqlite3.sqlite_version_info < (3, 42):
-        config["db_engine_kwargs"] = {"connect_args": {"factory": OldSqlite}}
-    DBOS(config=config)
+    retain: Callable[[], Awaitable[None]]
 
 
 @DBOS.dbos_class()
@@ -84,35 +65,50 @@ class Workflows(DBOSConfiguredInstance):
         self._behaviours = behaviours
         self._loop = loop
         self._places = asyncio.Semaphore(MAX_RUNNING)
+        self._running: set[str] = set()
+
+    def running(self) -> frozenset[str]:
+        """The ids of the workflows that are in a step in this process."""
+        return frozenset(self._running)
 
     async def start(self, task: Task) -> Awaitable[object]:
         """Start a task's workflow. When this returns it will run to its end, even if the process does not."""
         workflow = getattr(self, task.workflow)
         with SetWorkflowID(task.key):
-            handle = await DBOS.start_workflow_async(workflow, task.subject, dict(task.payload))
-        return handle.get_result()
+            payload = {**task.payload, KEY: task.correlation}
+            handle = await DBOS.start_workflow_async(workflow, task.subject, payload)
+        return engine.outcome(task.key, handle)
 
     @DBOS.workflow()
+    @traced
     async def answer_question(self, subject: str, payload: dict[str, Any]) -> None:
         question = QUESTION.validate_python(payload)
         try:
             await self._step("answer", question)
         except Withdrawn:
-            log.info("question was deleted", reference=subject)
+            log.info("question was deleted or changed", reference=subject)
         except Exception:
             log.exception("question failed", reference=subject)
             with suppress(Withdrawn):
                 await self._step("apologise", question, subject)
 
     @DBOS.workflow()
+    @traced
     async def retract_question(self, question_id: str, payload: dict[str, Any]) -> None:
         await self._step("retract", question_id, PLACE.validate_python(payload))
 
     @DBOS.workflow()
+    @traced
     async def record_feedback(self, _subject: str, payload: dict[str, Any]) -> None:
         await self._step("feedback", FEEDBACK_EVENT.validate_python(payload))
 
     @DBOS.workflow()
+    @traced
+    async def record_reaction(self, _subject: str, payload: dict[str, Any]) -> None:
+        await self._step("react", REACTION_EVENT.validate_python(payload))
+
+    @DBOS.workflow()
+    @traced
     async def investigate_incident(self, incident_id: str, _payload: dict[str, Any]) -> None:
         """The raw alert at once, then the owner, then the cause: the same message each time, with more in it."""
         await self._step("present", incident_id)
@@ -128,30 +124,81 @@ class Workflows(DBOSConfiguredInstance):
         await self._step("details", incident_id)
 
     @DBOS.workflow()
+    @traced
     async def triage_again(self, incident_id: str, _payload: dict[str, Any]) -> None:
         """Somebody turned the incident away: the teams that are left negotiate."""
         await self._step("triage_again", incident_id)
         await self._step("present", incident_id)
 
     @DBOS.workflow()
+    @traced
     async def present_incident(self, incident_id: str, _payload: dict[str, Any]) -> None:
         await self._step("present", incident_id)
 
     @DBOS.workflow()
+    @traced
+    async def watch_incidents(self, _subject: str, _payload: dict[str, Any]) -> None:
+        await self._step("watch_incidents")
+
+    @DBOS.workflow()
+    @traced
+    async def redeliver(self, intent: str, _payload: dict[str, Any]) -> None:
+        """An operator has a dead letter tried again."""
+        await self._step("redeliver", intent)
+
+    @DBOS.workflow()
+    @traced
+    async def end_quiet_hours(self, _subject: str, _payload: dict[str, Any]) -> None:
+        await self._step("end_quiet_hours")
+
+    @DBOS.workflow()
+    @traced
+    async def present_held(self, incident_id: str, _payload: dict[str, Any]) -> None:
+        """Quiet hours held it back, and it is still open."""
+        await self._step("present", incident_id)
+        await self._step("details", incident_id)
+
+    @DBOS.workflow()
+    @traced
     async def ingest_knowledge(self, _subject: str, _payload: dict[str, Any]) -> None:
         await self._step("ingest")
         await self._step("fit_triage")
 
     @DBOS.workflow()
+    @traced
     async def recalibrate(self, _subject: str, _payload: dict[str, Any]) -> None:
         await self._step("recalibrate")
 
+    @DBOS.workflow()
+    async def apply_retention(self, _subject: str, _payload: dict[str, Any]) -> None:
+        await self._step("retain")
+
     async def _step(self, name: str, *arguments: Any) -> None:
-        """Run a behaviour as a checkpointed step, again and again while an outside system is unavailable."""
+        """Run a behaviour as a checkpointed step, again and again while an outside system is unavailable.
+
+        Where somebody deleted the message that it belongs to, there is no place left to say anything.
+        """
+        workflow_id = DBOS.workflow_id or ""
+        self._running.add(workflow_id)
+        try:
+            with engine.interruptions():
+                await self._persist(name, arguments)
+        finally:
+            self._running.discard(workflow_id)
+
+    async def _persist(self, name: str, arguments: tuple[Any, ...]) -> None:
         delay = FIRST_DELAY
         while True:
             try:
                 return await DBOS.run_step_async({"name": name}, self._run, name, arguments)
+            except MessageNotFound as error:
+                log.info("nothing to say any more", step=name, reason=str(error))
+                return None
+            except Undeliverable as error:
+                log.warning("message is a dead letter", step=name, reason=str(error))
+                return None
+            except ChatBusy as error:
+                await DBOS.sleep_async(error.retry_after or delay)
             except Unavailable as error:
                 log.warning("step waits", step=name, reason=str(error))
                 await DBOS.sleep_async(error.retry_after or delay)
@@ -162,7 +209,11 @@ class Workflows(DBOSConfiguredInstance):
 
         async def run() -> None:
             async with self._places:
-                await getattr(self._behaviours, name)(*arguments)
+                try:
+                    with span(name), timed(STEPS, name):
+                        await getattr(self._behaviours, name)(*arguments)
+                except DBAPIError as error:  # no outage, which has a type of its own: a mistake of ours
+                    raise PlumblineError(f"Step {name} met the database's refusal: {error}.") from error
 
         if asyncio.get_running_loop() is self._loop:
             await run()

@@ -22,6 +22,9 @@ class SqlConversations:
         values = {"key": key, "thread": _thread(place), "speaker": turn.speaker, "text": turn.text, "at": at}
         await insert_if_absent(self._connection, turns, values)
 
+    async def forget(self, key: str) -> None:
+        await self._connection.execute(turns.delete().where(turns.c.key == key))
+
     async def get(self, key: str, place: Place) -> Turn | None:
         rows = await self._connection.execute(sa.select(turns).where(turns.c.key == key))
         row = rows.one_or_none()

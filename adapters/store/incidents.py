@@ -10,12 +10,13 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.store.database import insert_if_absent
-from adapters.store.tables import deliveries, incidents
+from adapters.store.tables import deliveries, incident_alerts, incidents
 from core.conversation import Place
 from core.errors import Conflict
 from core.incident import Incident, IncidentState
 
 _BODY = TypeAdapter(Incident)
+_IS_NOTED = incidents.c.body[("resolution", "root_cause")].as_string().is_not(None)  # a note has it, if only empty
 
 
 class SqlIncidents:
@@ -45,15 +46,37 @@ class SqlIncidents:
         )
         return [_BODY.validate_python(body) for body in rows.scalars()]
 
-    async def noted(self, limit: int) -> list[Incident]:
-        root_cause = incidents.c.body[("resolution", "root_cause")].as_string()  # a note has it, if only empty
-        rows = await self._connection.execute(
-            sa.select(incidents.c.body)
-            .where(root_cause.is_not(None))
-            .order_by(incidents.c.opened_at.desc(), incidents.c.id.desc())
-            .limit(limit)
+    async def near(self, incident: Incident, services: frozenset[str], since: datetime, limit: int) -> list[Incident]:
+        mine, its = incident_alerts.alias(), incident_alerts.alias()
+        same_alert = sa.select(its.c.incident_id).where(
+            its.c.fingerprint.in_(sa.select(mine.c.fingerprint).where(mine.c.incident_id == incident.id))
         )
-        return [_BODY.validate_python(body) for body in rows.scalars()]
+        same_service = (incidents.c.service == incident.service) & (incidents.c.source != incident.source)
+        conditions: list[sa.ColumnElement[bool]] = [
+            incidents.c.id.in_(same_alert),
+            incidents.c.service.in_(services),
+        ]
+        if incident.service:
+            conditions.append(same_service)
+        return await self._all(
+            incidents.c.state == IncidentState.OPEN,
+            incidents.c.id != incident.id,
+            incidents.c.opened_at >= since,
+            sa.or_(*conditions),
+            limit=limit,
+        )
+
+    async def open(self, limit: int) -> list[Incident]:
+        return await self._all(incidents.c.state == IncidentState.OPEN, limit=limit)
+
+    async def led_by(self, incident_id: str, limit: int) -> list[Incident]:
+        return await self._all(incidents.c.leader == incident_id, limit=limit)
+
+    async def noted(self, limit: int) -> list[Incident]:
+        return await self._latest(_IS_NOTED, limit)
+
+    async def ended(self, limit: int) -> list[Incident]:
+        return await self._latest(sa.or_(_IS_NOTED, incidents.c.state == IncidentState.RESOLVED), limit)
 
     async def save(self, incident: Incident) -> None:
         message = incident.message
@@ -67,10 +90,13 @@ class SqlIncidents:
             "platform": message.place.platform if message else None,
             "channel": message.place.channel if message else None,
             "message_id": message.message_id if message else None,
+            "service": incident.service,
+            "leader": incident.absorbed.leader if incident.absorbed else None,
             "body": _BODY.dump_python(incident, mode="json"),
         }
         if incident.revision == 1:
             await self._insert(row)
+            await self._keep_alerts(incident)
         else:
             await self._replace(row)
 
@@ -81,6 +107,11 @@ class SqlIncidents:
         except IntegrityError as error:
             raise Conflict(f"Incident {row['id']}: another one is open for the same alert group.") from error
 
+    async def _keep_alerts(self, incident: Incident) -> None:
+        fingerprints = {alert.fingerprint for alert in incident.alerts}
+        rows = [{"fingerprint": each, "incident_id": incident.id} for each in sorted(fingerprints)]
+        await self._connection.execute(incident_alerts.insert(), rows)
+
     async def _replace(self, row: dict[str, object]) -> None:
         replaced = await self._connection.execute(
             incidents.update()
@@ -89,6 +120,21 @@ class SqlIncidents:
         )
         if replaced.rowcount == 0:
             raise Conflict(f"Incident {row['id']}: somebody else changed revision {row['revision']} first.")
+
+    async def _all(self, *conditions: sa.ColumnElement[bool], limit: int) -> list[Incident]:
+        rows = await self._connection.execute(
+            sa.select(incidents.c.body).where(*conditions).order_by(incidents.c.opened_at, incidents.c.id).limit(limit)
+        )
+        return [_BODY.validate_python(body) for body in rows.scalars()]
+
+    async def _latest(self, condition: sa.ColumnElement[bool], limit: int) -> list[Incident]:
+        rows = await self._connection.execute(
+            sa.select(incidents.c.body)
+            .where(condition)
+            .order_by(incidents.c.opened_at.desc(), incidents.c.id.desc())
+            .limit(limit)
+        )
+        return [_BODY.validate_python(body) for body in rows.scalars()]
 
     async def _one(self, *conditions: sa.ColumnElement[bool]) -> Incident | None:
         row = await self._connection.execute(

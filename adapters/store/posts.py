@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -28,31 +29,63 @@ class SqlPosts:
             "attempted": False,
             "content_hash": "",
             "withdrawn": False,
+            "claim": "",
+            "made_at": datetime.now(UTC),
         }
         if await insert_if_absent(self._connection, posts, values):
             return Post(intent, place)
-        row = (await self._connection.execute(sa.select(posts).where(posts.c.intent == intent))).one()
-        reference = _REFERENCE.validate_python(row.reference) if row.reference else None
-        return Post(
-            intent, _PLACE.validate_python(row.place), row.attempted, reference, row.content_hash, row.withdrawn
-        )
+        return _post((await self._connection.execute(sa.select(posts).where(posts.c.intent == intent))).one())
+
+    async def at(self, reference: MessageReference) -> Post | None:
+        rows = await self._connection.execute(sa.select(posts).where(posts.c.message == _message(reference)).limit(1))
+        row = rows.one_or_none()
+        return _post(row) if row is not None else None
 
     async def attempted(self, intent: str) -> None:
         await self._update(intent, attempted=True)
 
-    async def posted(self, intent: str, reference: MessageReference, content_hash: str) -> None:
-        await self._update(intent, reference=_REFERENCE.dump_python(reference, mode="json"), content_hash=content_hash)
+    async def posted(self, intent: str, reference: MessageReference, content_hash: str, claim: str = "") -> None:
+        known = {"reference": _REFERENCE.dump_python(reference, mode="json"), "message": _message(reference)}
+        await self._update(intent, **known, content_hash=content_hash, claim=claim)
 
-    async def edited(self, intent: str, content_hash: str) -> None:
-        await self._update(intent, content_hash=content_hash)
+    async def edited(self, intent: str, content_hash: str, claim: str = "") -> None:
+        await self._update(intent, content_hash=content_hash, claim=claim)
 
     async def forget(self, intent: str) -> None:
-        await self._update(intent, attempted=False, reference=sa.null(), content_hash="")
+        await self._update(intent, attempted=False, reference=sa.null(), message=None, content_hash="", claim="")
 
     async def withdraw(self, intent: str, place: Place) -> Post:
         await self.intend(intent, place)
         await self._update(intent, withdrawn=True)
         return await self.intend(intent, place)
 
+    async def outdate(self, intent: str, place: Place, at: datetime, patience: timedelta) -> bool:
+        await self.intend(intent, place)
+        # Locked, so that who mends it waits for what this transaction writes; SQLite has one writer anyway.
+        known = sa.select(posts.c.asked_at).where(posts.c.intent == intent).with_for_update()
+        since = (await self._connection.execute(known)).scalar_one()
+        is_asked = since is not None and since > at - patience
+        await self._update(intent, asked_at=since if is_asked else at, wishes=posts.c.wishes + 1)
+        return not is_asked
+
+    async def wishes(self, intent: str) -> int:
+        rows = await self._connection.execute(sa.select(posts.c.wishes).where(posts.c.intent == intent))
+        return rows.scalar_one_or_none() or 0
+
+    async def mend(self, intent: str, wishes: int) -> bool:
+        as_wished = posts.update().where(posts.c.intent == intent, posts.c.wishes == wishes).values(asked_at=None)
+        return (await self._connection.execute(as_wished)).rowcount > 0 or await self.wishes(intent) == wishes
+
     async def _update(self, intent: str, **values: Any) -> None:
         await self._connection.execute(posts.update().where(posts.c.intent == intent).values(values))
+
+
+def _post(row: sa.Row[Any]) -> Post:
+    reference = _REFERENCE.validate_python(row.reference) if row.reference else None
+    place = _PLACE.validate_python(row.place)
+    return Post(row.intent, place, row.attempted, reference, row.content_hash, row.withdrawn, row.claim)
+
+
+def _message(reference: MessageReference) -> str:
+    """A message's name, whatever thread it is known to stand in."""
+    return f"{reference.place.platform}:{reference.place.channel}:{reference.message_id}"

@@ -53,6 +53,10 @@ class SqlPredictions:
             },
         )
 
+    async def unlabel(self, prediction_id: str, labelled_by: str) -> None:
+        theirs = (outcomes.c.prediction_id == prediction_id, outcomes.c.labelled_by == labelled_by)
+        await self._connection.execute(outcomes.delete().where(*theirs))
+
     async def labels_of(self, prediction_id: str) -> list[Outcome]:
         rows = await self._connection.execute(
             sa.select(outcomes).where(outcomes.c.prediction_id == prediction_id).order_by(outcomes.c.labelled_at)

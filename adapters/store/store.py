@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from adapters.store.audit import SqlAudit
+from adapters.store.build_failures import SqlBuildFailures
+from adapters.store.channel_settings import SqlChannelSettings, SqlHeldIncidents
 from adapters.store.conversations import SqlConversations
 from adapters.store.curated import SqlCurated
 from adapters.store.cursors import SqlCursors
 from adapters.store.database import outages_as
+from adapters.store.dead_letters import SqlDeadLetters
 from adapters.store.incidents import SqlIncidents
 from adapters.store.ingestions import SqlIngestions
+from adapters.store.locks import LocalLocks, PostgresLocks
 from adapters.store.posts import SqlPosts
 from adapters.store.predictions import SqlPredictions
+from adapters.store.replicas import SqlReplicas
+from adapters.store.silences import SqlSilences
 from adapters.store.tasks import SqlTasks
 from core.errors import StoreUnavailable
 
@@ -22,13 +29,20 @@ from core.errors import StoreUnavailable
 class SqlTransaction:
     def __init__(self, connection: AsyncConnection) -> None:
         self.tasks = SqlTasks(connection)
+        self.replicas = SqlReplicas(connection)
         self.incidents = SqlIncidents(connection)
         self.posts = SqlPosts(connection)
+        self.dead_letters = SqlDeadLetters(connection)
+        self.silences = SqlSilences(connection)
         self.predictions = SqlPredictions(connection)
         self.conversations = SqlConversations(connection)
         self.ingestions = SqlIngestions(connection)
         self.cursors = SqlCursors(connection)
         self.curated = SqlCurated(connection)
+        self.build_failures = SqlBuildFailures(connection)
+        self.channel_settings = SqlChannelSettings(connection)
+        self.held_incidents = SqlHeldIncidents(connection)
+        self.audit = SqlAudit(connection)
 
 
 class SqlStore:
@@ -36,6 +50,17 @@ class SqlStore:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self._locks = (
+            PostgresLocks(engine) if engine.dialect.name == "postgresql" else LocalLocks(engine.url.database or "")
+        )
+
+    @property
+    def locks(self) -> PostgresLocks | LocalLocks:
+        """What `lock` takes, and who of the other replicas lives."""
+        return self._locks
+
+    def lock(self, name: str) -> AbstractAsyncContextManager[None]:
+        return self._locks.lock(name)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[SqlTransaction]:

@@ -31,9 +31,19 @@ tasks = sa.Table(
     sa.Column("workflow", sa.Text, nullable=False),
     sa.Column("subject", sa.Text, nullable=False),
     sa.Column("payload", sa.JSON, nullable=False),
-    sa.Column("claimed", sa.Boolean, nullable=False, default=False),
-    sa.Column("started", sa.Boolean, nullable=False, default=False),
-    sa.Index("ix_tasks_unstarted", "started", "number"),
+    sa.Column("claimed", sa.Boolean, nullable=False, default=False),  # by anybody, ever
+    sa.Column("owner", sa.Text),  # the replica that works on it
+    sa.Column("ended_at", UtcDateTime),
+    sa.Column("added_at", UtcDateTime),
+    sa.Column("correlation", sa.Text, nullable=False, default=""),
+    sa.Index("ix_tasks_waiting", "ended_at", "owner", "number"),
+)
+
+replicas = sa.Table(
+    "replicas",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("seen_at", UtcDateTime, nullable=False),
 )
 
 deliveries = sa.Table(
@@ -55,8 +65,11 @@ incidents = sa.Table(
     sa.Column("platform", sa.Text),
     sa.Column("channel", sa.Text),
     sa.Column("message_id", sa.Text),
+    sa.Column("service", sa.Text),
+    sa.Column("leader", sa.Text, index=True),
     sa.Column("body", sa.JSON, nullable=False),
     sa.Index("ix_incidents_message", "channel", "message_id"),
+    sa.Index("ix_incidents_service", "state", "service"),
     sa.Index("ix_incidents_group", "source", "group_key", "opened_at"),
     sa.Index(
         "uq_incidents_open",
@@ -68,6 +81,13 @@ incidents = sa.Table(
     ),
 )
 
+incident_alerts = sa.Table(
+    "incident_alerts",
+    metadata,
+    sa.Column("fingerprint", sa.Text, primary_key=True),
+    sa.Column("incident_id", sa.Text, sa.ForeignKey("incidents.id", ondelete="CASCADE"), primary_key=True, index=True),
+)
+
 posts = sa.Table(
     "posts",
     metadata,
@@ -77,6 +97,30 @@ posts = sa.Table(
     sa.Column("reference", sa.JSON),
     sa.Column("content_hash", sa.Text, nullable=False, default=""),
     sa.Column("withdrawn", sa.Boolean, nullable=False, default=False),
+    sa.Column("claim", sa.Text, nullable=False, default=""),
+    sa.Column("message", sa.Text, index=True),
+    sa.Column("asked_at", UtcDateTime),  # to be brought up to date, by somebody who has not done it yet
+    sa.Column("wishes", sa.Integer, nullable=False, default=0),
+    sa.Column("made_at", UtcDateTime),  # asked by the retention policy alone
+)
+
+dead_letters = sa.Table(
+    "dead_letters",
+    metadata,
+    sa.Column("intent", sa.Text, primary_key=True),
+    sa.Column("place", sa.JSON, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("message", sa.JSON, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("at", UtcDateTime, nullable=False, index=True),
+)
+
+silences = sa.Table(
+    "silences",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("ends_at", UtcDateTime, nullable=False, index=True),
+    sa.Column("body", sa.JSON, nullable=False),
 )
 
 predictions = sa.Table(
@@ -148,6 +192,36 @@ curated_answers = sa.Table(
     sa.Column("body", sa.JSON, nullable=False),
 )
 
+audit = sa.Table(
+    "audit",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("key", sa.Text, nullable=False, unique=True),
+    sa.Column("at", UtcDateTime, nullable=False, index=True),
+    sa.Column("act", sa.Text, nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("subject", sa.Text, nullable=False),
+    sa.Column("place", sa.Text, nullable=False),
+    sa.Column("documents", sa.JSON, nullable=False),
+    sa.Column("detail", sa.Text, nullable=False),
+    sqlite_autoincrement=True,  # a number that was forgotten is not given again
+)
+
+build_failures = sa.Table(
+    "build_failures",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("project", sa.Text, nullable=False),
+    sa.Column("found_at", UtcDateTime, nullable=False),
+    sa.Column("confirmed", sa.Boolean, nullable=False),
+    sa.Column("channel", sa.Text),
+    sa.Column("thread", sa.Text),
+    sa.Column("log", sa.LargeBinary, nullable=False),
+    sa.Column("body", sa.JSON, nullable=False),
+    sa.Index("ix_build_failures_project", "project", "confirmed", "found_at"),
+    sa.Index("ix_build_failures_thread", "channel", "thread"),
+)
+
 console_messages = sa.Table(
     "console_messages",
     metadata,
@@ -160,6 +234,22 @@ console_messages = sa.Table(
     sa.Column("at", UtcDateTime, nullable=False),
     sa.Column("revision", sa.Integer, nullable=False, unique=True),
     sa.Index("ix_console_messages_channel", "channel", "thread", "id"),
+)
+
+channel_settings = sa.Table(
+    "channel_settings",
+    metadata,
+    sa.Column("channel", sa.Text, primary_key=True),
+    sa.Column("body", sa.JSON, nullable=False),
+)
+
+held_incidents = sa.Table(
+    "held_incidents",
+    metadata,
+    sa.Column("incident_id", sa.Text, primary_key=True),
+    sa.Column("channel", sa.Text, primary_key=True),
+    sa.Column("place", sa.JSON, nullable=False),
+    sa.Column("told", sa.Boolean, nullable=False, index=True),
 )
 
 teams_conversations = sa.Table(

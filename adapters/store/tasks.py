@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from datetime import UTC, datetime
+
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.store.database import insert_if_absent
 from adapters.store.tables import tasks
-from core.ports import Task
+from core.ports import Backlog, Task
 
 
 class SqlTasks:
@@ -24,7 +27,8 @@ class SqlTasks:
                 "subject": task.subject,
                 "payload": dict(task.payload),
                 "claimed": False,
-                "started": False,
+                "added_at": datetime.now(UTC),  # asked by the operator alone
+                "correlation": task.correlation,
             },
         )
 
@@ -32,7 +36,7 @@ class SqlTasks:
         found = await self._connection.execute(
             sa.select(tasks.c.number)
             .where(
-                tasks.c.started.is_(False),
+                tasks.c.ended_at.is_(None),
                 tasks.c.claimed.is_(False),
                 tasks.c.workflow == workflow,
                 tasks.c.subject == subject,
@@ -42,13 +46,39 @@ class SqlTasks:
         )
         return found.first() is not None
 
-    async def claim(self, limit: int) -> list[Task]:
-        oldest = sa.select(tasks).where(tasks.c.started.is_(False)).order_by(tasks.c.number).limit(limit)
+    async def claim(self, owner: str, limit: int) -> list[Task]:
+        oldest = (
+            sa.select(tasks)
+            .where(tasks.c.ended_at.is_(None), tasks.c.owner.is_(None))
+            .order_by(tasks.c.number)
+            .limit(limit)
+        )
         rows = list(await self._connection.execute(oldest.with_for_update()))
-        waiting = [row.number for row in rows if not row.claimed]
-        if waiting:
-            await self._connection.execute(tasks.update().where(tasks.c.number.in_(waiting)).values(claimed=True))
-        return [Task(row.key, row.workflow, row.subject, row.payload) for row in rows]
+        if rows:
+            numbers = [row.number for row in rows]
+            claimed = tasks.update().where(tasks.c.number.in_(numbers)).values(claimed=True, owner=owner)
+            await self._connection.execute(claimed)
+        return [Task(row.key, row.workflow, row.subject, row.payload, row.correlation) for row in rows]
 
-    async def mark_started(self, key: str) -> None:
-        await self._connection.execute(tasks.update().where(tasks.c.key == key).values(started=True))
+    async def release(self, owners: Collection[str], kept: Collection[str] = ()) -> int:
+        owned = tasks.update().where(tasks.c.owner.in_(owners), tasks.c.ended_at.is_(None), tasks.c.key.not_in(kept))
+        return (await self._connection.execute(owned.values(owner=None))).rowcount
+
+    async def end(self, keys: Collection[str]) -> None:
+        # When that was is asked by the retention policy alone.
+        ended = tasks.update().where(tasks.c.key.in_(keys)).values(owner=None, ended_at=datetime.now(UTC))
+        await self._connection.execute(ended)
+
+    async def reopen(self, keys: Collection[str], owner: str) -> None:
+        reopened = tasks.update().where(tasks.c.key.in_(keys)).values(owner=owner, ended_at=None)
+        await self._connection.execute(reopened)
+
+    async def backlog(self) -> Backlog:
+        waits = tasks.c.owner.is_(None)
+        counted = sa.select(
+            sa.func.count().filter(waits).label("waiting"),
+            sa.func.min(tasks.c.added_at).filter(waits).label("oldest"),
+            sa.func.count().filter(sa.not_(waits)).label("under_way"),
+        )
+        row = (await self._connection.execute(counted.where(tasks.c.ended_at.is_(None)))).one()
+        return Backlog(row.waiting, row.oldest, row.under_way)

@@ -27,3 +27,10 @@ class SqlTeamsConversations:
     async def put(self, conversation_id: str, reference: dict[str, Any]) -> None:
         async with self._engine.begin() as connection:
             await upsert(connection, teams_conversations, {"id": conversation_id, "reference": reference})
+
+    async def remove(self, conversation_id: str, team_id: str) -> None:
+        gone = teams_conversations.c.id == conversation_id
+        if team_id:
+            gone |= teams_conversations.c.reference["team_id"].as_string() == team_id
+        async with self._engine.begin() as connection:
+            await connection.execute(sa.delete(teams_conversations).where(gone))

@@ -8,35 +8,31 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import os
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import numpy as np
-from aiohttp import web
 from rich.console import Console
 from rich.table import Table
-from slack_sdk.signature import SignatureVerifier
 
 from adapters.store.database import open_database
 from adapters.store.store import SqlStore
 from bot.demo import SAMPLE_COMPANY, free_port
+from bot.evaluation.load_events import SIGNING_SECRET, FiringAlert, Mention, events
+from bot.evaluation.slack_memory import SlackMemory, remembering_slack
 from bot.workspace import load_workspace
 from core.errors import PlumblineError
 
-SIGNING_SECRET = "load-test"  # noqa: S105 -- of a Slack that only this process knows
-CHANNEL = "C0ASK"
-GROUP_SIZE = 25  # alerts that belong to one group
+UNLIMITED = {"SLACK_POST_INTERVAL": "0"}  # what the bot can do is measured, not what a chat allows
 START_TIMEOUT = 60.0  # seconds until the bot must be ready
 SETTLE_TIMEOUT = 120.0  # seconds after the last event until everything must stand in the chat
 
@@ -52,23 +48,14 @@ class Sent:
     refused: int = 0
 
 
-@dataclass(slots=True)
-class Received:
-    """What the chat got: thread → times of its posts; titles of root messages → times."""
-
-    replies: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
-    roots: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
-    edits: int = 0
-
-
 async def run(rate: float, seconds: float) -> dict[str, Any]:
     """Send `rate` events a second for `seconds`, wait until the chat is quiet, and count."""
     with tempfile.TemporaryDirectory(prefix="plumbline-load-") as folder:
-        async with slack_server() as (slack_url, received), bot_process(Path(folder), slack_url) as bot:
+        async with remembering_slack() as (slack_url, memory), bot_process(Path(folder), slack_url) as bot:
             sent = await _send(bot.address, rate, seconds)
-            await _settle(sent, received)
+            await _settle(sent, memory)
         stored = await _stored_alerts(Path(folder))
-    return _figures(sent, received, stored, rate, seconds)
+    return _figures(sent, memory, stored, rate, seconds)
 
 
 def print_table(figures: dict[str, Any], out: Console) -> None:
@@ -76,49 +63,6 @@ def print_table(figures: dict[str, Any], out: Console) -> None:
     for name, value in figures.items():
         table.add_row(name, str(value))
     out.print(table)
-
-
-@asynccontextmanager
-async def slack_server() -> AsyncGenerator[tuple[str, Received]]:
-    """The part of Slack's Web API that the bot uses: its address, and what it is told."""
-    received = Received()
-    ids = itertools.count(1)
-
-    async def post(request: web.Request) -> web.Response:
-        form = await _arguments(request)
-        now = time.monotonic()
-        if form.get("thread_ts"):
-            received.replies.setdefault(str(form["thread_ts"]), []).append(now)
-        else:
-            received.roots.append((str(form.get("text", "")), now))
-        return web.json_response({"ok": True, "channel": form.get("channel"), "ts": f"{next(ids)}.000100"})
-
-    async def update(request: web.Request) -> web.Response:
-        form = await _arguments(request)
-        received.edits += 1
-        return web.json_response({"ok": True, "channel": form.get("channel"), "ts": form.get("ts")})
-
-    async def other(request: web.Request) -> web.Response:
-        channel = {"id": CHANNEL, "name": "load", "is_channel": True, "is_private": False, "is_ext_shared": False}
-        user = {"id": "U1", "name": "load", "profile": {"display_name": "load"}}
-        identity = {"user_id": "U0BOT", "bot_id": "B0BOT", "team_id": "T1", "team": "load", "user": "plumbline"}
-        return web.json_response({"ok": True, "channel": channel, "user": user, "messages": [], "url": "", **identity})
-
-    app = web.Application(client_max_size=2**20)
-    app.router.add_post("/chat.postMessage", post)
-    app.router.add_post("/chat.update", update)
-    app.router.add_route("*", "/{method}", other)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}/", received
-    finally:
-        await runner.cleanup()
-
-
-async def _arguments(request: web.Request) -> dict[str, Any]:
-    return await request.json() if request.content_type == "application/json" else dict(await request.post())
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +74,10 @@ class BotProcess:
 
 
 @asynccontextmanager
-async def bot_process(folder: Path, slack_url: str) -> AsyncGenerator[BotProcess]:
-    """`plumbline serve` in a process of its own, ready to answer."""
+async def bot_process(
+    folder: Path, slack_url: str, limits: Mapping[str, str] = UNLIMITED
+) -> AsyncGenerator[BotProcess]:
+    """`plumbline serve` in a process of its own, ready to answer, in a chat that is as fast as the bot unless told."""
     port = free_port(0)
     environment = os.environ | {
         "PLUMBLINE_CONFIG": str(SAMPLE_COMPANY / "plumbline.yaml"),
@@ -140,6 +86,7 @@ async def bot_process(folder: Path, slack_url: str) -> AsyncGenerator[BotProcess
         "SLACK_BOT_TOKEN": "xoxb-load-test",
         "SLACK_SIGNING_SECRET": SIGNING_SECRET,
         "SLACK_API_URL": slack_url,
+        **limits,
     }
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "bot", "serve", env=environment, stdout=asyncio.subprocess.DEVNULL
@@ -173,70 +120,16 @@ async def _send(address: str, rate: float, seconds: float) -> Sent:
     questions = itertools.cycle(load_workspace(SAMPLE_COMPANY / "plumbline.yaml").examples)
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as session, asyncio.TaskGroup() as group:
         started = time.monotonic()
-        for number in range(int(rate * seconds)):
-            await asyncio.sleep(max(0.0, started + number / rate - time.monotonic()))
-            event = (
-                _mention(session, address, number, next(questions), sent)
-                if number % 2
-                else _alert(session, address, number // 2, sent)
-            )
-            group.create_task(event)
+        for number, event in enumerate(itertools.islice(events(questions), int(rate * seconds))):
+            match event:
+                case Mention(ts=ts):
+                    sent.mentions[ts] = time.monotonic()
+                case FiringAlert(group=name):
+                    sent.groups.setdefault(name, time.monotonic())
+                    sent.alerts += 1
+            group.create_task(_post(session, f"{address}{event.path}", event.body, event.headers, sent))
+            await asyncio.sleep(max(0.0, started + (number + 1) / rate - time.monotonic()))
     return sent
-
-
-async def _mention(session: aiohttp.ClientSession, address: str, number: int, question: str, sent: Sent) -> None:
-    ts = f"{int(time.time())}.{number:06d}"
-    event = {
-        "type": "app_mention",
-        "user": "U1",
-        "text": f"<@U0BOT> {question}",
-        "ts": ts,
-        "event_ts": ts,
-        "channel": CHANNEL,
-    }
-    body = json.dumps(
-        {"type": "event_callback", "team_id": "T1", "api_app_id": "A1", "event_id": f"Ev{number}", "event": event}
-    )
-    timestamp = str(int(time.time()))
-    signature = SignatureVerifier(SIGNING_SECRET).generate_signature(timestamp=timestamp, body=body) or ""
-    headers = {
-        "Content-Type": "application/json",
-        "X-Slack-Request-Timestamp": timestamp,
-        "X-Slack-Signature": signature,
-    }
-    sent.mentions[ts] = time.monotonic()
-    await _post(session, f"{address}slack/events", body, headers, sent)
-
-
-async def _alert(session: aiohttp.ClientSession, address: str, number: int, sent: Sent) -> None:
-    name = f"LoadTest{number // GROUP_SIZE:04d}"
-    labels = {"alertname": name, "service": "booking-api", "severity": "warning", "instance": f"pod-{number}"}
-    alert = {
-        "status": "firing",
-        "labels": labels,
-        "annotations": {"summary": name},
-        "startsAt": datetime.now(UTC).isoformat(),
-        "endsAt": "0001-01-01T00:00:00Z",
-        "generatorURL": "",
-        "fingerprint": f"{number:016x}",
-    }
-    payload = {
-        "version": "4",
-        "groupKey": name,
-        "truncatedAlerts": 0,
-        "status": "firing",
-        "receiver": "plumbline",
-        "groupLabels": {"alertname": name},
-        "commonLabels": labels,
-        "commonAnnotations": {},
-        "externalURL": "",
-        "alerts": [alert],
-    }
-    sent.groups.setdefault(name, time.monotonic())
-    sent.alerts += 1
-    await _post(
-        session, f"{address}webhooks/alertmanager", json.dumps(payload), {"Content-Type": "application/json"}, sent
-    )
 
 
 async def _post(session: aiohttp.ClientSession, url: str, body: str, headers: dict[str, str], sent: Sent) -> None:
@@ -247,15 +140,16 @@ async def _post(session: aiohttp.ClientSession, url: str, body: str, headers: di
     sent.acknowledgements.append(time.monotonic() - started)
 
 
-async def _settle(sent: Sent, received: Received) -> None:
+async def _settle(sent: Sent, memory: SlackMemory) -> None:
     """Until every mention is answered and every group stands in the chat, and nothing is edited any more."""
     deadline = time.monotonic() + SETTLE_TIMEOUT
     seen = -1
     while time.monotonic() < deadline:
-        complete = sent.mentions.keys() <= received.replies.keys() and len(received.roots) >= len(sent.groups)
-        if complete and received.edits == seen:
+        threads = {message.thread for message in memory.messages.values()}
+        complete = sent.mentions.keys() <= threads and len(memory.roots()) >= len(sent.groups)
+        if complete and memory.changes == seen:
             return
-        seen = received.edits
+        seen = memory.changes
         await asyncio.sleep(2.0)
 
 
@@ -268,14 +162,15 @@ async def _stored_alerts(folder: Path) -> int:
         await engine.dispose()
 
 
-def _figures(sent: Sent, received: Received, stored: int, rate: float, seconds: float) -> dict[str, Any]:
-    roots = Counter(next((name for name in sent.groups if name in text), "?") for text, _ in received.roots)
-    answered = {ts: received.replies.get(ts, []) for ts in sent.mentions}
+def _figures(sent: Sent, memory: SlackMemory, stored: int, rate: float, seconds: float) -> dict[str, Any]:
+    named = [(next((name for name in sent.groups if name in root.text), "?"), root) for root in memory.roots()]
+    roots = Counter(name for name, _ in named)
+    answered: dict[str, list[float]] = {ts: [] for ts in sent.mentions}
+    for message in memory.messages.values():
+        if message.thread in answered:
+            answered[message.thread].append(message.posted_at)
     delays = [posts[0] - sent.mentions[ts] for ts, posts in answered.items() if posts]
-    for text, at in received.roots:
-        name = next((name for name in sent.groups if name in text), None)
-        if name is not None:
-            delays.append(at - sent.groups[name])
+    delays += [root.posted_at - sent.groups[name] for name, root in named if name != "?"]
     return {
         "engine": "evidence",
         "rate": rate,

@@ -51,6 +51,7 @@ class Home:
             "SLACK_BOT_TOKEN": BOT_TOKEN,
             "SLACK_SIGNING_SECRET": SIGNING_SECRET,
             "SLACK_API_URL": slack.url,
+            "SLACK_POST_INTERVAL": "0",
         }
 
     @asynccontextmanager

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from bot.growing_history import GrowingHistory
+from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.confidence.resolution import Resolution
 from core.conversation import PUBLIC, Audience, Channel, Place, Platform
 from core.incident import PastIncident, Severity
 from core.team import Team
-from tests.fakes.messages import explained_incident
+from tests.fakes.messages import explained_incident, resolved_incident
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -50,3 +54,21 @@ async def test_growing_again_adds_nothing_twice_and_keeps_what_a_source_says() -
     for _ in range(2):
         await growing.grow(store)
     assert growing.incidents == (PAST,)
+
+
+@pytest.mark.parametrize(("judged", "owners"), [(True, ["payments"]), (False, []), (None, [])])
+async def test_an_owner_that_somebody_called_right_is_learned_from_without_a_note(
+    judged: bool | None, owners: list[str]
+) -> None:
+    store, growing = InMemoryStore(), history()
+    incident = replace(resolved_incident(), id="i1", taken_by="")
+    store.incidents.by_id["i1"] = incident
+    assert incident.owner is not None
+    if judged is not None:
+        claim = incident.owner.prediction_id
+        store.predictions.by_id[claim] = Prediction(
+            claim, PredictionKind.OWNER, "i1", "payments", Evaluation(1.0, 1.0), "evidence", "1", NOW
+        )
+        await store.predictions.label(Outcome(claim, judged, "slack:U1", NOW))
+    await growing.grow(store)
+    assert [past.owner for past in growing.incidents if past.id == "i1"] == owners

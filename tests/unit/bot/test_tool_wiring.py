@@ -29,6 +29,9 @@ tools:
   - {kind: gitlab_ci, services: {till: acme/till}, token_env: CI_TOKEN}
   - {kind: jenkins, url: "http://ci.invalid", services: {till: acme/till}, user: reader, token_env: CI_TOKEN}
   - {kind: code, services: {till: checkouts/till}}
+  - {kind: trace_files, path: traces}
+  - {kind: jaeger, url: "http://jaeger.invalid:16686"}
+  - {kind: zipkin, name: Zipkin, url: "http://zipkin.invalid:9411", token_env: CI_TOKEN}
   - {kind: mcp, name: orders, url: "http://mcp.invalid/mcp", tools: {list_orders: The orders of a service.}}
 """
 
@@ -48,6 +51,7 @@ async def test_every_kind_of_tool_can_be_configured(file: Path) -> None:
     assert [each.name for each in tools.logs] == ["Loki", "Kubernetes"]
     assert [each.name for each in tools.changes] == ["code history"]
     assert [each.name for each in tools.code] == ["code"]
+    assert [each.name for each in tools.graphs] == ["trace files", "traces", "Zipkin"]
     boxes: list[Toolbox] = list(tools.toolboxes)
     assert [each.name for each in boxes] == ["Kubernetes", "GitHub Actions", "GitLab CI", "Jenkins", "orders"]
 

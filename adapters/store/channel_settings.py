@@ -1,0 +1,74 @@
+"""What is set for a channel, and the incidents that its quiet hours hold back, on SQL."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from pydantic import TypeAdapter
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from adapters.store.database import upsert
+from adapters.store.tables import channel_settings, held_incidents
+from core.channel_settings import ChannelSettings
+from core.conversation import Place
+
+_SETTINGS = TypeAdapter(ChannelSettings)
+_PLACE = TypeAdapter(Place)
+
+
+class SqlChannelSettings:
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def get(self, place: Place) -> ChannelSettings:
+        rows = await self._connection.execute(
+            sa.select(channel_settings.c.body).where(channel_settings.c.channel == _channel(place))
+        )
+        body = rows.scalar_one_or_none()
+        return _SETTINGS.validate_python(body) if body is not None else ChannelSettings()
+
+    async def save(self, place: Place, settings: ChannelSettings) -> None:
+        body = _SETTINGS.dump_python(settings, mode="json")
+        await upsert(self._connection, channel_settings, {"channel": _channel(place), "body": body})
+
+
+class SqlHeldIncidents:
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def hold(self, incident_id: str, place: Place) -> None:
+        values = {
+            "incident_id": incident_id,
+            "channel": _channel(place),
+            "place": _PLACE.dump_python(place, mode="json"),
+            "told": False,
+        }
+        await upsert(self._connection, held_incidents, values)
+
+    async def places(self, incident_id: str) -> frozenset[Place]:
+        rows = await self._connection.execute(
+            sa.select(held_incidents.c.place).where(held_incidents.c.incident_id == incident_id)
+        )
+        return frozenset(_PLACE.validate_python(place) for place in rows.scalars())
+
+    async def waiting(self) -> list[tuple[str, Place]]:
+        rows = await self._connection.execute(
+            sa.select(held_incidents.c.incident_id, held_incidents.c.place)
+            .where(held_incidents.c.told.is_(False))
+            .order_by(held_incidents.c.channel, held_incidents.c.incident_id)
+        )
+        return [(row.incident_id, _PLACE.validate_python(row.place)) for row in rows]
+
+    async def tell(self, incident_id: str, place: Place) -> None:
+        await self._connection.execute(sa.update(held_incidents).where(_row(incident_id, place)).values(told=True))
+
+    async def release(self, incident_id: str, place: Place) -> None:
+        await self._connection.execute(sa.delete(held_incidents).where(_row(incident_id, place)))
+
+
+def _row(incident_id: str, place: Place) -> sa.ColumnElement[bool]:
+    return (held_incidents.c.incident_id == incident_id) & (held_incidents.c.channel == _channel(place))
+
+
+def _channel(place: Place) -> str:
+    """A channel's own id tells it apart on its platform, whatever thread and workspace it was reached in."""
+    return f"{place.platform}:{place.channel}"

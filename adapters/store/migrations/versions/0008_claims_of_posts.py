@@ -1,0 +1,13 @@
+"""Which message a post is, and what it claims: a reaction names nothing but the message."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0008"
+down_revision = "0007"
+
+
+def upgrade() -> None:
+    op.add_column("posts", sa.Column("claim", sa.Text(), nullable=False, server_default=""))
+    op.add_column("posts", sa.Column("message", sa.Text()))
+    op.create_index("ix_posts_message", "posts", ["message"])

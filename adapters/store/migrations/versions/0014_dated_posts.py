@@ -1,0 +1,11 @@
+"""When a post was meant first, for the retention policy. Those that were there already are kept."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0014"
+down_revision = "0013"
+
+
+def upgrade() -> None:
+    op.add_column("posts", sa.Column("made_at", sa.DateTime()))

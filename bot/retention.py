@@ -1,0 +1,69 @@
+"""The retention policy, every night, and the command that forgets a person or a thread."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+
+from dbos import DBOSClient
+from rich.console import Console
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from adapters.clock import SystemClock
+from adapters.store import retention
+from adapters.store.database import migrate, open_database
+from adapters.store.store import SqlStore
+from bot import engine as workflow_engine
+from bot.retention_section import RetentionSection
+from bot.settings import Settings
+from core.audit import PLUMBLINE, Act, audit_entry
+from core.ports import Clock, Store
+
+
+async def apply_retention(policy: RetentionSection, *, engine: AsyncEngine, store: Store, clock: Clock) -> None:
+    """Delete what is older than the policy keeps it, and note how much that was. Raises StoreUnavailable."""
+    now = clock.now()
+    kept = {kind: days for kind, days in policy.model_dump().items() if days is not None}
+    deleted = await retention.delete_before(engine, {kind: now - timedelta(days=days) for kind, days in kept.items()})
+    deleted["workflows"] = await workflow_engine.forget_before(now - timedelta(days=policy.events))
+    counts = ", ".join(f"{kind} {count}" for kind, count in deleted.items() if count) or "nothing"
+    entry = audit_entry(f"retained:{now:%Y-%m-%dT%H:%M}", now, Act.RETAINED, PLUMBLINE, "retention", detail=counts)
+    async with store.transaction() as transaction:
+        await transaction.audit.add(entry)
+
+
+async def run_forget(settings: Settings, person: str, thread: str, out: Console) -> int:
+    """Delete what a person or a thread said to Plumbline; also while the bot runs."""
+    engine = open_database(settings.database)
+    try:
+        await migrate(engine)
+        forgotten = await retention.forget(engine, person=person, thread=thread)
+        await asyncio.to_thread(_forget_workflows, settings.workflow_database, forgotten)
+        await _note(SqlStore(engine), SystemClock().now(), len(forgotten))
+    finally:
+        await engine.dispose()
+    out.print(
+        f"{len(forgotten)} events were forgotten. What stands in the chat itself, in sources, and in backups is not "
+        "Plumbline's to delete.",
+        highlight=False,
+    )
+    return 0
+
+
+def _forget_workflows(database_url: str, keys: list[str]) -> None:
+    if not keys:
+        return
+    client = DBOSClient(system_database_url=database_url)
+    try:
+        client.delete_workflows(keys)
+    finally:
+        client.destroy()
+
+
+async def _note(store: Store, now: datetime, count: int) -> None:
+    """That something was forgotten, and not whose it was."""
+    entry = audit_entry(
+        f"forgotten:{now:%Y-%m-%dT%H:%M:%S.%f}", now, Act.RETAINED, PLUMBLINE, "forget", detail=f"events {count}"
+    )
+    async with store.transaction() as transaction:
+        await transaction.audit.add(entry)

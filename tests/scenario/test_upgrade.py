@@ -1,0 +1,71 @@
+"""The state that an earlier version left, with work under way, is migrated, and the work is done.
+
+`previous_version/` holds what version 1 of the workflows left at schema revision 0006: a bot was killed in the third step
+of one incident's investigation, and the task of a second one was not started. It was made with that revision's own
+`test_killed_process.Home` (`Death(Moment.ASLEEP)`, an alarm, `Death(Moment.BEFORE_STEP, 3)`), one more `open_incident`,
+and `sqlite3.Connection.iterdump` of both databases; the message that was posted then is one that this chat does not know.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from bot.engine import VERSION
+from tests.scenario.slack import WatchedSlack
+from tests.scenario.test_killed_process import INCIDENT_STEPS, Home, furnished
+
+LEFT = Path(__file__).with_name("previous_version")
+PRESENTED_AND_TRIAGED = 2  # steps that were written down
+
+__all__ = ["furnished"]  # the fixture
+
+
+@pytest.fixture
+async def home(furnished: Path, tmp_path: Path) -> AsyncIterator[Home]:
+    shutil.copytree(furnished, tmp_path, dirs_exist_ok=True)
+    for left in sorted(LEFT.glob("*.sql")):
+        database = tmp_path / "data" / f"{left.stem}.sqlite"
+        database.unlink(missing_ok=True)
+        with closing(sqlite3.connect(database)) as connection:
+            connection.executescript(left.read_text(encoding="utf-8"))
+    async with WatchedSlack() as slack:
+        yield Home(tmp_path, slack, database_url="")
+
+
+async def test_what_was_under_way_is_resumed_where_it_was_and_what_was_waiting_is_begun(home: Home) -> None:
+    steps = await both_ends(home)
+    assert len(steps) == 2 * len(INCIDENT_STEPS) - PRESENTED_AND_TRIAGED
+    assert steps.count("triage") == 1
+
+
+async def test_a_workflow_of_another_version_is_begun_anew_and_says_nothing_twice(home: Home, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "data" / "workflows.sqlite")) as connection:
+        connection.execute("UPDATE workflow_status SET application_version = ?", (f"before {VERSION}",))
+        connection.commit()
+    assert sorted(await both_ends(home)) == sorted(2 * INCIDENT_STEPS)
+
+
+async def both_ends(home: Home) -> list[str]:
+    """The steps of the bot until both incidents are told whole."""
+    async with home.life() as bot:
+        await bot.finishes("details")
+        bot.steps.append("the first one is whole")
+        seen = len(bot.steps)
+        while "details" not in bot.steps[seen:]:
+            report = await bot._report()
+            assert report is not None
+            bot.steps.append(report)
+        await bot.stop()
+    bot.steps.remove("the first one is whole")
+    roots = [message for message in home.slack.messages if "thread_ts" not in message]
+    assert len(roots) == 2
+    assert len(home.slack.messages) - len(roots) == 2
+    assert any("Payments" in json.dumps(root["blocks"]) for root in roots), "the owner of the first one"
+    return [step for step in bot.steps if step in INCIDENT_STEPS]

@@ -1,0 +1,158 @@
+"""A backup is the workspace as of one moment; a restore is that, or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import tarfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from adapters.store.locks import LocalLocks
+from adapters.store.store import SqlStore
+from bot.backup import run_backup, run_restore
+from bot.settings import Settings
+from core.errors import ConfigurationError, PlumblineError
+from core.ports import Task
+from tests.databases import database
+
+QUIET = Console(quiet=True)
+
+
+def settings(folder: Path) -> Settings:
+    return Settings.model_validate({"PLUMBLINE_DATA_DIR": folder})
+
+
+async def workspace(folder: Path, *keys: str) -> None:
+    """A workspace with these tasks, an index and a model."""
+    await asyncio.to_thread(folder.mkdir, exist_ok=True)
+    async with database(f"sqlite:///{folder / 'plumbline.sqlite'}") as engine:
+        for key in keys:
+            async with SqlStore(engine).transaction() as transaction:
+                await transaction.tasks.add(Task(key, "answer", key, {}))
+    (folder / "encoder.npz").write_bytes(b"an encoder")
+    (folder / "index" / "segments").mkdir(parents=True, exist_ok=True)
+    (folder / "index" / "segments" / "1").write_bytes(b"a segment")
+
+
+async def tasks(folder: Path) -> list[str]:
+    async with (
+        database(f"sqlite:///{folder / 'plumbline.sqlite'}") as engine,
+        SqlStore(engine).transaction() as transaction,
+    ):
+        return [task.key for task in await transaction.tasks.claim("us", 10_000)]
+
+
+async def test_what_is_restored_is_what_was_backed_up(tmp_path: Path) -> None:
+    home, other, file = tmp_path / "home", tmp_path / "other", tmp_path / "backup"
+    await workspace(home, "a", "b")
+    run_backup(settings(home), file, QUIET)
+    run_restore(settings(other), file, QUIET, force=False)
+    assert await tasks(other) == ["a", "b"]
+    assert (other / "encoder.npz").read_bytes() == b"an encoder"
+    assert (other / "index" / "segments" / "1").read_bytes() == b"a segment"
+
+
+async def test_a_backup_in_the_middle_of_a_storm_holds_every_event_up_to_some_moment(tmp_path: Path) -> None:
+    home, other, file = tmp_path / "home", tmp_path / "other", tmp_path / "backup"
+    await workspace(home)
+    locks = LocalLocks(str(home / "plumbline.sqlite"))
+    await locks.keep("a bot")
+    acknowledged = 0
+    saved, raging = asyncio.Event(), asyncio.Event()
+
+    async def storm() -> None:
+        nonlocal acknowledged
+        async with database(f"sqlite:///{home / 'plumbline.sqlite'}") as engine:
+            while not saved.is_set():
+                async with SqlStore(engine).transaction() as transaction:
+                    await transaction.tasks.add(Task(str(acknowledged), "answer", "q", {"text": "x" * 5_000}))
+                acknowledged += 1
+                if acknowledged == 50:
+                    raging.set()
+
+    storming = asyncio.create_task(storm())
+    await raging.wait()
+    before = acknowledged
+    await asyncio.to_thread(run_backup, settings(home), file, QUIET)
+    saved.set()
+    await storming
+    run_restore(settings(other), file, QUIET, force=False)
+    restored = await tasks(other)
+    assert restored == [str(number) for number in range(len(restored))]
+    assert before <= len(restored) <= acknowledged
+    assert not (other / "index").exists(), "a bot held it open"
+    await locks.close()
+
+
+async def test_a_workspace_that_is_there_is_replaced_only_by_force(tmp_path: Path) -> None:
+    home, other, file = tmp_path / "home", tmp_path / "other", tmp_path / "backup"
+    await workspace(home, "a")
+    await workspace(other, "b")
+    run_backup(settings(home), file, QUIET)
+    with pytest.raises(PlumblineError, match="only with --force"):
+        run_restore(settings(other), file, QUIET, force=False)
+    assert await tasks(other) == ["b"]
+    run_restore(settings(other), file, QUIET, force=True)
+    assert await tasks(other) == ["a"]
+
+
+async def test_nothing_is_restored_while_a_bot_works_there(tmp_path: Path) -> None:
+    home, file = tmp_path / "home", tmp_path / "backup"
+    await workspace(home, "a")
+    run_backup(settings(home), file, QUIET)
+    locks = LocalLocks(str(home / "plumbline.sqlite"))
+    await locks.keep("a bot")
+    with pytest.raises(PlumblineError, match="stop it before"):
+        run_restore(settings(home), file, QUIET, force=True)
+    await locks.close()
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "no backup"])
+async def test_a_damaged_backup_changes_nothing(tmp_path: Path, damage: str) -> None:
+    home, other, file = tmp_path / "home", tmp_path / "other", tmp_path / "backup"
+    await workspace(home, "a")
+    await workspace(other, "b")
+    run_backup(settings(home), file, QUIET)
+    content = file.read_bytes()
+    if damage == "cut":
+        file.write_bytes(content[: len(content) // 2])
+    elif damage == "changed":
+        rewrite(file, "encoder.npz", b"another encoder")
+    else:
+        file.write_bytes(b"no backup")
+    with pytest.raises(PlumblineError, match="Nothing was restored"):
+        run_restore(settings(other), file, QUIET, force=True)
+    assert await tasks(other) == ["b"]
+
+
+def rewrite(file: Path, name: str, content: bytes) -> None:
+    folder = file.with_suffix(".unpacked")
+    with tarfile.open(file) as archive:
+        archive.extractall(folder, filter="data")
+    (folder / name).write_bytes(content)
+    with tarfile.open(file, "w:gz") as archive:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            archive.add(path, path.relative_to(folder).as_posix())
+
+
+async def test_a_backup_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    home, file = tmp_path / "home", tmp_path / "backup"
+    await workspace(home, "a")
+    with closing(sqlite3.connect(home / "plumbline.sqlite")) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.commit()
+    run_backup(settings(home), file, QUIET)
+    with pytest.raises(PlumblineError, match="newer Plumbline"):
+        run_restore(settings(tmp_path / "other"), file, QUIET, force=False)
+
+
+def test_there_must_be_something_to_back_up_and_a_server_has_tools_of_its_own(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="nothing to back up"):
+        run_backup(settings(tmp_path), tmp_path / "backup", QUIET)
+    on_a_server = Settings.model_validate({"PLUMBLINE_DATABASE_URL": "postgresql://db/plumbline"})
+    with pytest.raises(ConfigurationError, match="pg_dump"):
+        run_backup(on_a_server, tmp_path / "backup", QUIET)

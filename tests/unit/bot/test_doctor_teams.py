@@ -1,0 +1,40 @@
+"""`plumbline doctor` on the schedules and catalogues of teams: what fails is named, and stops nobody."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import aiohttp
+import pytest
+from aiohttp.test_utils import TestServer
+
+from bot.doctor import check_catalogue, check_schedule
+from bot.settings import Settings
+from bot.team_sections import BackstageSection, CodeownersSection, PagerDutySection
+from bot.workspace import load_workspace
+from tests.fakes.on_call_servers import FakePagerDuty
+
+
+async def test_a_schedule_that_lets_us_in_is_well_and_one_that_does_not_is_no_fatal_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with TestServer(FakePagerDuty({}).app()) as server, aiohttp.ClientSession() as session:
+        section = PagerDutySection(kind="pagerduty", url=str(server.make_url("")).rstrip("/"), token_env="PD_TOKEN")
+        monkeypatch.setattr(os, "environ", {"PD_TOKEN": "wrong"})
+        refused = await check_schedule(section, session)
+        monkeypatch.setattr(os, "environ", {})
+        unset = await check_schedule(section, session)
+    assert (refused.well, refused.fatal) == (False, False)
+    assert "refuses the token" in refused.mend
+    assert "PD_TOKEN" in unset.mend
+
+
+async def test_a_catalogue_is_counted_and_one_that_is_missing_is_no_fatal_finding(tmp_path: Path) -> None:
+    settings, workspace = Settings.model_validate({"PLUMBLINE_DATA_DIR": tmp_path / "data"}), load_workspace(None)
+    (tmp_path / "CODEOWNERS").write_text("/till/ @acme/payments\n")
+    found = await check_catalogue(CodeownersSection(kind="codeowners", path=tmp_path), workspace, settings)
+    missing = await check_catalogue(BackstageSection(kind="backstage", path=tmp_path / "no"), workspace, settings)
+    assert found.well
+    assert "1 teams, 1 rules" in found.result
+    assert (missing.well, missing.fatal) == (False, False)

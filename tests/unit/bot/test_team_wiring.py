@@ -1,0 +1,159 @@
+"""plumbline.yaml → teams, schedules and catalogues."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from bot.catalogue_wiring import with_catalogues
+from bot.evaluation.triage import as_incident
+from bot.on_call_wiring import open_on_call
+from bot.settings import Settings
+from bot.workspace import Workspace, load_workspace
+from core.conversation import Platform
+from core.errors import ConfigurationError
+from core.incident import PastIncident, Severity
+from core.on_call import Rota
+from core.triage.enrichment import Enrichment
+from core.triage.history import IncidentHistory
+from core.triage.negotiate import propose_owner
+
+START = "channels:\n  - {name: help, console: help}\nteams:\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "plumbline.yaml"
+
+
+def workspace(file: Path, text: str) -> Workspace:
+    file.write_text(START + text, encoding="utf-8")
+    return load_workspace(file)
+
+
+def settings(file: Path) -> Settings:
+    return Settings.model_validate({"PLUMBLINE_DATA_DIR": file.parent / "data"})
+
+
+def test_on_call_is_a_name_names_or_people_who_take_turns(file: Path) -> None:
+    one, some, turns = workspace(
+        file,
+        "  - {id: a, name: A, on_call: Ada}\n"
+        "  - {id: b, name: B, on_call: [Bo, Cleo]}\n"
+        "  - {id: c, name: C, on_call: {people: [Di, Ed], start: 2026-01-05T09:00:00Z, days: 0, hours: 12}}\n",
+    ).teams
+    assert (one.on_call, one.rota) == (("Ada",), None)
+    assert (some.on_call, some.rota) == (("Bo", "Cleo"), None)
+    assert turns.on_call == ("Di", "Ed")
+    assert turns.rota == Rota(("Di", "Ed"), datetime(2026, 1, 5, 9, tzinfo=UTC), timedelta(hours=12))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("  - {id: a, name: A, on_call: {people: [], start: 2026-01-05T09:00:00Z}}\n", "line 4"),
+        ("  - {id: a, name: A, on_call: {people: [Di], start: 2026-01-05T09:00:00}}\n", "timezone"),
+        ("  - {id: a, name: A, on_call: {people: [Di], start: 2026-01-05T09:00:00Z, days: 0}}\n", "at least one hour"),
+        ("  - {id: a, name: A, mention: {teams: ada@acme.example, teams_tag: AbC=}}\n", "either a person"),
+        ("  []\ncatalogues: [{kind: backstage}]\n", "either a folder"),
+        ("  []\ncatalogues: [{kind: backstage, source: docs}]\n", "no git_repository source docs"),
+    ],
+)
+def test_mistakes_are_named_with_their_line(file: Path, text: str, problem: str) -> None:
+    with pytest.raises(ConfigurationError, match=problem):
+        workspace(file, text)
+
+
+def test_a_tag_of_teams_can_be_what_pings_a_team(file: Path) -> None:
+    (team,) = workspace(file, "  - {id: a, name: A, mention: {teams_tag: MjQz+/A=}}\n").teams
+    assert team.mentions == {Platform.TEAMS: "tag:MjQz+/A="}
+
+
+def test_former_ids_may_be_called_so_or_aliases(file: Path) -> None:
+    teams = workspace(file, "  - {id: a, name: A, formerly: [x]}\n  - {id: b, name: B, aliases: [y]}\n").teams
+    assert [team.aliases for team in teams] == [("x",), ("y",)]
+
+
+SCHEDULES = """\
+  - {id: a, name: A, on_call: Ada}
+  - {id: b, name: B}
+on_call:
+  - {kind: pagerduty, token_env: PD_TOKEN, schedules: {a: P1}, escalation_policies: {b: [P2, P3]}}
+  - {kind: opsgenie, url: https://api.eu.opsgenie.com, token_env: OG_TOKEN, schedules: {a: nights}}
+"""
+
+
+async def test_schedules_come_in_the_order_of_the_file_and_the_rotas_last(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "environ", {"PD_TOKEN": "one", "OG_TOKEN": "two"})
+    loaded = workspace(file, SCHEDULES)
+    async with aiohttp.ClientSession() as session:
+        schedules = open_on_call(loaded.on_call, loaded.teams, session)
+    assert [schedule.name for schedule in schedules] == ["PagerDuty", "Opsgenie", "plumbline.yaml"]
+    assert [schedule.teams for schedule in schedules] == [{"a", "b"}, {"a"}, {"a"}]
+
+
+async def test_a_token_that_is_not_set_and_a_team_that_is_none_are_mistakes(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with aiohttp.ClientSession() as session:
+        monkeypatch.setattr(os, "environ", {})
+        loaded = workspace(file, SCHEDULES)
+        with pytest.raises(ConfigurationError, match="PD_TOKEN"):
+            open_on_call(loaded.on_call, loaded.teams, session)
+        monkeypatch.setattr(os, "environ", {"PD_TOKEN": "one", "OG_TOKEN": "two"})
+        with pytest.raises(ConfigurationError, match="names the team a, which there is not"):
+            open_on_call(loaded.on_call, loaded.teams[1:], session)
+
+
+async def test_catalogues_complete_the_teams_and_what_they_cannot_say_is_left_out(file: Path) -> None:
+    catalogue = file.parent / "catalogue"
+    catalogue.mkdir()
+    (catalogue / "CODEOWNERS").write_text("/till/ @acme/pay-crew\n/shelf/ @acme/shelf\n")
+    (catalogue / "catalog-info.yaml").write_text(
+        "kind: Group\n"
+        "metadata: {name: shelf, annotations: {plumbline/channel: no-such, plumbline/slack-user-group: everyone}}\n"
+        "---\nkind: Component\nmetadata: {name: shop}\nspec: {owner: shelf, dependsOn: ['component:till']}\n"
+    )
+    loaded = workspace(
+        file,
+        "  - {id: payments, name: Payments}\n"
+        "catalogues:\n"
+        "  - {kind: codeowners, path: catalogue, teams: {'@acme/pay-crew': payments}}\n"
+        "  - {kind: backstage, path: catalogue}\n"
+        "  - {kind: backstage, path: nowhere}\n",
+    )
+    found = await with_catalogues(loaded, settings(file))
+    assert [(team.id, team.channel, dict(team.mentions)) for team in found.teams] == [
+        ("payments", "", {}),
+        ("shelf", "", {}),
+    ]
+    assert found.teams[1].services == {"shop"}
+    assert found.dependencies == {"shop": ("till",)}
+    assert [rule.owners for rule in found.code[0].rules] == [("payments",), ("shelf",)]
+
+
+async def test_without_catalogues_the_workspace_stays_as_it_is(file: Path) -> None:
+    loaded = workspace(file, "  - {id: a, name: A}\n")
+    assert await with_catalogues(loaded, settings(file)) == loaded
+
+
+def test_past_incidents_of_a_renamed_team_and_of_merged_ones_speak_for_their_successor(file: Path) -> None:
+    teams = workspace(
+        file, "  - {id: identity, name: Identity, formerly: [login, keys]}\n  - {id: till, name: Till}\n"
+    ).teams
+    at = datetime(2026, 1, 5, 9, tzinfo=UTC)
+    past = [
+        PastIncident(f"INC-{number}", "unknown kid rejected", "", "", Severity.WARNING, at, owner)
+        for number, owner in enumerate(["login", "keys", "identity"])
+    ]
+    asked = as_incident("unknown kid rejected", "")
+    owner = propose_owner(asked, teams, IncidentHistory(past), Enrichment()).owner
+    assert owner is not None
+    assert owner.team_id == "identity"
+    assert owner.reasons == ("owned 3 of the 3 most similar incidents: INC-0, INC-1, INC-2",)

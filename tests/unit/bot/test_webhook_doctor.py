@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from bot.finding import Finding
+from bot.settings import Settings
+from bot.webhook_doctor import check_webhooks
+from bot.webhook_sections import WebhooksSection
+
+LONG = "a-secret-that-nobody-guesses"
+OWN = WebhooksSection.model_validate({"pagerduty": {"secret_env": "PAGERDUTY_WEBHOOK_SECRET"}})
+
+
+def found(webhooks: WebhooksSection, secret: str = "") -> list[Finding]:
+    return list(check_webhooks(Settings.model_validate({"PLUMBLINE_WEBHOOK_SECRET": secret or None}), webhooks))
+
+
+def test_a_secret_that_the_environment_does_not_hold_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PAGERDUTY_WEBHOOK_SECRET", raising=False)
+    (finding,) = found(OWN, LONG)
+    assert finding.fatal
+    assert "webhooks.pagerduty needs PAGERDUTY_WEBHOOK_SECRET" in finding.mend
+
+
+def test_a_path_that_is_none_is_found() -> None:
+    (finding,) = found(WebhooksSection.model_validate({"generic": {"title": "$.["}}), LONG)
+    assert finding.fatal
+    assert "JSONPath" in finding.mend
+
+
+def test_a_secret_that_can_be_guessed_is_found_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAGERDUTY_WEBHOOK_SECRET", "hunter2")
+    weak, well = found(OWN, LONG)
+    assert (weak.result, weak.fatal) == ("the secret of pagerduty has 7 characters", False)
+    assert "hunter2" not in str(weak)
+    assert well.well
+
+
+def test_a_door_without_a_secret_is_found() -> None:
+    (finding,) = found(WebhooksSection())
+    assert (finding.result, finding.fatal) == ("open to this machine", False)
+
+
+def test_secrets_that_are_there_are_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAGERDUTY_WEBHOOK_SECRET", LONG)
+    (finding,) = found(OWN, LONG)
+    assert finding.well
+    assert finding.result == "6 sources, 1 with a secret of their own"
