@@ -7,11 +7,12 @@ those who may read what is said there, and by nobody else.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from core.answering.rewrite import is_follow_up
+from core.audit import Act, AuditEntry, audit_entry
 from core.confidence.prediction import Outcome, PredictionKind
-from core.conversation import Question, Speaker
+from core.conversation import Person, Place, Question, Speaker, turn_key
 from core.curated import MAX_QUESTION, MAX_TEXT, SOURCE, CuratedAnswer, confirmed, may_confirm
 from core.feedback import Feedback
 from core.knowledge.document import Document
@@ -41,7 +42,7 @@ async def propose_correction(feedback: Feedback, *, store: Store, poster: Poster
     async with store.transaction() as transaction:
         prediction = await transaction.predictions.get(feedback.subject)
         asked = (
-            await transaction.conversations.get(f"{prediction.subject}:question", feedback.place)
+            await transaction.conversations.get(turn_key(prediction.subject, Speaker.PERSON), feedback.place)
             if prediction
             else None
         )
@@ -97,6 +98,7 @@ async def confirm_correction(
         if may_confirm(answer, feedback.person) and not answer.is_confirmed:
             answer = confirmed(answer, feedback.person, feedback.at, lifetime)
             await transaction.curated.save(answer)
+            await transaction.audit.add(_entry(Act.CONFIRMED, answer.id, feedback.person, feedback.place, feedback.at))
     if not answer.is_confirmed:
         await poster.post_once(f"somebody-else:{answer.id}", feedback.place, Notice(SOMEBODY_ELSE))
         return
@@ -108,7 +110,14 @@ async def _propose(proposal: CuratedAnswer, said: Feedback | Question, store: St
     async with store.transaction() as transaction:
         if await transaction.curated.get(proposal.id) is None:
             await transaction.curated.save(proposal)
+            await transaction.audit.add(
+                _entry(Act.PROPOSED, proposal.id, proposal.author, said.place, proposal.proposed_at)
+            )
     await poster.post_once(f"proposal:{proposal.id}", said.place, ProposalMessage(proposal), "proposed")
+
+
+def _entry(act: Act, answer_id: str, person: Person, place: Place, at: datetime) -> AuditEntry:
+    return audit_entry(f"{act}:{answer_id}", at, act, person, answer_id, place=place)
 
 
 async def _question_at(feedback: Feedback, asked: str, store: Store) -> str:

@@ -33,17 +33,18 @@ async def in_context(
     """The question with what was said in its thread, or with what it quotes of it where nobody can read the thread.
 
     Once Plumbline was asked in the thread, its own conversation goes on, and only what began the thread comes before.
-    A thread that cannot be read now costs the context and not the answer.
+    What the question itself quotes is nearest to it. A thread that cannot be read now costs the context and not the answer.
     """
-    said = await _said(question, threads) or question.history
-    if not said:
+    said = [turn for turn in await _said(question, threads) if turn not in question.history]
+    if not said and not question.history:
         return question
     async with store.transaction() as transaction:
         own = await transaction.conversations.history(question.place, MAX_TURNS)
     if own:
-        said = said[:1] if said[0].text != own[0].text else ()
-    context = await asyncio.to_thread(_clean, said, redact)
-    return replace(question, history=(*context, *own))
+        said = said[:1] if said and said[0].text != own[0].text else []
+    quoted = [turn for turn in question.history if turn not in own]
+    clean = await asyncio.to_thread(_clean, [*said, *quoted], redact)
+    return replace(question, history=(*clean[: len(said)], *own, *clean[len(said) :]))
 
 
 async def _said(question: Question, threads: Mapping[Platform, ThreadReader]) -> tuple[Turn, ...]:

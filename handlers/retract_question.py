@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Coroutine
 from typing import Any
 
-from core.conversation import Place
+from core.conversation import Place, Speaker, turn_key
 from core.errors import Withdrawn
+from core.ports import Store
 from handlers.post_message import Poster
 from handlers.show_waiting import answer_intent
 
@@ -18,8 +19,8 @@ class AnswersUnderWay:
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[Any]] = {}
 
-    async def run(self, question_id: str, work: Awaitable[None]) -> None:
-        """Wait for the work. Raises Withdrawn if the question is deleted meanwhile."""
+    async def run(self, question_id: str, work: Coroutine[Any, Any, None]) -> None:
+        """Wait for the work. Raises Withdrawn if the question is deleted meanwhile, or asked in other words."""
         task = self._tasks[question_id] = asyncio.ensure_future(work)
         try:
             await asyncio.wait([task])
@@ -28,16 +29,30 @@ class AnswersUnderWay:
                 del self._tasks[question_id]
             task.cancel()  # no effect on a task that is done
         if task.cancelled():
-            raise Withdrawn(f"{question_id} was deleted.")
+            raise Withdrawn(f"{question_id} was deleted or changed.")
         task.result()
 
-    def stop(self, question_id: str) -> None:
-        """Cancel the work for a question; unknown ones are ignored."""
-        if question_id in self._tasks:
-            self._tasks[question_id].cancel()
+    async def stop(self, question_id: str) -> None:
+        """Cancel the work for a question, and wait until it has ended; unknown ones are ignored."""
+        if (task := self._tasks.get(question_id)) is not None:
+            task.cancel()
+            await asyncio.wait([task])
 
 
-async def retract_question(question_id: str, place: Place, *, under_way: AnswersUnderWay, poster: Poster) -> None:
-    """Stop the answer to a deleted question and take it away. A message that was no question has none: nothing happens."""
-    under_way.stop(question_id)
+async def forget_conversation(question_id: str, store: Store) -> None:
+    """Forget a question and its answer: the one was deleted or says something else now, the other is gone."""
+    async with store.transaction() as transaction:
+        for speaker in Speaker:
+            await transaction.conversations.forget(turn_key(question_id, speaker))
+
+
+async def retract_question(
+    question_id: str, place: Place, *, under_way: AnswersUnderWay, store: Store, poster: Poster
+) -> None:
+    """Stop the answer to a deleted question, take it away, and forget what was said.
+
+    A message that was no question has none: nothing happens.
+    """
+    await under_way.stop(question_id)
     await poster.withdraw(answer_intent(question_id), place)
+    await forget_conversation(question_id, store)

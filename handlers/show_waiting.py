@@ -1,4 +1,7 @@
-"""While a person waits for an answer that takes long, its message says what is going on; then it becomes the answer."""
+"""While a person waits for an answer that takes long, the chat says what is going on; then it becomes the answer.
+
+Where the platform has a sign for that (a status, a typing person) it is shown; elsewhere the answer's message says it.
+"""
 
 from __future__ import annotations
 
@@ -25,19 +28,33 @@ def answer_intent(question_id: str) -> str:
     return f"answer:{question_id}"
 
 
+class Waiting:
+    """The signs of waiting for one answer."""
+
+    def __init__(self, question: Question, position: Callable[[], int], poster: Poster) -> None:
+        self._done = asyncio.Event()
+        self._telling = asyncio.create_task(_tell(question, position, poster, self._done))
+
+    async def end(self) -> None:
+        """Show no more of them: there is something better to show.
+
+        A post that has begun is finished, so that the answer replaces it and does not come twice.
+        """
+        self._done.set()
+        await self._telling
+
+
 @asynccontextmanager
-async def shown_waiting(question: Question, position: Callable[[], int], *, poster: Poster) -> AsyncGenerator[None]:
+async def shown_waiting(question: Question, position: Callable[[], int], *, poster: Poster) -> AsyncGenerator[Waiting]:
     """Show how far it is until the block ends, in the message of `answer_intent`; nothing if that is soon.
 
     `position` is the question's place in the queue for the model, from 1; 0 while it is being worked on.
     """
-    done = asyncio.Event()
-    telling = asyncio.create_task(_tell(question, position, poster, done))
+    waiting = Waiting(question, position, poster)
     try:
-        yield
+        yield waiting
     finally:
-        done.set()
-        await telling  # a post that has begun is finished, so that the answer replaces it and does not come twice
+        await waiting.end()
 
 
 async def _tell(question: Question, position: Callable[[], int], poster: Poster, done: asyncio.Event) -> None:
@@ -47,9 +64,10 @@ async def _tell(question: Question, position: Callable[[], int], poster: Poster,
         place = position()
         text = WAITING.format(position=_ordinal(place)) if place else THINKING
         try:
-            await poster.post_or_edit(
-                answer_intent(question.id), question.place, Notice(text, NoticeKind.PROGRESS), text
-            )
+            if not await poster.signal(question.place, text):
+                await poster.post_or_edit(
+                    answer_intent(question.id), question.place, Notice(text, NoticeKind.PROGRESS), text
+                )
         except Unavailable:
             return  # a sign of waiting is not worth a second try
 

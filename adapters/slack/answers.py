@@ -6,7 +6,7 @@ import re
 
 from adapters.slack import blocks
 from adapters.slack.blocks import Block, listing
-from adapters.slack.mrkdwn import code_block, escape, link, prose
+from adapters.slack.mrkdwn import code_block, cut, escape, link, prose
 from adapters.slack.parts import LINE, Rendered, badge_footnote, context, dotted, fallback, feedback_buttons, section
 from core.answering.answer import Answer, Citation, Sentence
 from core.messages import ASK, CONFLICTING, TENTATIVE, Verdict
@@ -21,6 +21,8 @@ BUTTONS = (Verdict.HELPFUL, Verdict.WRONG, Verdict.ASK_A_PERSON, Verdict.WHY_ANS
 MAX_MARKERS = 5  # citation markers after one sentence
 
 SENTENCE = 900  # characters
+SENTENCES = 5_000  # characters of all sentences: what is left of a message by sources, conflicts and the rest
+WHOLE = 100_000  # characters of the file that holds an answer which is too long for a message
 MARKER = 300  # characters, the address in it included
 SOURCE = 500  # characters, the address in it included
 QUOTE = 300  # characters
@@ -35,7 +37,7 @@ def cited_answer(answer: Answer) -> Rendered:
         fallback(sentence.text for sentence in answer.sentences),
         [
             *context(TENTATIVE if answer.tentative else ""),
-            blocks.section(listing(sentences, "sentences")),
+            *blocks.sections(sentences, "sentences", SENTENCES),
             *_conflicts(answer),
             *context(listing([_source(citation) for citation in answer.citations], "sources")),
             *context(badge_footnote(answer.badge)),
@@ -59,6 +61,17 @@ def abstention(answer: Answer) -> Rendered:
             *_buttons(answer),
         ],
     )
+
+
+def whole_answer(answer: Answer) -> str:
+    """All sentences and sources as plain text; empty if the message shows every sentence."""
+    urls = {citation.number: citation.deep_link for citation in answer.citations}
+    lines = [_sentence(sentence, urls) for sentence in answer.sentences]
+    if blocks.fitting(lines, "sentences", SENTENCES) == lines:
+        return ""
+    said = [f"{each.text} {''.join(f'[{number}]' for number in each.citations)}" for each in answer.sentences]
+    sources = [f"[{each.number}] {each.title} {each.deep_link}".rstrip() for each in answer.citations]
+    return cut("\n\n".join([*said, *sources]), WHOLE) + "\n"
 
 
 def _sentence(sentence: Sentence, urls: dict[int, str]) -> str:

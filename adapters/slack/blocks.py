@@ -82,6 +82,22 @@ def listing(lines: Sequence[str], noun: str, limit: int = MAX_TEXT) -> str:
 
     Each line must be shorter than `limit` by the few characters of that count.
     """
+    return "\n".join(fitting(lines, noun, limit))
+
+
+def sections(lines: Sequence[str], noun: str, limit: int) -> list[Block]:
+    """The same as one section after another, with every line whole in one of them."""
+    texts: list[str] = []
+    for line in fitting(lines, noun, limit):
+        if texts and len(texts[-1]) + 1 + len(line) <= MAX_TEXT:
+            texts[-1] += f"\n{line}"
+        else:
+            texts.append(line)
+    return [section(text) for text in texts]
+
+
+def fitting(lines: Sequence[str], noun: str, limit: int) -> list[str]:
+    """The lines of a listing."""
     room = limit - len(_more(len(lines), noun))
     shown: list[str] = []
     for line in lines:
@@ -90,7 +106,7 @@ def listing(lines: Sequence[str], noun: str, limit: int = MAX_TEXT) -> str:
             break
         shown.append(line)
     missing = len(lines) - len(shown)
-    return "\n".join([*shown, _more(missing, noun)] if missing else shown)
+    return [*shown, _more(missing, noun)] if missing else shown
 
 
 def _more(count: int, noun: str) -> str:

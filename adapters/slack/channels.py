@@ -10,10 +10,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.client import call
+from adapters.slack.client import call, error_code
 from core.audience import channel_audience, kept_private, person_audience, with_outsiders
 from core.conversation import Audience, Channel, Person, Place
 from core.errors import PlumblineError
@@ -57,7 +56,7 @@ class ChannelDirectory:
             async with asyncio.timeout(PATIENCE):
                 answer = await call("conversations.info", self._client.conversations_info(channel=channel_id))
         except (PlumblineError, TimeoutError) as error:
-            if _code(error) == "channel_not_found":
+            if isinstance(error, PlumblineError) and error_code(error) == "channel_not_found":
                 return ChannelKind.ABSENT
             logger.warning("Slack does not say who reads channel %s, so nothing public is shown: %s", channel_id, error)
             return ChannelKind.UNKNOWN
@@ -89,9 +88,3 @@ def _kind(channel: dict[str, Any]) -> ChannelKind:
     if any(channel.get(flag) for flag in ("is_private", "is_group", "is_mpim")):
         return ChannelKind.PRIVATE
     return ChannelKind.CHANNEL if channel.get("is_channel") else ChannelKind.UNKNOWN
-
-
-def _code(error: BaseException) -> str:
-    cause = error.__cause__
-    body = getattr(cause.response, "data", None) if isinstance(cause, SlackApiError) else None
-    return body.get("error", "") if isinstance(body, dict) else ""

@@ -14,12 +14,30 @@ from slack_sdk.http_retry.state import RetryState
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from core.errors import ChatUnavailable, MessageNotFound, PlumblineError
+from core.errors import ChatBusy, ChatUnavailable, MessageNotFound, PlumblineError, Undeliverable
 
 TIMEOUT = 10  # seconds for one call
 LONGEST_PAUSE = 3.0  # seconds of Retry-After that are waited out here; a longer pause is left to the workflow
 
 GONE = frozenset({"message_not_found", "thread_not_found"})
+
+WRITES = frozenset({"chat.postMessage", "chat.update"})
+
+NEVER = {
+    "cant_update_message": "post it anew",
+    "channel_not_found": "check the channel's id, and invite the bot if the channel is private",
+    "invalid_blocks": "report it as an error of Plumbline",
+    "invalid_blocks_format": "report it as an error of Plumbline",
+    "is_archived": "unarchive the channel or take it out of the routes",
+    "msg_blocks_too_long": "report it as an error of Plumbline",
+    "msg_too_long": "report it as an error of Plumbline",
+    "no_text": "report it as an error of Plumbline",
+    "not_in_channel": "invite the bot to the channel",
+    "restricted_action": "let apps post in the channel",
+    "restricted_action_read_only_channel": "let apps post in the channel",
+    "restricted_action_thread_only_channel": "let apps post in the channel",
+}
+"""Why a message is not taken however often it is sent, and what a person can do."""
 
 REMEDIES = {
     "account_inactive": "install the app again",
@@ -81,16 +99,28 @@ async def call(method: str, response: Awaitable[AsyncSlackResponse]) -> dict[str
     return answered.data if isinstance(answered.data, dict) else {}
 
 
+def error_code(error: PlumblineError) -> str:
+    """What Slack called the error that this one was made from; empty if Slack said nothing."""
+    response = getattr(error.__cause__, "response", None)
+    body = getattr(response, "data", None)
+    code = body.get("error", "") if isinstance(body, dict) else ""
+    return code if isinstance(code, str) else ""
+
+
 def _translated(method: str, error: SlackApiError) -> PlumblineError:
     # The SDK attaches its own response, or aiohttp's when the body was no JSON.
     body = getattr(error.response, "data", None)
     code = body.get("error", "") if isinstance(body, dict) else ""
     if code in GONE:
         return MessageNotFound(f"Slack has no such message any more ({method}: {code}): somebody deleted it.")
+    if method in WRITES and code in NEVER:
+        return Undeliverable(f"Slack refused {method} with {code}: {NEVER[code]}.")
     if code in REMEDIES:
         return ChatUnavailable(f"Slack refused {method} with {code}: {REMEDIES[code]}.")
     status = getattr(error.response, "status_code", None) or getattr(error.response, "status", "no status")
     reason = code or f"HTTP {status}"
+    if status == 429:
+        return ChatBusy(f"Slack asks to wait with {method}: it is tried again.", _retry_after(_headers(error)))
     return ChatUnavailable(f"Slack refused {method} with {reason}: it is tried again.", _retry_after(_headers(error)))
 
 

@@ -11,7 +11,7 @@ from adapters.slack import blocks
 from adapters.slack.mrkdwn import escape, link
 from adapters.slack.parts import LINE, NAME, Rendered, badge, context, dotted, fallback
 from core.confidence.badge_explanation import BadgeExplanation
-from core.messages import JUDGED_BY, PING, WHY, DriftAlarm, OwnerPing
+from core.messages import JUDGED_BY, ON_CALL, PING, WHY, DriftAlarm, OwnerPing
 
 REFERENCE = 400  # characters, the address in it included
 USER_GROUP = re.compile(r"^S[A-Z0-9]{2,20}$")  # an id of anything else, as of a whole channel, mentions nobody
@@ -34,7 +34,8 @@ def badge_explanation(explanation: BadgeExplanation) -> Rendered:
 
 def owner_ping(ping: OwnerPing) -> Rendered:
     group = f"<!subteam^{ping.mention}>" if USER_GROUP.match(ping.mention) else f"*{escape(ping.team_name, NAME)}*"
-    text = dotted(f"{group}: {PING}", badge(ping.badge))
+    on_call = f"{ON_CALL}: {escape(', '.join(ping.on_call), LINE)}" if ping.on_call else ""
+    text = dotted(f"{group}: {PING}", badge(ping.badge), on_call)
     return Rendered(text, [blocks.section(text)])
 
 

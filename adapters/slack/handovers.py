@@ -1,4 +1,4 @@
-"""Whose incident it is instead, in Slack: a picker of teams and a field for the reason."""
+"""Whose an incident is instead, and which one it belongs to, in Slack: a picker, and a field for the reason."""
 
 from __future__ import annotations
 
@@ -6,9 +6,29 @@ from adapters.slack import blocks
 from adapters.slack.corrections import INPUT
 from adapters.slack.parts import Rendered, fallback, feedback_buttons
 from core.curated import MAX_TEXT
-from core.messages import PICK_TEAM, WHOSE_IS_IT, WHY_NOT_OURS, HandoverRequest, Verdict
+from core.messages import (
+    PICK_INCIDENT,
+    PICK_TEAM,
+    WHICH_INCIDENT,
+    WHOSE_IS_IT,
+    WHY_NOT_OURS,
+    HandoverRequest,
+    JoinRequest,
+    Verdict,
+)
 
 PICKER = "team"  # the block with the picker, and the picker in it
+
+
+def join_request(request: JoinRequest) -> Rendered:
+    return Rendered(
+        fallback([WHICH_INCIDENT]),
+        [
+            blocks.section(WHICH_INCIDENT),
+            *blocks.picker(PICKER, PICK_INCIDENT, request.incidents),
+            *feedback_buttons([(Verdict.JOIN, request.incident_id)]),
+        ],
+    )
 
 
 def handover_request(request: HandoverRequest) -> Rendered:

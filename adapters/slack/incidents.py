@@ -18,12 +18,25 @@ from adapters.slack.parts import (
     feedback_buttons,
     minute,
     second,
+    section,
     titled,
 )
+from adapters.slack.suggestions import suggestion_buttons, suggestions
 from core.confidence.badge import Badge
 from core.incident import Evidence, Explanation, Hypothesis, Incident, IncidentState, Severity, SimilarIncident, Stage
-from core.incident_story import owner_story, votes_told
-from core.messages import COULD_IT_BE, IS_IT_YOURS, IncidentMessage, Verdict
+from core.incident_story import (
+    MAX_PARTS,
+    absorbed_because,
+    grouping_verdict,
+    is_put_off,
+    owner_story,
+    part_told,
+    parts_counted,
+    standing,
+    suggestions_told,
+    votes_told,
+)
+from core.messages import COULD_IT_BE, IS_IT_YOURS, ON_CALL, ON_CALL_UNKNOWN, IncidentMessage, Verdict
 
 SEVERITY_ICONS = {Severity.CRITICAL: "🔴", Severity.WARNING: "🟡", Severity.INFO: "🔵"}
 RESOLVED_ICON = "✅"
@@ -42,6 +55,8 @@ SHORT_LINE = 150
 EVIDENCE_SOURCE = 300
 EVIDENCE_QUOTE = 160
 EVIDENCE = 800
+CONTRADICTING = 400
+PART = 300  # of one incident that belongs to another, its address included
 REASONS = 600
 VOTES = 900
 RULED_OUT = 1_000
@@ -58,8 +73,9 @@ def incident_message(message: IncidentMessage) -> Rendered:
         [
             blocks.header(f"{icon} {state} · {incident.title}"),
             blocks.section("\n".join(_happening(incident))),
-            blocks.section("\n".join(_owner(incident, asks=message.asks_owner))),
-            blocks.section("\n".join(_cause(incident, asks=message.asks_cause))),
+            *section("\n".join(_grouping(message))),
+            *_findings(message),
+            *suggestions(incident),
             *context("\n".join(_footnotes(incident))),
             *_buttons(incident),
         ],
@@ -74,6 +90,12 @@ def incident_details(incident: Incident) -> Rendered:
         [
             *titled("Why this owner", _owner_reasons(incident), "reasons", REASONS),
             *titled("How the teams voted", [f"• {prose(each, LINE)}" for each in votes_told(incident)], "votes", VOTES),
+            *titled(
+                "Severity and duplicates",
+                [f"• {prose(each, LINE)}" for each in suggestions_told(incident)],
+                "",
+                REASONS,
+            ),
             *_hypotheses(explanation),
             *titled("Ruled out", [f"• {prose(each, LINE)}" for each in explanation.ruled_out], "", RULED_OUT),
             *titled("Similar incidents", [_similar(each) for each in explanation.similar], "", SIMILAR),
@@ -123,7 +145,8 @@ def _owner(incident: Incident, *, asks: bool) -> Iterable[str]:
         team = escape(proposal.owner.team_name, NAME)
         named = IS_IT_YOURS.format(team=team) if asks else team
         yield f"*Owner*  {dotted(named, badge(proposal.badge))}"
-        yield from _names("On call", proposal.on_call)
+        unknown = ON_CALL_UNKNOWN.format(name=proposal.on_call_unknown)
+        yield from _names(ON_CALL, [unknown] if proposal.on_call_unknown else proposal.on_call)
     if proposal is not None and proposal.note:
         yield f"_{escape(proposal.note, LINE)}_"
     if incident.taken_by:
@@ -154,6 +177,31 @@ def _cause(incident: Incident, *, asks: bool) -> Iterable[str]:
             yield f"*Next check*  {prose(explanation.cause.next_check, LINE)}"
 
 
+def _findings(message: IncidentMessage) -> list[Block]:
+    """Owner and cause; nothing while they are not looked for."""
+    incident = message.incident
+    if is_put_off(incident):
+        return []
+    return [
+        blocks.section("\n".join(_owner(incident, asks=message.asks_owner))),
+        blocks.section("\n".join(_cause(incident, asks=message.asks_cause))),
+    ]
+
+
+def _grouping(message: IncidentMessage) -> Iterable[str]:
+    """What it belongs to, what belongs to it, and what else is out of the ordinary."""
+    incident, leader = message.incident, message.leader
+    if leader is not None and incident.absorbed is not None:
+        reason = escape(absorbed_because(incident.absorbed), LINE)
+        yield f"*Part of*  {dotted(link(leader.url, leader.title, PART), reason)}"
+    if message.parts:
+        yield f"*Explains*  {parts_counted(message.parts)}"
+        for part in message.parts[:MAX_PARTS]:
+            yield f"• {dotted(link(part.url, part.title, PART), part_told(part))}"
+    for said in standing(incident):
+        yield f"_{escape(said, LINE)}_"
+
+
 def _footnotes(incident: Incident) -> Iterable[str]:
     owner = incident.owner.badge.explanation if incident.owner is not None else ""
     badge_of_cause = incident.explanation.badge if incident.explanation is not None else None
@@ -175,8 +223,11 @@ def _buttons(incident: Incident) -> list[Block]:
     if incident.explanation is not None and incident.explanation.prediction_id is not None:
         cause = incident.explanation.prediction_id
         offered += [(Verdict.CAUSE_RIGHT, cause), (Verdict.CAUSE_WRONG, cause)]
+    offered += suggestion_buttons(incident)
     if incident.owner is not None:
         offered.append((Verdict.HAND_OVER, incident.id))
+    offered += [(verdict, incident.id) for verdict in grouping_verdict(incident)]
+    if incident.owner is not None:
         offered.append((Verdict.WHY_OWNER, incident.owner.prediction_id))
     if incident.explanation is not None and incident.explanation.prediction_id is not None:
         offered.append((Verdict.WHY_CAUSE, incident.explanation.prediction_id))
@@ -206,6 +257,9 @@ def _hypothesis(number: int, hypothesis: Hypothesis, shown_badge: Badge | None) 
     yield dotted(title, code(hypothesis.service, NAME), badge(shown_badge))
     if hypothesis.evidence:
         yield listing([_evidence(each) for each in hypothesis.evidence], "lines of evidence", EVIDENCE)
+    if hypothesis.contradicting:
+        yield "Speaks against it:"
+        yield listing([_evidence(each) for each in hypothesis.contradicting], "lines", CONTRADICTING)
     if hypothesis.disproof:
         yield f"Would disprove it: {prose(hypothesis.disproof, LINE)}"
     if hypothesis.next_check:

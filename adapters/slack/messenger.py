@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import structlog
-from slack_sdk.errors import SlackRequestError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.client import call
+from adapters.slack.answers import whole_answer
+from adapters.slack.client import call, error_code
 from adapters.slack.confidence import alarm_diagram
+from adapters.slack.files import ThreadFiles
+from adapters.slack.identity import BotIdentity
+from adapters.slack.intents import intent_of, metadata
 from adapters.slack.render import render
+from adapters.slack.streams import NEVER, Streams, is_streaming
 from core.conversation import MessageReference, Place
 from core.errors import ChatUnavailable, MessageNotFound
-from core.messages import DriftAlarm, Message
+from core.messages import AnswerMessage, DriftAlarm, Message
 
-EVENT_TYPE = "plumbline_post"  # of the metadata that names a post's intent
 PAGE = 200  # messages asked for at once
 MAX_PAGES = 5  # looked through for a post that may have been made before a crash
+MAX_LINKS = 1_000  # addresses of messages that are remembered
+WORKING = "is at work …"  # follows the bot's name
 
 log = structlog.get_logger()
 
 
 class SlackMessenger:
-    """Implements `core.ports.Messenger`."""
+    """Implements `core.ports.Messenger` and `core.ports.SignallingMessenger`."""
 
     def __init__(self, client: AsyncWebClient) -> None:
         self._client = client
+        self._streams = Streams(client, BotIdentity(client))
+        self._files = ThreadFiles(client)
+        self._has_status = True  # until Slack says otherwise
+        self._waited_for: set[Place] = set()  # threads that show a status
+        self._links: dict[tuple[str, str], str] = {}
 
     async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+        if (started := await self._streams.begin(place, message, intent)) is not None:
+            return started
         rendered = render(message)
         posted = await call(
             "chat.postMessage",
@@ -41,20 +52,94 @@ class SlackMessenger:
                 thread_ts=place.thread,
                 text=rendered.text,
                 blocks=rendered.blocks,
-                metadata={"event_type": EVENT_TYPE, "event_payload": {"intent": intent}},
+                metadata=metadata(intent),
                 unfurl_links=False,
                 unfurl_media=False,
                 link_names=False,
                 parse="none",
             ),
         )
+        self._waited_for.discard(place)  # Slack takes the status away itself
         # A person's id as channel opens a direct message: Slack's answer says which one.
         reference = MessageReference(replace(place, channel=posted["channel"]), posted["ts"])
-        if isinstance(message, DriftAlarm):
-            await self._illustrate(reference, message)
+        await self._complete(reference, message)
         return reference
 
     async def edit(self, reference: MessageReference, message: Message) -> None:
+        if await self._streams.go_on(reference, message):
+            return
+        await self._streams.end(reference)
+        try:
+            await self._update(reference, message)
+        except ChatUnavailable as error:
+            if not is_streaming(error):
+                raise
+            await self._streams.end(reference, begun_elsewhere=True)
+            await self._update(reference, message)
+        if not isinstance(message, AnswerMessage) or message.draft_for is None:
+            await self._complete(reference, message)
+            await self._clear_status(reference.place)
+
+    async def delete(self, reference: MessageReference) -> None:
+        deletion = self._client.chat_delete(channel=reference.place.channel, ts=reference.message_id)
+        with suppress(MessageNotFound):
+            await call("chat.delete", deletion)
+        await self._files.detach(reference, _file_name(reference))
+
+    async def find(self, place: Place, intent: str) -> MessageReference | None:
+        cursor = ""
+        for _ in range(MAX_PAGES):
+            page = await self._page(place, cursor)
+            for message in page.get("messages", ()):
+                if intent_of(message) == intent:
+                    return MessageReference(place, message["ts"])
+            cursor = page.get("response_metadata", {}).get("next_cursor", "")
+            if not cursor:
+                break
+        return None
+
+    async def link(self, reference: MessageReference) -> str:
+        """Asked once for each message, as far as they are remembered."""
+        key = (reference.place.channel, reference.message_id)
+        if key not in self._links:
+            asking = self._client.chat_getPermalink(channel=key[0], message_ts=key[1])
+            try:
+                self._links[key] = (await call("chat.getPermalink", asking)).get("permalink", "")
+            except (ChatUnavailable, MessageNotFound):
+                return ""
+            if len(self._links) > MAX_LINKS:
+                del self._links[next(iter(self._links))]
+        return self._links[key]
+
+    async def signal(self, place: Place, text: str) -> bool:
+        """A status in the thread. It goes with the next message there, or after two minutes."""
+        if not self._has_status or place.thread is None:
+            return False
+        if not await self._set_status(place, WORKING, [text]):
+            return False
+        self._waited_for.add(place)
+        return True
+
+    async def _set_status(self, place: Place, status: str, shown: list[str]) -> bool:
+        """Whether Slack took it."""
+        setting = self._client.assistant_threads_setStatus(
+            channel_id=place.channel, thread_ts=place.thread or "", status=status, loading_messages=shown
+        )
+        try:
+            await call("assistant.threads.setStatus", setting)
+        except (ChatUnavailable, MessageNotFound) as error:
+            self._has_status = self._has_status and error_code(error) not in NEVER
+            log.info("no status in Slack", reason=str(error))
+            return False
+        return True
+
+    async def _clear_status(self, place: Place) -> None:
+        """An edit does not take it away."""
+        if place in self._waited_for:
+            self._waited_for.discard(place)
+            await self._set_status(place, "", [])
+
+    async def _update(self, reference: MessageReference, message: Message) -> None:
         rendered = render(message)
         await call(
             "chat.update",
@@ -68,39 +153,14 @@ class SlackMessenger:
             ),
         )
 
-    async def delete(self, reference: MessageReference) -> None:
-        deletion = self._client.chat_delete(channel=reference.place.channel, ts=reference.message_id)
-        with suppress(MessageNotFound):
-            await call("chat.delete", deletion)
-
-    async def find(self, place: Place, intent: str) -> MessageReference | None:
-        cursor = ""
-        for _ in range(MAX_PAGES):
-            page = await self._page(place, cursor)
-            for message in page.get("messages", ()):
-                if _intent(message) == intent:
-                    return MessageReference(place, message["ts"])
-            cursor = page.get("response_metadata", {}).get("next_cursor", "")
-            if not cursor:
-                break
-        return None
-
-    async def _illustrate(self, reference: MessageReference, alarm: DriftAlarm) -> None:
-        """Put the diagram into the alarm's thread; an alarm whose picture Slack does not take stands all the same."""
-        try:
-            await call(
-                "files.upload",
-                self._client.files_upload_v2(
-                    channel=reference.place.channel,
-                    thread_ts=reference.place.thread or reference.message_id,
-                    content=await asyncio.to_thread(alarm_diagram, alarm),
-                    filename="reliability.png",
-                    title=alarm.title,
-                    alt_txt=alarm.text,
-                ),
-            )
-        except (ChatUnavailable, MessageNotFound, SlackRequestError) as error:
-            log.warning("alarm without its picture", reason=str(error))
+    async def _complete(self, reference: MessageReference, message: Message) -> None:
+        """Put into the thread what does not fit into the message."""
+        if isinstance(message, DriftAlarm):
+            picture = await asyncio.to_thread(alarm_diagram, message)
+            await self._files.attach(reference, "reliability.png", picture, message.title, message.text)
+        elif isinstance(message, AnswerMessage) and (text := whole_answer(message.answer)):
+            title = "The whole answer"
+            await self._files.attach(reference, _file_name(reference), text.encode(), title, title)
 
     async def _page(self, place: Place, cursor: str) -> dict[str, Any]:
         options: dict[str, Any] = {"include_all_metadata": True, "limit": PAGE, "cursor": cursor or None}
@@ -111,6 +171,6 @@ class SlackMessenger:
         return await call("conversations.replies", replies)
 
 
-def _intent(message: Mapping[str, Any]) -> str | None:
-    metadata = message.get("metadata") or {}
-    return metadata.get("event_payload", {}).get("intent") if metadata.get("event_type") == EVENT_TYPE else None
+def _file_name(reference: MessageReference) -> str:
+    """Of the file that holds the whole of an answer."""
+    return f"answer-{reference.message_id}.md"

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from core.errors import MalformedInput
 
+MAX_FIELDS_NAMED = 5  # in a refusal
+MAX_FIELD = 60  # characters of the name of one
+
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,255}$")]
+Text = Annotated[str, BeforeValidator(lambda text: text or "")]  # Slack leaves it out, or sends null
 _Reference = str | dict[str, Any] | None
 Timestamp = Annotated[str, Field(pattern=r"^\d{1,12}(\.\d{1,9})?$")]  # seconds since 1970
 
@@ -56,7 +60,7 @@ class MessageEvent(_Payload):
     channel: Id
     ts: Timestamp
     user: Id | None = None
-    text: str = ""
+    text: Text = ""
     thread_ts: Timestamp | None = None
     channel_type: str = ""
     subtype: str | None = None
@@ -66,14 +70,55 @@ class MessageEvent(_Payload):
 class _Message(_Payload):
     ts: Timestamp
     thread_ts: Timestamp | None = None
+    user: Id | None = None
+    text: Text = ""
+    bot_id: str | None = None
 
 
 class DeletionEvent(_Payload):
     """A `message` event of the subtype `message_deleted`."""
 
     channel: Id
+    channel_type: str = ""
     deleted_ts: Timestamp
     previous_message: _Message | None = None
+
+
+class _Edit(_Payload):
+    ts: Timestamp
+
+
+class _Version(_Payload):
+    """What a message says before or after a change."""
+
+    ts: Timestamp
+    user: Id | None = None
+    text: Text = ""
+    thread_ts: Timestamp | None = None
+    subtype: str | None = None
+    bot_id: str | None = None
+    edited: _Edit | None = None
+
+
+class ChangeEvent(_Payload):
+    """A `message` event of the subtype `message_changed`: an edit, a link that was unfurled, a new reply, a deletion."""
+
+    channel: Id
+    channel_type: str = ""
+    message: _Version
+    previous_message: _Version | None = None
+
+    @property
+    def is_deletion(self) -> bool:
+        """Whether the message was deleted: one with replies leaves a stone where it stood."""
+        return self.message.subtype == "tombstone"
+
+    @property
+    def is_edit(self) -> bool:
+        """Whether a person changed the words of the message."""
+        before = self.previous_message
+        by_person = self.message.user is not None and self.message.bot_id is None
+        return by_person and self.message.edited is not None and (before is None or before.text != self.message.text)
 
 
 class SlashCommand(_Payload):
@@ -110,7 +155,16 @@ class _Field(_Payload):
 
 
 class _State(_Payload):
+    """What stands in the fields of a message or a form; a field and its block have the same name."""
+
     values: dict[str, dict[str, _Field]] = {}
+
+    def typed(self, field: str) -> str:
+        return self.values.get(field, {}).get(field, _Field()).value or ""
+
+    def picked(self, field: str) -> str:
+        option = self.values.get(field, {}).get(field, _Field()).selected_option
+        return option.value if option else ""
 
 
 class ButtonPress(_Payload):
@@ -119,6 +173,7 @@ class ButtonPress(_Payload):
     user: _User
     channel: _Channel
     message: _Message
+    trigger_id: Id | None = None
     state: _State = _State()
     actions: Annotated[list[_Action], Field(min_length=1, max_length=1)]
 
@@ -128,12 +183,78 @@ class ButtonPress(_Payload):
 
     def typed(self, field: str) -> str:
         """What stands in a field of the message, empty if it has none."""
-        return self.state.values.get(field, {}).get(field, _Field()).value or ""
+        return self.state.typed(field)
 
     def picked(self, field: str) -> str:
         """The value that was picked in a field of the message, empty if none was."""
-        option = self.state.values.get(field, {}).get(field, _Field()).selected_option
-        return option.value if option else ""
+        return self.state.picked(field)
+
+
+class _Item(_Payload):
+    type: str = ""
+    channel: Id | None = None
+    ts: Timestamp | None = None
+
+
+class ReactionEvent(_Payload):
+    """A `reaction_added` or `reaction_removed` event."""
+
+    type: str
+    user: Id
+    reaction: Annotated[str, Field(max_length=200)]
+    item: _Item
+    item_user: Id | None = None
+    event_ts: Timestamp
+
+
+class MessageShortcut(_Payload):
+    """A `message_action` payload: somebody chose our entry in a message's menu."""
+
+    user: _User
+    channel: _Channel
+    message: _Message
+    trigger_id: Id
+
+
+class HomeOpened(_Payload):
+    """An `app_home_opened` event."""
+
+    user: Id
+    tab: str = ""
+
+
+class _Thread(_Payload):
+    user_id: Id
+    channel_id: Id
+    thread_ts: Timestamp
+
+
+class AssistantThread(_Payload):
+    """An `assistant_thread_started` or `assistant_thread_context_changed` event."""
+
+    assistant_thread: _Thread
+
+
+class _View(_Payload):
+    id: Id
+    callback_id: str
+    private_metadata: Annotated[str, Field(max_length=3_000)] = ""
+    state: _State = _State()
+
+
+class Submission(_Payload):
+    """A `view_submission` payload: a form that was filled in."""
+
+    user: _User
+    view: _View
+
+    def typed(self, field: str) -> str:
+        """What stands in a field, empty if it has none."""
+        return self.view.state.typed(field)
+
+    def picked(self, field: str) -> str:
+        """The value that was picked in a field, empty if none was."""
+        return self.view.state.picked(field)
 
 
 P = TypeVar("P", bound=_Payload)
@@ -144,5 +265,6 @@ def parse(payload: type[P], body: Mapping[str, Any]) -> P:
     try:
         return payload.model_validate(body)
     except ValidationError as error:
-        fields = ", ".join(sorted({".".join(map(str, problem["loc"])) or "all" for problem in error.errors()}))
+        wrong = sorted({".".join(map(str, problem["loc"]))[:MAX_FIELD] or "all" for problem in error.errors()})
+        fields = ", ".join(wrong[:MAX_FIELDS_NAMED])
         raise MalformedInput(f"Slack's request cannot be understood: look at {fields}.") from None

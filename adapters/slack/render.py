@@ -6,7 +6,7 @@ from adapters.slack import blocks
 from adapters.slack.answers import abstention, cited_answer
 from adapters.slack.confidence import badge_explanation, drift_alarm, owner_ping
 from adapters.slack.corrections import correction_request, proposal
-from adapters.slack.handovers import handover_request
+from adapters.slack.handovers import handover_request, join_request
 from adapters.slack.incidents import incident_details, incident_message
 from adapters.slack.mrkdwn import code, prose
 from adapters.slack.parts import NAME, Rendered, context, fallback
@@ -18,6 +18,7 @@ from core.messages import (
     HandoverRequest,
     IncidentDetails,
     IncidentMessage,
+    JoinRequest,
     Message,
     Notice,
     NoticeKind,
@@ -41,6 +42,8 @@ def render(message: Message) -> Rendered:
             return correction_request(message)
         case HandoverRequest():
             return handover_request(message)
+        case JoinRequest():
+            return join_request(message)
         case ProposalMessage(answer):
             return proposal(answer)
         case BadgeMessage(explanation):

@@ -16,10 +16,12 @@ from typing import Any, TypeVar
 import aiohttp
 from aiohttp.test_utils import TestServer
 
+from adapters.slack.needs import SCOPES
 from tests.external.slack_proxy import SlackProxy
-from tests.fakes import block_kit
+from tests.fakes import block_kit, slack_api
 
 HERE = Path(__file__).parent
+ARTIFACTS = Path(os.environ.get("PLUMBLINE_TEST_ARTIFACTS", HERE / "artifacts"))  # what people are to look at
 EMULATOR = HERE / "node_modules" / "local-slack-linux-x64" / "bin" / "local-slack"
 SAMPLE_COMPANY = HERE.parent.parent / "bot" / "sample_company" / "plumbline.yaml"
 
@@ -27,7 +29,9 @@ BOT_USER = "U0PLUMB"
 BOT_TOKEN = "xoxb-emulated"
 APP_TOKEN = "xapp-emulated"
 SIGNING_SECRET = "emulated-signing-secret"
+APP = "A0PLUMB"
 INES, DANA = "U0INES", "U0DANA"
+DIRECT = "D0INES"
 CHANNELS = {
     "ask-plumbline": "C0ASK",
     "incidents": "C0INC",
@@ -69,6 +73,64 @@ class SlackWorkspace:
         where = {"channel": message["channel"], "messageTs": message["ts"], "user": person}
         await self._control("interact", where | {"action": button})
 
+    async def edit(self, channel: str, ts: str, text: str, *, person: str = INES) -> None:
+        await self._control("edit-message", {"channel": channel, "ts": ts, "user": person, "text": text})
+
+    async def delete(self, channel: str, ts: str, *, person: str = INES) -> None:
+        await self._control("delete-message", {"channel": channel, "ts": ts, "user": person})
+
+    async def react(self, message: dict[str, Any], name: str, *, person: str = INES, present: bool = True) -> None:
+        where = {"channel": message["channel"], "ts": message["ts"], "user": person}
+        await self._control("reaction", where | {"name": name, "present": present})
+
+    async def open_home(self, *, person: str = INES) -> dict[str, Any]:
+        """Open the person's own page; what stands there once the bot has acknowledged."""
+        await self._control("open-home", {"user": person})
+        state = await self._page_state()
+        return state["homeViews"][person][APP]
+
+    async def form(self) -> dict[str, Any]:
+        """The form that stands before the person."""
+
+        async def look() -> dict[str, Any] | None:
+            stack = (await self._page_state())["modalStack"]
+            return stack[-1] if stack else None
+
+        return await eventually(look, "a form opens", ANSWERED_WITHIN)
+
+    async def fill_in(self, values: dict[str, str], *, person: str = INES) -> None:
+        """Fill in the form that stands there, by field, and send it."""
+        form = await self.form()
+        state = slack_api.form_submission(form, values)["view"]["state"]["values"]
+        async with self.session.ws_connect(f"{self.page}/ui") as page:
+            await page.send_json({"t": "view_submit", "user": person, "values": state})
+
+            async def gone() -> bool:
+                return not (await self._page_state())["modalStack"]
+
+            await eventually(gone, "the form closes", ANSWERED_WITHIN)
+
+    async def choose_shortcut(self, channel: str, ts: str, *, person: str = INES) -> None:
+        """“Ask Plumbline about this”, in the menu of a message."""
+        message = next(each for each in await self.messages(channel) if each["ts"] == ts)
+        assert await self.proxy.send_interaction(slack_api.message_shortcut(message, person)) == 200
+
+    async def start_assistant_thread(self, person: str = INES) -> str:
+        """Somebody opens the panel; returns its thread in the direct messages D0INES."""
+        root = {"channel": DIRECT, "text": "New thread"}
+        headers = {"Authorization": f"Bearer {BOT_TOKEN}"}
+        async with self.session.post(f"{self.page}/api/chat.postMessage", json=root, headers=headers) as response:
+            thread = (await response.json())["ts"]
+        opened = {"user_id": person, "channel_id": DIRECT, "thread_ts": thread, "context": {"channel_id": "C0ASK"}}
+        event = {"type": "assistant_thread_started", "assistant_thread": opened, "event_ts": thread}
+        assert await self.proxy.send_event(event) == 200
+        return thread
+
+    async def _page_state(self) -> dict[str, Any]:
+        """What the emulator's page shows to everybody."""
+        async with self.session.ws_connect(f"{self.page}/ui", max_msg_size=0) as page:
+            return (await page.receive_json())["state"]
+
     async def alert(self, name: str) -> None:
         """Alertmanager reports one of the sample company's live incidents."""
         alert = json.loads((SAMPLE_COMPANY.parent / "live" / name / "alert.json").read_text())
@@ -107,7 +169,7 @@ async def slack_workspace(folder: Path, *, socket_mode: bool = False) -> AsyncIt
     """The emulator, the proxy, and a real bot that serves the sample company."""
     emulator_port, bot_port = free_port(), free_port()
     page, bot = f"http://127.0.0.1:{emulator_port}", f"http://127.0.0.1:{bot_port}"
-    proxy = SlackProxy(page, bot, SIGNING_SECRET)
+    proxy = SlackProxy(page, bot, SIGNING_SECRET, BOT_TOKEN, frozenset(SCOPES))
     async with TestServer(proxy.app()) as front, aiohttp.ClientSession() as session:
         events = str(front.make_url("/slack/events"))
         config = folder / "local-slack.json"
@@ -163,7 +225,7 @@ def free_port() -> int:
 def _config(events: str, *, socket_mode: bool) -> dict[str, Any]:
     members = [BOT_USER, INES, DANA]
     app = {
-        "appId": "A0PLUMB",
+        "appId": APP,
         "botUserId": BOT_USER,
         "botName": "plumbline",
         "botToken": BOT_TOKEN,
@@ -183,7 +245,7 @@ def _config(events: str, *, socket_mode: bool) -> dict[str, Any]:
                 {"id": id_, "name": name, "is_private": name in PRIVATE, "members": members}
                 for name, id_ in CHANNELS.items()
             ),
-            {"id": "D0INES", "name": "dm-ines", "is_channel": False, "is_im": True, "members": [BOT_USER, INES]},
+            {"id": DIRECT, "name": "dm-ines", "is_channel": False, "is_im": True, "members": [BOT_USER, INES]},
         ],
     }
 

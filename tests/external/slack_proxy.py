@@ -1,4 +1,5 @@
-"""What local-slack leaves out, in front of it: rate limits, retried events, message metadata and Block Kit's limits.
+"""What local-slack leaves out, in front of it: rate limits, retried events, message metadata, Block Kit's limits,
+streamed messages, assistant threads, triggers that expire, and what stays where a thread's root was deleted.
 
 The bot talks to this proxy as if it were Slack, and the emulator delivers its events through it:
 
@@ -9,10 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import itertools
 import json
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 import aiohttp
 from aiohttp import web
@@ -20,22 +24,39 @@ from aiohttp import web
 from tests.fakes import block_kit
 
 PASSED_ON = ("Authorization", "Content-Type", "X-Slack-Signature", "X-Slack-Request-Timestamp")
+FORM = "application/x-www-form-urlencoded"
+
+Arguments = dict[str, Any]
+Answer = dict[str, Any]
+
+
+def refusal(code: str) -> Answer:
+    return {"ok": False, "error": code}
 
 
 @dataclass(slots=True)
 class SlackProxy:
-    """`emulator` and `bot` are base addresses; `secret` signs the events that are sent again."""
+    """`emulator` and `bot` are base addresses; `secret` signs what is sent to the bot; `scopes` are those granted."""
 
     emulator: str
     bot: str
     secret: str
+    token: str
+    scopes: frozenset[str]
     rate_limits: int = 0  # the next calls that post or edit are refused
     retry_after: int = 1  # seconds
     retries: int = 0  # times that each event is sent again
+    streams: bool = True  # whether this Slack can stream
+    triggers_expire: bool = False  # a form is always opened too late
     refused: list[str] = field(default_factory=list)  # what Slack would not have taken
     delivered: list[int] = field(default_factory=list)  # the bot's status for every event, retries included
     acknowledged_in: list[float] = field(default_factory=list)  # seconds
+    assistant: list[tuple[str, Arguments]] = field(default_factory=list)  # method and arguments
+    streamed: list[str] = field(default_factory=list)  # the methods of streams, in order
     _metadata: dict[str, Any] = field(default_factory=dict)
+    _streaming: dict[tuple[str, str], str] = field(default_factory=dict)  # the text so far
+    _trigger: str = ""  # the latest of the emulator's own, which live for half an hour
+    _numbers: itertools.count[int] = field(default_factory=itertools.count)
     _session: aiohttp.ClientSession | None = None
 
     def app(self) -> web.Application:
@@ -45,25 +66,59 @@ class SlackProxy:
         app.cleanup_ctx.append(self._client)
         return app
 
+    async def send_event(self, event: dict[str, Any]) -> int:
+        """An event that the emulator does not know; the bot's status."""
+        number = next(self._numbers)
+        body = {
+            "token": "verification-token",
+            "team_id": "T0MARI",
+            "api_app_id": "A0PLUMB",
+            "event": event,
+            "type": "event_callback",
+            "event_id": f"EvProxy{number}",
+            "event_time": int(time.time()),
+            "authorizations": [{"enterprise_id": None, "team_id": "T0MARI", "user_id": "U0PLUMB", "is_bot": True}],
+            "is_ext_shared_channel": False,
+        }
+        return await self._post(json.dumps(body).encode(), "application/json")
+
+    async def send_interaction(self, payload: dict[str, Any]) -> int:
+        """An interaction that the emulator does not know; the bot's status."""
+        trigger = f"proxy.{next(self._numbers)}"
+        return await self._post(urlencode({"payload": json.dumps(payload | {"trigger_id": trigger})}).encode(), FORM)
+
     async def _client(self, app: web.Application):
         self._session = aiohttp.ClientSession()
         yield
         await self._session.close()
 
+    # --- from the bot ------------------------------------------------------------------------------------------------
+
     async def _call(self, request: web.Request) -> web.Response:
         method = request.match_info["method"]
         body = await request.read()
-        writes = method in ("chat.postMessage", "chat.update")
-        arguments: dict[str, Any] = json.loads(body) if request.content_type == "application/json" and body else {}
-        if writes and self.rate_limits:
-            self.rate_limits -= 1
+        arguments = _arguments(body, request)
+        if self._is_limited(method):
             headers = {"Retry-After": str(self.retry_after)}
-            return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
-        if writes and (problems := block_kit.problems(arguments.get("text"), arguments.get("blocks"))):
-            self.refused += problems
-            return web.json_response({"ok": False, "error": "invalid_blocks"})
+            return web.json_response(refusal("ratelimited"), status=429, headers=headers)
+        if refused := self._refusal(method, arguments):
+            return web.json_response(refused)
+        own: dict[str, Callable[[Arguments], Awaitable[Answer]]] = {
+            "chat.startStream": self._start_stream,
+            "chat.appendStream": self._append_stream,
+            "chat.stopStream": self._stop_stream,
+            "assistant.threads.setStatus": self._set_status,
+            "assistant.threads.setTitle": self._set_title,
+            "assistant.threads.setSuggestedPrompts": self._set_prompts,
+        }
+        if method in own:
+            return web.json_response(await own[method](arguments))
+        if method == "views.open" and arguments["trigger_id"].startswith("proxy."):
+            body = json.dumps(arguments | {"trigger_id": self._trigger}).encode()
         answer = await self._forward(f"{self.emulator}{request.rel_url}", request, body)
-        said: dict[str, Any] = json.loads(answer.text or "{}")
+        said: Answer = json.loads(answer.text or "{}")
+        if method == "auth.test":
+            answer.headers["X-OAuth-Scopes"] = ",".join(sorted(self.scopes))
         if method == "chat.postMessage" and said.get("ok"):
             self._metadata[said["ts"]] = arguments.get("metadata")
         if method in ("conversations.history", "conversations.replies") and said.get("ok"):
@@ -71,37 +126,167 @@ class SlackProxy:
             return web.json_response(said)
         return answer
 
+    def _is_limited(self, method: str) -> bool:
+        limited = method in ("chat.postMessage", "chat.update", "chat.startStream") and self.rate_limits > 0
+        self.rate_limits -= limited
+        return limited
+
+    def _refusal(self, method: str, arguments: Arguments) -> Answer | None:
+        """What Slack would not take, as Slack says so."""
+        problems: list[str] = []
+        if method in ("chat.postMessage", "chat.update"):
+            problems = block_kit.problems(arguments.get("text"), arguments.get("blocks"))
+            if method == "chat.update" and (arguments["channel"], arguments["ts"]) in self._streaming:
+                return refusal("streaming_state_conflict")
+            if method == "chat.postMessage" and (arguments.get("unfurl_links"), arguments.get("unfurl_media")) != (
+                0,
+                0,
+            ):
+                problems.append("a link would be unfurled")
+        elif method in ("views.open", "views.publish"):
+            problems = block_kit.view_problems(arguments.get("view") or {})
+            if method == "views.open" and self.triggers_expire:
+                return refusal("expired_trigger_id")
+        self.refused += problems
+        return refusal("invalid_blocks") if problems else None
+
     def _metadata_of(self, message: dict[str, Any]) -> dict[str, Any]:
         metadata = self._metadata.get(message["ts"])
         return {"metadata": metadata} if metadata else {}
 
+    # --- streams: https://docs.slack.dev/reference/methods/chat.startStream -------------------------------------------
+
+    async def _start_stream(self, arguments: Arguments) -> Answer:
+        if not self.streams:
+            return refusal("unknown_method")
+        if not all(arguments.get(name) for name in ("channel", "thread_ts", "recipient_user_id", "recipient_team_id")):
+            self.refused.append("chat.startStream lacks its thread or its recipient")
+            return refusal("invalid_arguments")
+        text = arguments.get("markdown_text", "")
+        where = {"channel": arguments["channel"], "thread_ts": arguments["thread_ts"]}
+        said = await self._ask("chat.postMessage", where | {"text": text or "…"})
+        if said.get("ok"):
+            self._streaming[said["channel"], said["ts"]] = text
+            self.streamed.append("start")
+        return said
+
+    async def _append_stream(self, arguments: Arguments) -> Answer:
+        key = (arguments["channel"], arguments["ts"])
+        if key not in self._streaming:
+            return refusal("message_not_in_streaming_state")
+        if not 0 < len(arguments.get("markdown_text", "")) <= 12_000:
+            self.refused.append("chat.appendStream appends nothing or too much")
+            return refusal("msg_too_long")
+        self._streaming[key] += arguments["markdown_text"]
+        self.streamed.append("append")
+        return await self._ask("chat.update", {"channel": key[0], "ts": key[1], "text": self._streaming[key]})
+
+    async def _stop_stream(self, arguments: Arguments) -> Answer:
+        key = (arguments["channel"], arguments["ts"])
+        if self._streaming.pop(key, None) is None:
+            return refusal("message_not_in_streaming_state")
+        self._metadata[key[1]] = arguments.get("metadata")
+        self.streamed.append("stop")
+        return {"ok": True, "channel": key[0], "ts": key[1]}
+
+    # --- assistant threads: https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts ------------
+
+    async def _set_status(self, arguments: Arguments) -> Answer:
+        return self._noted("setStatus", arguments, len(arguments.get("loading_messages") or ()) <= 10)
+
+    async def _set_title(self, arguments: Arguments) -> Answer:
+        return self._noted("setTitle", arguments, bool(arguments["title"]))
+
+    async def _set_prompts(self, arguments: Arguments) -> Answer:
+        prompts = arguments.get("prompts") or []
+        fits = 1 <= len(prompts) <= 4 and all(each.get("title") and each.get("message") for each in prompts)
+        return self._noted("setSuggestedPrompts", arguments, fits)
+
+    def _noted(self, method: str, arguments: Arguments, fits: bool) -> Answer:
+        if not fits or not arguments.get("channel_id") or not arguments.get("thread_ts"):
+            self.refused.append(f"assistant.threads.{method}: {arguments}")
+            return refusal("invalid_arguments")
+        self.assistant.append((method, arguments))
+        return {"ok": True}
+
+    # --- to the bot --------------------------------------------------------------------------------------------------
+
     async def _deliver(self, request: web.Request) -> web.Response:
         body = await request.read()
+        self._trigger = _trigger(body, request.content_type) or self._trigger
+        headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
+        if request.content_type == "application/json" and (changed := await self._as_slack_deletes(json.loads(body))):
+            body = json.dumps(changed).encode()
+            headers = self._signed(body, "application/json")
         started = time.perf_counter()
-        answer = await self._forward(f"{self.bot}/slack/events", request, body)
+        assert self._session is not None
+        async with self._session.post(f"{self.bot}/slack/events", data=body, headers=headers) as response:
+            answer = web.Response(
+                status=response.status, body=await response.read(), content_type=response.content_type
+            )
         self.acknowledged_in.append(time.perf_counter() - started)
         self.delivered.append(answer.status)
         if request.content_type == "application/json":
             for number in range(1, self.retries + 1):
-                self.delivered.append(await self._retry(body, number))
+                retry = {"X-Slack-Retry-Num": str(number), "X-Slack-Retry-Reason": "http_timeout"}
+                self.delivered.append(await self._post(body, "application/json", retry))
         return answer
 
-    async def _retry(self, body: bytes, number: int) -> int:
-        timestamp = str(int(time.time()))
-        digest = hmac.new(self.secret.encode(), b"v0:" + timestamp.encode() + b":" + body, hashlib.sha256).hexdigest()
-        headers = {
-            "Content-Type": "application/json",
-            "X-Slack-Request-Timestamp": timestamp,
-            "X-Slack-Signature": f"v0={digest}",
-            "X-Slack-Retry-Num": str(number),
-            "X-Slack-Retry-Reason": "http_timeout",
-        }
+    async def _as_slack_deletes(self, envelope: dict[str, Any]) -> dict[str, Any] | None:
+        """Slack leaves a stone where a message with replies stood, and calls that a change."""
+        event = envelope.get("event", {})
+        if event.get("subtype") != "message_deleted":
+            return None
+        gone = event["previous_message"]
+        said = await self._ask("conversations.replies", {"channel": event["channel"], "ts": event["deleted_ts"]})
+        if not any(each.get("thread_ts") == gone["ts"] for each in said.get("messages", ())):
+            return None
+        stone = {"type": "message", "subtype": "tombstone", "user": "USLACKBOT", "text": "This message was deleted."}
+        changed = {name: event[name] for name in ("type", "channel", "ts", "event_ts")}
+        changed |= {"subtype": "message_changed", "hidden": True, "previous_message": gone}
+        changed["message"] = stone | {"hidden": True, "ts": gone["ts"], "thread_ts": gone["ts"]}
+        return envelope | {"event": changed}
+
+    async def _post(self, body: bytes, content_type: str, extra: dict[str, str] | None = None) -> int:
         assert self._session is not None
+        headers = self._signed(body, content_type) | (extra or {})
         async with self._session.post(f"{self.bot}/slack/events", data=body, headers=headers) as response:
             return response.status
+
+    def _signed(self, body: bytes, content_type: str) -> dict[str, str]:
+        timestamp = str(int(time.time()))
+        digest = hmac.new(self.secret.encode(), b"v0:" + timestamp.encode() + b":" + body, hashlib.sha256).hexdigest()
+        return {
+            "Content-Type": content_type,
+            "X-Slack-Request-Timestamp": timestamp,
+            "X-Slack-Signature": f"v0={digest}",
+        }
+
+    # --- to the emulator ---------------------------------------------------------------------------------------------
+
+    async def _ask(self, method: str, arguments: Arguments) -> Answer:
+        assert self._session is not None
+        headers = {"Authorization": f"Bearer {self.token}"}
+        address = f"{self.emulator}/api/{method}"
+        async with self._session.post(address, json=arguments, headers=headers) as response:
+            return await response.json()
 
     async def _forward(self, address: str, request: web.Request, body: bytes) -> web.Response:
         headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
         assert self._session is not None
         async with self._session.request(request.method, address, data=body, headers=headers) as response:
             return web.Response(status=response.status, body=await response.read(), content_type=response.content_type)
+
+
+def _arguments(body: bytes, request: web.Request) -> Arguments:
+    if request.content_type == "application/json":
+        return json.loads(body) if body else {}
+    return dict(request.query) | dict(parse_qsl(body.decode(errors="replace")))
+
+
+def _trigger(body: bytes, content_type: str) -> str:
+    """The trigger in a command or an interaction of the emulator's."""
+    if content_type != FORM:
+        return ""
+    fields = dict(parse_qsl(body.decode()))
+    return (json.loads(fields["payload"]) if "payload" in fields else fields).get("trigger_id", "")

@@ -28,6 +28,7 @@ PRIVATE_CHANNEL = "C0PAYPRIV"
 SHARED_CHANNEL = "C0SHARED"
 DIRECT = "D0INES"
 PERSON = "U0INES"
+EXPIRED = "1.1.expired"  # a trigger whose three seconds are over
 
 Arguments = dict[str, Any]
 Answer = dict[str, Any]
@@ -65,12 +66,18 @@ class FakeSlack:
         self.people: dict[str, dict[str, Any]] = {PERSON: {"id": PERSON, "name": "ines"}}
         self.members: dict[str, list[str]] = {channel: [PERSON, BOT_USER] for channel in self.channels}
         self.files: dict[str, bytes] = {}  # what was uploaded, by id
+        self.names: dict[str, str] = {}  # of what was uploaded
         self.shared: list[Arguments] = []  # what was made of uploads: channel, thread and files
+        self.statuses: dict[tuple[str, str], str] = {}  # what a thread shows while it waits, by channel and thread
+        self.views: list[Answer] = []  # the forms that were opened
+        self.homes: dict[str, Answer] = {}  # each person's own page
+        self.streaming: set[tuple[str, str]] = set()  # the messages that are streams now
         self.refusals: list[Refusal] = []
         self.hang_up = False  # close the connection instead of answering, after the work was done
         self._sockets: asyncio.Queue[web.WebSocketResponse] = asyncio.Queue()
         self._acknowledgements: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._timestamps = itertools.count(1)
+        self._asked: dict[str, asyncio.Event] = {}
         self._methods: dict[str, Callable[[Arguments], Answer]] = {
             "auth.test": self._auth_test,
             "chat.postMessage": self._post,
@@ -81,6 +88,17 @@ class FakeSlack:
             "conversations.info": self._info,
             "conversations.members": self._members,
             "users.list": self._users,
+            "users.info": self._user,
+            "chat.getPermalink": self._permalink,
+            "chat.startStream": self._start_stream,
+            "chat.appendStream": self._append_stream,
+            "chat.stopStream": self._stop_stream,
+            "views.open": self._open_view,
+            "views.publish": self._publish_view,
+            "assistant.threads.setStatus": self._set_status,
+            "assistant.threads.setSuggestedPrompts": lambda arguments: {},
+            "assistant.threads.setTitle": lambda arguments: {},
+            "files.delete": self._delete_file,
             "apps.connections.open": self._open_connection,
             "files.getUploadURLExternal": self._upload_url,
             "files.completeUploadExternal": self._share,
@@ -112,6 +130,10 @@ class FakeSlack:
     def called(self, method: str) -> list[Arguments]:
         return [call.arguments for call in self.calls if call.method == method]
 
+    async def was_called(self, method: str) -> None:
+        """Wait until a method was called at least once."""
+        await self._asked.setdefault(method, asyncio.Event()).wait()
+
     def delete(self, channel: str, ts: str) -> None:
         self.messages.remove(self.message(channel, ts))
 
@@ -138,6 +160,7 @@ class FakeSlack:
         method = request.match_info["method"]
         arguments = await _arguments(request)
         self.calls.append(Call(method, arguments))
+        self._asked.setdefault(method, asyncio.Event()).set()
         if refusal := self._refusal(method):
             return web.Response(
                 status=refusal.status, text=refusal.body, headers=refusal.headers, content_type=_type_of(refusal.body)
@@ -183,7 +206,8 @@ class FakeSlack:
             return _error("thread_not_found")
         if found := block_kit.problems(arguments.get("text"), arguments.get("blocks")):
             return _error("invalid_blocks", found)
-        ts = f"1773480600.{next(self._timestamps):06}"
+        ts = self._now()
+        self.statuses.pop((channel, thread or ""), None)
         kept = {name: arguments[name] for name in ("text", "blocks", "metadata", "thread_ts") if arguments.get(name)}
         message = {"type": "message", "channel": channel, "ts": ts, "user": BOT_USER, "bot_id": BOT} | kept
         self.messages.append(message)
@@ -193,10 +217,74 @@ class FakeSlack:
         channel, ts = arguments["channel"], arguments["ts"]
         if not any((each["channel"], each["ts"]) == (channel, ts) for each in self.messages):
             return _error("message_not_found")
+        if (channel, ts) in self.streaming:
+            return _error("streaming_state_conflict")
         if found := block_kit.problems(arguments.get("text"), arguments.get("blocks")):
             return _error("invalid_blocks", found)
         self.message(channel, ts).update(text=arguments["text"], blocks=arguments["blocks"])
         return {"channel": channel, "ts": ts}
+
+    def _start_stream(self, arguments: Arguments) -> Answer:
+        if not all(arguments.get(name) for name in ("thread_ts", "recipient_user_id", "recipient_team_id")):
+            return _error("invalid_arguments")
+        text = arguments.get("markdown_text", "")
+        posted = self._post({"channel": arguments["channel"], "thread_ts": arguments["thread_ts"], "text": text or "…"})
+        if "ts" in posted:
+            self.streaming.add((arguments["channel"], posted["ts"]))
+        return posted
+
+    def _append_stream(self, arguments: Arguments) -> Answer:
+        key = (arguments["channel"], arguments["ts"])
+        if key not in self.streaming:
+            return _error("message_not_in_streaming_state")
+        self.message(*key)["text"] += arguments["markdown_text"]
+        return {"channel": key[0], "ts": key[1]}
+
+    def _stop_stream(self, arguments: Arguments) -> Answer:
+        key = (arguments["channel"], arguments["ts"])
+        if key not in self.streaming:
+            return _error("message_not_in_streaming_state")
+        self.streaming.discard(key)
+        self.message(*key).update({name: arguments[name] for name in ("metadata",) if arguments.get(name)})
+        return {"channel": key[0], "ts": key[1]}
+
+    def _open_view(self, arguments: Arguments) -> Answer:
+        if arguments["trigger_id"] == EXPIRED:
+            return _error("expired_trigger_id")
+        if found := block_kit.view_problems(arguments["view"]):
+            return _error("invalid_arguments", found)
+        view = arguments["view"] | {"id": f"V{len(self.views) + 1:03}"}
+        self.views.append(view)
+        return {"view": view}
+
+    def _publish_view(self, arguments: Arguments) -> Answer:
+        if found := block_kit.view_problems(arguments["view"]):
+            return _error("invalid_arguments", found)
+        self.homes[arguments["user_id"]] = arguments["view"]
+        return {"view": arguments["view"]}
+
+    def _set_status(self, arguments: Arguments) -> Answer:
+        key = (arguments["channel_id"], arguments["thread_ts"])
+        if arguments["status"]:
+            self.statuses[key] = (arguments.get("loading_messages") or [arguments["status"]])[0]
+        else:
+            self.statuses.pop(key, None)
+        return {}
+
+    def _now(self) -> str:
+        return f"1773480600.{next(self._timestamps):06}"
+
+    def _user(self, arguments: Arguments) -> Answer:
+        person = self.people.get(arguments["user"])
+        return {"user": person} if person else _error("user_not_found")
+
+    def _permalink(self, arguments: Arguments) -> Answer:
+        channel, ts = arguments["channel"], arguments["message_ts"]
+        return {"permalink": f"https://marigold.slack.example/archives/{channel}/p{ts.replace('.', '')}"}
+
+    def _delete_file(self, arguments: Arguments) -> Answer:
+        self.files.pop(arguments["file"], None)
+        return {}
 
     def _history(self, arguments: Arguments) -> Answer:
         found = [each for each in self.messages if each["channel"] == arguments["channel"] and "thread_ts" not in each]
@@ -229,6 +317,7 @@ class FakeSlack:
     def _upload_url(self, arguments: Arguments) -> Answer:
         file = f"F{len(self.files) + 1:03}"
         self.files[file] = b""
+        self.names[file] = arguments["filename"]
         return {"file_id": file, "upload_url": str(self._server.make_url(f"/upload/{file}"))}
 
     async def _upload(self, request: web.Request) -> web.Response:
@@ -238,6 +327,9 @@ class FakeSlack:
     def _share(self, arguments: Arguments) -> Answer:
         files = json.loads(arguments["files"]) if isinstance(arguments["files"], str) else arguments["files"]
         self.shared.append(arguments)
+        named = [{"id": each["id"], "name": self.names.get(each["id"], "")} for each in files]
+        message = {"channel": arguments["channel_id"], "ts": self._now(), "user": BOT_USER, "bot_id": BOT, "text": ""}
+        self.messages.append(message | {"thread_ts": arguments.get("thread_ts"), "files": named})
         return {"files": files}
 
     def _open_connection(self, arguments: Arguments) -> Answer:
@@ -314,6 +406,75 @@ def button_press(button: Mapping[str, Any], posted: Mapping[str, Any], person: s
         "trigger_id": "13345224609.738474920.8088930838d88f008e1",
         "response_url": "https://hooks.slack.example/actions/1",
         "actions": [dict(button) | {"block_id": "b1", "action_ts": "1773480700.123456"}],
+    }
+
+
+def form_submission(view: Mapping[str, Any], values: Mapping[str, Any], person: str = PERSON) -> dict[str, Any]:
+    """A `view_submission` payload of somebody who fills in a form that was opened: text, or a picked value's id."""
+
+    def filled(element: Mapping[str, Any], value: str | None) -> dict[str, Any]:
+        if element["type"] == "static_select":
+            picked = next((each for each in element["options"] if each["value"] == value), None)
+            return {"type": "static_select", "selected_option": picked}
+        return {"type": element["type"], "value": value}
+
+    fields = [block for block in view["blocks"] if block["type"] == "input"]
+    state = {
+        block["block_id"]: {block["element"]["action_id"]: filled(block["element"], values.get(block["block_id"]))}
+        for block in fields
+    }
+    return {
+        "type": "view_submission",
+        "api_app_id": "A0PLUMB",
+        "team": {"id": TEAM, "domain": "marigold"},
+        "user": {"id": person, "username": "ines", "name": "ines", "team_id": TEAM},
+        "trigger_id": "13345224609.738474920.8088930838d88f008e2",
+        "view": dict(view) | {"state": {"values": state}},
+        "response_urls": [],
+    }
+
+
+def message_shortcut(message: Mapping[str, Any], person: str = PERSON, **fields: Any) -> dict[str, Any]:
+    """A `message_action` payload of somebody who chose “Ask Plumbline about this” in a message's menu."""
+    return {
+        "type": "message_action",
+        "callback_id": "ask_about_message",
+        "team": {"id": TEAM, "domain": "marigold"},
+        "user": {"id": person, "username": "ines", "name": "ines", "team_id": TEAM},
+        "channel": {"id": message["channel"], "name": "ask-plumbline"},
+        "message": dict(message),
+        "message_ts": message["ts"],
+        "trigger_id": "13345224609.738474920.8088930838d88f008e3",
+        "response_url": "https://hooks.slack.example/actions/2",
+    } | fields
+
+
+def reaction(name: str, posted: Mapping[str, Any], person: str = PERSON, **fields: Any) -> dict[str, Any]:
+    """A `reaction_added` event on a posted message."""
+    return {
+        "type": "reaction_added",
+        "user": person,
+        "reaction": name,
+        "item": {"type": "message", "channel": posted["channel"], "ts": posted["ts"]},
+        "item_user": posted.get("user", BOT_USER),
+        "event_ts": "1773480800.000100",
+    } | fields
+
+
+def edit(before: Mapping[str, Any], text: str, at: str = "1773480650.000000", **fields: Any) -> dict[str, Any]:
+    """A `message_changed` event: somebody edited a message."""
+    kept = {name: before[name] for name in ("user", "ts", "thread_ts", "text") if name in before}
+    edited = {"user": before.get("user"), "ts": at}
+    return {
+        "type": "message",
+        "subtype": "message_changed",
+        "hidden": True,
+        "channel": before["channel"],
+        "channel_type": before.get("channel_type", "channel"),
+        "ts": at,
+        "event_ts": at,
+        "message": {"type": "message"} | kept | {"text": text, "edited": edited} | fields,
+        "previous_message": {"type": "message"} | kept,
     }
 
 

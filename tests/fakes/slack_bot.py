@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,16 +17,24 @@ from adapters.slack.inbound import SlackInbound
 from bot.routes import Webhooks, build_app
 from core.conversation import Channel, Platform
 from core.incident import AlertDelivery
+from core.team import Team
+from handlers.ask_in_form import AskInForm
+from handlers.show_home import home_of
 from tests.fakes import slack_api
 from tests.fakes.clock import FakeClock
 from tests.fakes.inbox import FakeInbox
+from tests.fakes.passage_index import FakePassageIndex
 from tests.fakes.slack_api import FakeSlack
+from tests.fakes.store import InMemoryStore
 
 CHANNELS = (
     Channel("ask-plumbline", {Platform.SLACK: slack_api.CHANNEL}),
     Channel("payments-private", {Platform.SLACK: slack_api.PRIVATE_CHANNEL}, private=True),
     Channel("partners", {Platform.SLACK: slack_api.SHARED_CHANNEL}),
 )
+TEAMS = (Team("payments", "Payments", on_call=("Ines Okafor",)), Team("bookings", "Bookings"))
+SETTINGS = (("Answers", "quoted from the documents"),)
+EXAMPLES = ("How do I roll back a canary?", "How do I drain a drydock runner?")
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -33,6 +42,7 @@ FORM = "application/x-www-form-urlencoded"
 class SlackBot:
     slack: FakeSlack
     inbox: FakeInbox
+    store: InMemoryStore
     clock: FakeClock
     http: TestClient[web.Request, web.Application]
 
@@ -58,7 +68,8 @@ class SlackBot:
 async def slack_bot(
     *, app_token: str | None = None, signing_secret: str | None = slack_api.SIGNING_SECRET
 ) -> AsyncIterator[SlackBot]:
-    inbox, clock = FakeInbox(), FakeClock()
+    inbox, store, clock = FakeInbox(), InMemoryStore(), FakeClock()
+    home = partial(home_of, channels=CHANNELS, teams=TEAMS, settings=SETTINGS, store=store, index=FakePassageIndex())
     async with FakeSlack() as slack:
         inbound = SlackInbound(
             bot_token=slack_api.BOT_TOKEN,
@@ -67,6 +78,9 @@ async def slack_bot(
             app_token=app_token,
             channels=CHANNELS,
             inbox=inbox,
+            forms=AskInForm(store, TEAMS, CHANNELS),
+            home_of=home,
+            examples=EXAMPLES,
             clock=clock,
         )
         app = build_app(
@@ -78,7 +92,7 @@ async def slack_bot(
         )
         async with TestClient(TestServer(app)) as http:
             await inbound.start()
-            yield SlackBot(slack, inbox, clock, http)
+            yield SlackBot(slack, inbox, store, clock, http)
             await inbound.close()
 
 

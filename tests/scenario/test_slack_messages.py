@@ -229,6 +229,7 @@ def test_an_explained_incident_shows_cause_badge_and_next_check() -> None:
         "Right cause",
         "Wrong cause",
         "Reassign …",
+        "Belongs together with …",
         "Owner: why this number?",
         "Cause: why this number?",
     ]

@@ -10,7 +10,7 @@ import pytest
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from core.conversation import MessageReference, Place, Platform
-from core.errors import ChatUnavailable
+from core.errors import ChatUnavailable, Undeliverable
 from core.messages import Notice
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, DIRECT, PERSON, FakeSlack
 
@@ -93,7 +93,16 @@ async def test_an_answer_that_is_none_is_an_outage(
     assert slack.messages == []
 
 
-@pytest.mark.parametrize("error", ["not_in_channel", "channel_not_found", "invalid_auth", "missing_scope"])
+@pytest.mark.parametrize("error", ["not_in_channel", "channel_not_found", "is_archived", "msg_too_long"])
+async def test_what_slack_will_never_take_is_no_outage_and_says_why(
+    slack: FakeSlack, messenger: SlackMessenger, error: str
+) -> None:
+    slack.refuse(200, f'{{"ok": false, "error": "{error}"}}')
+    with pytest.raises(Undeliverable, match=rf"{error}: \w+ .*\.$"):
+        await messenger.post(PLACE, HELLO, "intent")
+
+
+@pytest.mark.parametrize("error", ["invalid_auth", "missing_scope"])
 async def test_a_refusal_that_a_person_must_mend_says_how(
     slack: FakeSlack, messenger: SlackMessenger, error: str
 ) -> None:

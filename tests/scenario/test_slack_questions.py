@@ -16,6 +16,7 @@ from tests.fakes.slack_api import (
     PERSON,
     PRIVATE_CHANNEL,
     SHARED_CHANNEL,
+    edit,
     mention,
     message,
 )
@@ -26,7 +27,7 @@ TS = "1773480600.000100"
 
 def deletion(previous: dict[str, object] | None = None) -> dict[str, object]:
     """As Slack tells that a message was deleted."""
-    gone = previous or {"ts": TS, "user": PERSON, "text": "how?"}
+    gone = {"ts": TS, "user": PERSON, "text": f"<@{BOT_USER}> how?"} | (previous or {})
     event: dict[str, object] = {
         "type": "message",
         "subtype": "message_deleted",
@@ -106,6 +107,65 @@ async def test_a_deleted_message_is_retracted_in_case_it_was_a_question(bot: Sla
 async def test_a_deleted_message_in_a_thread_is_retracted_there(bot: SlackBot) -> None:
     await bot.event(deletion({"ts": TS, "thread_ts": "1773480000.000001"}))
     assert bot.inbox.retracted == [(f"slack:{CHANNEL}:{TS}", Place(Platform.SLACK, CHANNEL, "1773480000.000001"))]
+
+
+@pytest.mark.parametrize("previous", [{"text": "said to others"}, {"bot_id": BOT, "user": BOT_USER}])
+async def test_a_deleted_message_that_was_no_question_is_none_of_its_business(
+    bot: SlackBot, previous: dict[str, object]
+) -> None:
+    assert (await bot.event(deletion(previous))).status == 200
+    assert bot.inbox.retracted == []
+
+
+async def test_a_deleted_message_with_replies_is_retracted_although_a_stone_stays(bot: SlackBot) -> None:
+    await bot.event(mention())
+    stone = {"subtype": "tombstone", "user": "USLACKBOT", "edited": None, "thread_ts": TS}
+    assert (await bot.event(edit(mention(), "This message was deleted.", **stone))).status == 200
+    assert bot.inbox.retracted == [(bot.inbox.questions[0].id, bot.inbox.questions[0].place)]
+
+
+async def test_an_edited_question_is_asked_again_under_its_own_id(bot: SlackBot) -> None:
+    await bot.event(mention())
+    changed = edit(mention(), f"<@{BOT_USER}> how do I drain a runner?")
+    for _ in range(2):  # Slack may send it twice
+        assert (await bot.event(changed)).status == 200
+    first, again = bot.inbox.questions
+    assert (again.id, again.place, again.asked_at) == (first.id, first.place, first.asked_at)
+    assert (again.text, again.revision) == ("how do I drain a runner?", "1773480650.000000")
+
+
+async def test_an_edited_direct_message_is_asked_again_with_its_own_audience(bot: SlackBot) -> None:
+    said = message("how?", channel=DIRECT, channel_type="im", ts=TS)
+    await bot.event(edit(said, "how do I drain a runner?"))
+    (again,) = bot.inbox.questions
+    assert again.audience.readers == {PUBLIC, f"person:slack:{PERSON}"}
+
+
+async def test_a_mention_that_an_edit_adds_is_a_question(bot: SlackBot) -> None:
+    await bot.event(edit(message("how do I drain a runner?"), f"<@{BOT_USER}> how do I drain a runner?"))
+    assert [question.text for question in bot.inbox.questions] == ["how do I drain a runner?"]
+
+
+async def test_a_question_from_which_an_edit_takes_the_mention_is_retracted(bot: SlackBot) -> None:
+    await bot.event(edit(mention(), "never mind"))
+    assert bot.inbox.questions == []
+    assert [id_ for id_, _ in bot.inbox.retracted] == [f"slack:{CHANNEL}:{TS}"]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param(edit(mention(), str(mention()["text"])), id="a link was unfurled"),
+        pytest.param(edit(mention(), f"<@{BOT_USER}> what?", edited=None), id="a reply was added"),
+        pytest.param(edit(message("one"), "two"), id="said to others"),
+        pytest.param(edit(mention(user=BOT_USER), "its own", bot_id=BOT), id="its own message"),
+    ],
+)
+async def test_a_change_that_is_no_edit_of_a_question_is_none_of_its_business(
+    bot: SlackBot, event: dict[str, object]
+) -> None:
+    assert (await bot.event(event)).status == 200
+    assert (bot.inbox.questions, bot.inbox.retracted) == ([], [])
 
 
 async def test_a_direct_message_needs_no_mention(bot: SlackBot) -> None:

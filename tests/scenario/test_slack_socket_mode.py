@@ -7,7 +7,17 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.fakes.slack_api import APP_TOKEN, button_press, event_callback, mention, slash_command
+from tests.fakes.slack_api import (
+    APP_TOKEN,
+    CHANNEL,
+    button_press,
+    event_callback,
+    form_submission,
+    mention,
+    message_shortcut,
+    reaction,
+    slash_command,
+)
 from tests.fakes.slack_bot import SlackBot, slack_bot
 
 LONGEST_WAIT = 10.0  # seconds until a test that hangs fails
@@ -47,3 +57,17 @@ async def test_without_a_signing_secret_nothing_is_taken_over_http() -> None:
     async with slack_bot(app_token=APP_TOKEN, signing_secret=None) as bot:
         assert (await bot.event(mention())).status == 401
         assert bot.inbox.questions == []
+
+
+async def test_a_form_and_the_menu_of_a_message_come_this_way_too(bot: SlackBot) -> None:
+    asked = message_shortcut({"channel": CHANNEL, "ts": "1773480600.000001", "text": "how do I drain a runner?"})
+    await asyncio.wait_for(bot.slack.send("interactive", asked), LONGEST_WAIT)
+    (view,) = bot.slack.views
+    await asyncio.wait_for(bot.slack.send("interactive", form_submission(view, {})), LONGEST_WAIT)
+    assert [question.text for question in bot.inbox.questions] == ["how do I drain a runner?"]
+
+
+async def test_a_reaction_comes_this_way_too(bot: SlackBot) -> None:
+    event = event_callback(reaction("+1", {"channel": CHANNEL, "ts": "1773480600.000001"}))
+    await asyncio.wait_for(bot.slack.send("events_api", event), LONGEST_WAIT)
+    assert [each.approves for each in bot.inbox.reactions] == [True]

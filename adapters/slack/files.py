@@ -1,0 +1,55 @@
+"""Files in the thread of a message: the diagram of an alarm, and the whole of an answer that is too long to be shown.
+
+Comfort: a message whose file Slack does not take stands all the same.
+"""
+
+from __future__ import annotations
+
+import structlog
+from slack_sdk.errors import SlackRequestError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.slack.client import call
+from core.conversation import MessageReference
+from core.errors import ChatUnavailable, MessageNotFound
+
+PAGE = 200  # messages of a thread among which a file is looked for
+
+log = structlog.get_logger()
+
+
+class ThreadFiles:
+    def __init__(self, client: AsyncWebClient) -> None:
+        self._client = client
+
+    async def attach(self, reference: MessageReference, name: str, content: bytes, title: str, alt_text: str) -> None:
+        """Put a file into the message's thread."""
+        try:
+            await call(
+                "files.upload",
+                self._client.files_upload_v2(
+                    channel=reference.place.channel,
+                    thread_ts=reference.place.thread or reference.message_id,
+                    content=content,
+                    filename=name,
+                    title=title,
+                    alt_txt=alt_text,
+                ),
+            )
+        except (ChatUnavailable, MessageNotFound, SlackRequestError) as error:
+            log.warning("message without its file", file=name, reason=str(error))
+
+    async def detach(self, reference: MessageReference, name: str) -> None:
+        """Take a file of this name out of the message's thread again. Raises ChatUnavailable."""
+        thread = reference.place.thread or reference.message_id
+        try:
+            page = await call(
+                "conversations.replies",
+                self._client.conversations_replies(channel=reference.place.channel, ts=thread, limit=PAGE),
+            )
+        except MessageNotFound:
+            return
+        files = [file for message in page.get("messages", ()) for file in message.get("files") or ()]
+        for file in files:
+            if file.get("name") == name:
+                await call("files.delete", self._client.files_delete(file=file["id"]))

@@ -1,0 +1,143 @@
+"""A person's page in Slack (App Home): made when it is opened, for this person alone.
+
+https://docs.slack.dev/surfaces/app-home
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.slack import blocks
+from adapters.slack.blocks import Block
+from adapters.slack.client import call
+from adapters.slack.incidents import SEVERITY_ICONS
+from adapters.slack.mrkdwn import bold, escape, link, prose
+from adapters.slack.parts import LINE, NAME, badge, context, dotted, minute
+from adapters.slack.payloads import HomeOpened, parse
+from adapters.slack.readers import Readers
+from core.conversation import Audience, MessageReference, Person, Platform
+from core.errors import PlumblineError
+from core.home import Home, KnownSource
+from core.incident import Incident
+
+MAX_SHOWN = 10  # incidents of each kind
+MAX_SOURCES = 40
+MAX_SETTINGS = 20
+SECTION = 2_900  # characters
+PATIENCE = 2.0  # seconds for all of it; Slack's event waits for its acknowledgement meanwhile
+
+MINE = "Your open incidents"
+NONE_OF_MINE = "Nothing is open that you took, or that your team is called for."
+OTHERS = "Other open incidents"
+KNOWN = "What I know"
+SETTINGS = "How I am set"
+CAN = "What you can say to me"
+NOT_YOURS = "What I know and how I am set is told to members of this workspace alone."
+
+HomeOf = Callable[[Sequence[str], Audience], Awaitable[Home]]
+
+logger = logging.getLogger(__name__)
+
+
+class HomeTab:
+    """Shows the page. If it cannot be made or shown now, the one that stood there before stays."""
+
+    def __init__(self, client: AsyncWebClient, readers: Readers, home_of: HomeOf) -> None:
+        self._client = client
+        self._readers = readers
+        self._home_of = home_of
+
+    def listen(self, app: AsyncApp) -> None:
+        app.event("app_home_opened")(self._on_opened)
+
+    async def _on_opened(self, event: dict[str, Any]) -> None:
+        opened = parse(HomeOpened, event)
+        if opened.tab != "home":
+            return
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._publish(Person(Platform.SLACK, opened.user))
+        except (PlumblineError, TimeoutError) as error:
+            logger.warning("somebody's page in Slack is not up to date: %s", error or "Slack is too slow")
+
+    async def _publish(self, person: Person) -> None:
+        names, audience = await asyncio.gather(self._names(person), self._readers.audience_alone(person))
+        home = await self._home_of(names, audience)
+        shown = (*home.mine[:MAX_SHOWN], *home.others[:MAX_SHOWN])
+        urls = await asyncio.gather(*(self._url(incident.message) for incident in shown))
+        view = home_view(home, {incident.id: url for incident, url in zip(shown, urls, strict=True)})
+        await call("views.publish", self._client.views_publish(user_id=person.id, view=view))
+
+    async def _names(self, person: Person) -> tuple[str, ...]:
+        """What the person is called: in Slack by others, and where somebody wrote down who is on call."""
+        user = (await call("users.info", self._client.users_info(user=person.id))).get("user", {})
+        profile = user.get("profile") or {}
+        names = (person.id, user.get("name"), user.get("real_name"), profile.get("display_name"))
+        return tuple(name for name in names if isinstance(name, str) and name)
+
+    async def _url(self, message: MessageReference | None) -> str:
+        """Where the message stands; empty if it stands nowhere in Slack, or Slack does not say."""
+        if message is None or message.place.platform is not Platform.SLACK:
+            return ""
+        where = {"channel": message.place.channel, "message_ts": message.message_id}
+        try:
+            return (await call("chat.getPermalink", self._client.chat_getPermalink(**where))).get("permalink", "")
+        except PlumblineError:
+            return ""
+
+
+def home_view(home: Home, urls: dict[str, str]) -> Block:
+    """The page; `urls` lead from an incident's id to its message."""
+    mine = [_incident(each, urls.get(each.id, "")) for each in home.mine[:MAX_SHOWN]]
+    others = [_incident(each, urls.get(each.id, "")) for each in home.others[:MAX_SHOWN]]
+    return {
+        "type": "home",
+        "blocks": [
+            *_chapter(MINE, mine or [NONE_OF_MINE], len(home.mine) - len(mine), "incidents"),
+            *_chapter(OTHERS, others, len(home.others) - len(others), "incidents"),
+            *_knowledge(home),
+            *_chapter(SETTINGS, [_setting(*each) for each in home.settings[:MAX_SETTINGS]], 0, "settings"),
+            *_chapter(CAN, [f"• {prose(line, LINE)}" for line in home.can], 0, "lines"),
+        ],
+    }
+
+
+def _chapter(title: str, lines: Sequence[str], missing: int, noun: str) -> list[Block]:
+    if not lines:
+        return []
+    told = [*lines, *([f"_and {missing} more {noun}_"] if missing > 0 else [])]
+    return [blocks.header(title), blocks.section(blocks.listing(told, noun, SECTION))]
+
+
+def _incident(incident: Incident, url: str) -> str:
+    owner = incident.owner.owner if incident.owner is not None else None
+    taken = f"taken by {escape(incident.taken_by, NAME)}" if incident.taken_by else ""
+    named = f"owner {bold(owner.team_name, NAME)}" if owner is not None else ""
+    shown = badge(incident.owner.badge) if incident.owner is not None and owner is not None else ""
+    title = (
+        f"{SEVERITY_ICONS[incident.severity]} {incident.severity.capitalize()}: {link(url, incident.title, LINE * 2)}"
+    )
+    return f"• {dotted(title, taken or named, '' if taken else shown, minute(incident.started_at))}"
+
+
+def _knowledge(home: Home) -> list[Block]:
+    if not home.sources and not home.passages:
+        return context(NOT_YOURS) if not home.settings else []
+    lines = [f"{home.passages:,} passages indexed.".replace(",", " "), *map(_source, home.sources[:MAX_SOURCES])]
+    return _chapter(KNOWN, lines, len(home.sources) - MAX_SOURCES, "sources")
+
+
+def _source(source: KnownSource) -> str:
+    failed = "" if source.is_read else "⚠️ could not be read since"
+    read = f"read {minute(source.read_at)}"
+    return f"• {dotted(bold(source.name, NAME), f'{source.documents} documents', read, failed)}"
+
+
+def _setting(name: str, value: str) -> str:
+    return f"• {escape(name, NAME)}: {escape(value, LINE)}"

@@ -1,0 +1,154 @@
+"""What people in Slack say of what the bot said: buttons, the forms that they open, and reactions."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from typing import Any
+
+from slack_bolt.async_app import AsyncAck, AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.slack.client import call
+from adapters.slack.corrections import INPUT
+from adapters.slack.forms import CAUSE, CORRECTION, FORM_PREFIX, HANDOVER, Origin, feedback_form, origin
+from adapters.slack.handovers import PICKER
+from adapters.slack.identity import BotIdentity
+from adapters.slack.parts import ACTION_PREFIX
+from adapters.slack.payloads import ButtonPress, ReactionEvent, Submission, parse
+from adapters.slack.questions import moment
+from adapters.slack.readers import Readers
+from core.conversation import Audience, MessageReference, Person, Place, Platform
+from core.errors import MalformedInput, PlumblineError
+from core.feedback import Feedback, Reaction
+from core.messages import Verdict
+from core.ports import Clock, Forms, Inbox
+
+TRIGGER_LIFETIME = 1.5  # seconds in which a form must be opened; Slack's trigger lives for three, as does its event
+
+APPROVAL = frozenset({"+1", "thumbsup", "white_check_mark", "heavy_check_mark", "100"})
+DISAPPROVAL = frozenset({"-1", "thumbsdown", "x", "negative_squared_cross_mark", "no_entry_sign"})
+SKIN_TONE = "::skin-tone-"  # follows the name of a reaction that has one
+
+logger = logging.getLogger(__name__)
+
+
+class Judgements:
+    """Hands them to the inbox. A press that leaves a question open opens a form, if Slack opens it in time."""
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        forms: Forms,
+        readers: Readers,
+        identity: BotIdentity,
+        client: AsyncWebClient,
+        clock: Clock,
+    ) -> None:
+        self._inbox = inbox
+        self._forms = forms
+        self._readers = readers
+        self._identity = identity
+        self._client = client
+        self._clock = clock
+
+    def listen(self, app: AsyncApp) -> None:
+        app.action(re.compile(f"^{ACTION_PREFIX}"))(self._on_button)
+        app.view(re.compile(f"^{FORM_PREFIX}({CORRECTION}|{HANDOVER}|{CAUSE})$"))(self._on_form)
+        app.event("reaction_added")(self._on_reaction)
+        app.event("reaction_removed")(self._on_reaction)
+
+    async def _on_button(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        press = parse(ButtonPress, body)
+        channel, message, action = press.channel.id, press.message, press.action
+        verdict = _verdict(action.action_id)
+        person = Person(Platform.SLACK, press.user.id, press.user.name or press.user.username)
+        place = Place(Platform.SLACK, channel, message.thread_ts or message.ts)
+        audience = await self._readers.audience(await self._readers.kind(channel), place, person)
+        in_form = await self._open_form(verdict, press, audience)
+        if not (in_form and verdict is Verdict.HAND_OVER):  # which says nothing by itself
+            await self._inbox.press(
+                Feedback(
+                    id=f"slack:{channel}:{message.ts}:{action.action_ts}:{press.user.id}",
+                    verdict=verdict,
+                    subject=action.value,
+                    person=person,
+                    place=place,
+                    at=moment(action.action_ts),
+                    text=press.typed(INPUT),
+                    choice=press.picked(PICKER),
+                    audience=audience,
+                    in_form=in_form,
+                )
+            )
+        await ack()
+
+    async def _open_form(self, verdict: Verdict, press: ButtonPress, audience: Audience) -> bool:
+        """Whether a form stands before the person now. If not, what it would ask is asked in the thread."""
+        if press.trigger_id is None:
+            return False
+        try:
+            async with asyncio.timeout(TRIGGER_LIFETIME):
+                form = await self._forms.form(verdict, press.action.value, audience)
+                if form is None:
+                    return False
+                about = Origin(channel=press.channel.id, ts=press.message.thread_ts or press.message.ts)
+                view = feedback_form(form, about)
+                await call("views.open", self._client.views_open(trigger_id=press.trigger_id, view=view))
+        except (PlumblineError, TimeoutError) as error:
+            logger.warning("Slack opened no form, so the question is put in the thread: %s", error or "too slow")
+            return False
+        return True
+
+    async def _on_form(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        submission = parse(Submission, body)
+        about = origin(submission.view.private_metadata)
+        text, choice = submission.typed(INPUT), submission.picked(PICKER)
+        asked = submission.view.callback_id.removeprefix(FORM_PREFIX)
+        if asked == HANDOVER or text.strip():
+            person = Person(Platform.SLACK, submission.user.id, submission.user.name or submission.user.username)
+            place = Place(Platform.SLACK, about.channel, about.ts)
+            kind = await self._readers.kind(about.channel)
+            given = Verdict.REASSIGN if choice else Verdict.NOT_OURS
+            await self._inbox.press(
+                Feedback(
+                    id=f"slack:{submission.view.id}",
+                    verdict={CORRECTION: Verdict.CORRECTION, CAUSE: Verdict.CAUSE_WRONG, HANDOVER: given}[asked],
+                    subject=about.subject,
+                    person=person,
+                    place=place,
+                    at=self._clock.now(),
+                    text=text,
+                    choice=choice,
+                    audience=await self._readers.audience(kind, place, person),
+                )
+            )
+        await ack()
+
+    async def _on_reaction(self, event: dict[str, Any]) -> None:
+        reaction = parse(ReactionEvent, event)
+        channel, ts = reaction.item.channel, reaction.item.ts
+        name = reaction.reaction.partition(SKIN_TONE)[0]
+        if channel is None or ts is None or name not in APPROVAL | DISAPPROVAL:
+            return
+        bot = await self._identity.user_id()
+        if reaction.user == bot or reaction.item_user not in (None, bot):
+            return
+        await self._inbox.react(
+            Reaction(
+                id=f"slack:{channel}:{ts}:{reaction.type}:{reaction.reaction}:{reaction.user}:{reaction.event_ts}",
+                message=MessageReference(Place(Platform.SLACK, channel), ts),
+                approves=name in APPROVAL,
+                person=Person(Platform.SLACK, reaction.user),
+                at=moment(reaction.event_ts),
+                taken_back=reaction.type == "reaction_removed",
+            )
+        )
+
+
+def _verdict(action_id: str) -> Verdict:
+    try:
+        return Verdict(action_id.removeprefix(ACTION_PREFIX))
+    except ValueError:
+        raise MalformedInput("The button is none that we know.") from None

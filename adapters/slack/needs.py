@@ -1,0 +1,43 @@
+"""What the app must be allowed and told in a Slack workspace. `deploy/slack/manifest.yaml` asks for exactly this."""
+
+from __future__ import annotations
+
+from adapters.slack.questions import COMMAND
+from adapters.slack.shortcut import SHORTCUT
+
+# Scope → what it is for.
+SCOPES = {
+    "app_mentions:read": "mentions",
+    "assistant:write": "suggested prompts and titles in assistant threads",
+    "channels:history": "threads it is asked in, edited and deleted questions, its own posts after a crash",
+    "channels:read": "is a channel public, private or shared with others, and who is in it",
+    "chat:write": "everything it says",
+    "commands": "the slash command and the message shortcut",
+    "files:write": "diagrams, and answers that are too long for a message",
+    "groups:history": "the same as channels:history, in private channels that it was invited to",
+    "groups:read": "the same as channels:read, for private channels",
+    "im:history": "direct messages",
+    "im:read": "that a conversation is a direct message",
+    "mpim:history": "group messages",
+    "mpim:read": "who is in a group message",
+    "reactions:read": "reactions to its answers as feedback",
+    "users:read": "who is a guest, and whose page is opened",
+}
+
+EVENTS = frozenset(
+    {
+        "app_home_opened",
+        "app_mention",
+        "assistant_thread_context_changed",
+        "assistant_thread_started",
+        "message.channels",
+        "message.groups",
+        "message.im",
+        "message.mpim",
+        "reaction_added",
+        "reaction_removed",
+    }
+)
+
+COMMANDS = frozenset({COMMAND})
+SHORTCUTS = frozenset({SHORTCUT})

@@ -1,0 +1,137 @@
+"""What people ask in Slack: mentions, direct messages and slash commands, and what becomes of them afterwards."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from slack_bolt.async_app import AsyncAck, AsyncApp
+
+from adapters.slack.assistant import AssistantThreads
+from adapters.slack.channels import ChannelKind
+from adapters.slack.entities import mentions, plain_text
+from adapters.slack.identity import BotIdentity
+from adapters.slack.payloads import ChangeEvent, DeletionEvent, MessageEvent, SlashCommand, parse
+from adapters.slack.readers import Readers
+from core.conversation import Person, Place, Platform, Question
+from core.ports import Clock, Inbox
+
+COMMAND = "/plumbline"
+SPOKEN_SUBTYPES = frozenset({None, "file_share", "thread_broadcast"})  # of messages that a person has just written
+
+NOT_HERE = "I am not in this conversation: add me with /invite, or write to me directly."
+
+
+class Questions:
+    """Hands what is said to the bot to the inbox; what people say to each other is none of its business."""
+
+    def __init__(
+        self, inbox: Inbox, readers: Readers, identity: BotIdentity, clock: Clock, assistant: AssistantThreads
+    ) -> None:
+        self._inbox = inbox
+        self._readers = readers
+        self._identity = identity
+        self._clock = clock
+        self._assistant = assistant
+
+    def listen(self, app: AsyncApp) -> None:
+        app.event("app_mention")(self._on_message)
+        app.event("message")(self._on_message)
+        app.command(COMMAND)(self._on_command)
+
+    async def _on_message(self, event: dict[str, Any], body: dict[str, Any]) -> None:
+        shared = bool(body.get("is_ext_shared_channel"))
+        match event.get("subtype"):
+            case "message_deleted":
+                await self._on_deletion(parse(DeletionEvent, event))
+            case "message_changed":
+                await self._on_change(parse(ChangeEvent, event), shared=shared)
+            case _:
+                message = parse(MessageEvent, event)
+                by_person = message.bot_id is None and message.subtype in SPOKEN_SUBTYPES
+                if by_person and await self._is_addressed(message.text, message.channel, message.channel_type):
+                    await self._ask(message, shared=shared)
+                    self._assistant.name(message, await self._identity.user_id())
+
+    async def _ask(self, message: MessageEvent, *, shared: bool, revision: str = "") -> None:
+        if message.user is None:
+            return
+        asker = Person(Platform.SLACK, message.user)
+        place = Place(Platform.SLACK, message.channel, message.thread_ts or message.ts)
+        kind = await self._readers.kind(message.channel, message.channel_type, shared=shared)
+        await self._inbox.ask(
+            Question(
+                id=question_id(message.channel, message.ts),
+                text=plain_text(message.text, await self._identity.user_id()),
+                asker=asker,
+                place=place,
+                audience=await self._readers.audience(kind, place, asker),
+                asked_at=moment(message.ts),
+                revision=revision,
+            )
+        )
+
+    async def _on_change(self, change: ChangeEvent, *, shared: bool) -> None:
+        now, before = change.message, change.previous_message
+        place = Place(Platform.SLACK, change.channel, now.thread_ts or now.ts)
+        if change.is_deletion:
+            await self._inbox.retract(question_id(change.channel, now.ts), place)
+        elif change.is_edit and now.edited is not None:
+            if await self._is_addressed(now.text, change.channel, change.channel_type):
+                message = MessageEvent(
+                    channel=change.channel,
+                    ts=now.ts,
+                    user=now.user,
+                    text=now.text,
+                    thread_ts=now.thread_ts,
+                    channel_type=_type(change.channel, change.channel_type),
+                )
+                await self._ask(message, shared=shared, revision=now.edited.ts)
+            elif before is not None and mentions(before.text, await self._identity.user_id()):
+                await self._inbox.retract(question_id(change.channel, now.ts), place)
+
+    async def _on_deletion(self, deletion: DeletionEvent) -> None:
+        gone = deletion.previous_message
+        if gone is not None and (
+            gone.bot_id is not None or not await self._is_addressed(gone.text, deletion.channel, deletion.channel_type)
+        ):
+            return
+        place = Place(Platform.SLACK, deletion.channel, (gone.thread_ts if gone else None) or deletion.deleted_ts)
+        await self._inbox.retract(question_id(deletion.channel, deletion.deleted_ts), place)
+
+    async def _is_addressed(self, text: str, channel: str, channel_type: str) -> bool:
+        return _type(channel, channel_type) == "im" or mentions(text, await self._identity.user_id())
+
+    async def _on_command(self, command: dict[str, Any], ack: AsyncAck) -> None:
+        slash = parse(SlashCommand, command)
+        kind = await self._readers.kind(slash.channel_id)
+        if kind is ChannelKind.ABSENT:
+            await ack({"response_type": "ephemeral", "text": NOT_HERE})
+            return
+        asker = Person(Platform.SLACK, slash.user_id, slash.user_name)
+        place = Place(Platform.SLACK, slash.channel_id)
+        await self._inbox.ask(
+            Question(
+                id=question_id(slash.channel_id, slash.trigger_id),
+                text=plain_text(slash.text, await self._identity.user_id()),
+                asker=asker,
+                place=place,
+                audience=await self._readers.audience(kind, place, asker),
+                asked_at=self._clock.now(),
+            )
+        )
+        # Shows the command to everybody in the channel, so that the answer does not stand there alone.
+        await ack({"response_type": "in_channel"})
+
+
+def _type(channel: str, channel_type: str) -> str:
+    """Not every event says that it is of a direct message; those that we get are all with the bot."""
+    return channel_type or ("im" if channel.startswith("D") else "")
+
+
+def question_id(channel: str, event: str) -> str:
+    return f"slack:{channel}:{event}"
+
+
+def moment(timestamp: str) -> datetime:
+    return datetime.fromtimestamp(float(timestamp), UTC)

@@ -1,0 +1,44 @@
+"""Who reads along in a Slack conversation: everybody who sees what is said there, guests and outsiders included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.slack.channels import ChannelDirectory, ChannelKind, audience_of
+from adapters.slack.guests import GuestDirectory
+from core.audience import with_outsiders
+from core.conversation import PUBLIC, Audience, Channel, Person, Place, Platform
+from core.ports import Clock
+
+
+class Readers:
+    """Asks Slack about channels and guests; what Slack does not tell in time counts as the smaller audience."""
+
+    def __init__(self, client: AsyncWebClient, channels: Sequence[Channel], clock: Clock) -> None:
+        self._channels = channels
+        self._directory = ChannelDirectory(client, clock)
+        self._guests = GuestDirectory(client, clock)
+
+    async def kind(self, channel: str, channel_type: str = "", *, shared: bool = False) -> ChannelKind:
+        """The kind of channel; what Slack said in the event itself needs no question. Does not raise."""
+        if shared:
+            return ChannelKind.EXTERNAL
+        return ChannelKind.DIRECT if channel_type == "im" else await self._directory.kind(channel)
+
+    async def audience(self, kind: ChannelKind, place: Place, person: Person) -> Audience:
+        """Who reads an answer to this person in this place. Does not raise."""
+        audience = audience_of(kind, place, person, self._channels)
+        if PUBLIC not in audience.readers:
+            return audience
+        alone = kind is ChannelKind.DIRECT
+        guests = self._guests.is_guest(person.id) if alone else self._guests.read_along(place.channel)
+        return with_outsiders(audience) if await guests else audience
+
+    async def audience_alone(self, person: Person) -> Audience:
+        """What this person may read where nobody else reads along."""
+        return await self.audience(ChannelKind.DIRECT, Place(Platform.SLACK, person.id), person)
+
+    async def close(self) -> None:
+        await self._guests.close()

@@ -1,0 +1,93 @@
+"""“Ask Plumbline about this”, from the menu of any message in Slack."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import Any
+
+from slack_bolt.async_app import AsyncAck, AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.slack.channels import ChannelKind
+from adapters.slack.client import call
+from adapters.slack.corrections import INPUT
+from adapters.slack.entities import plain_text
+from adapters.slack.forms import ASK, FORM_PREFIX, Origin, origin, question_form
+from adapters.slack.identity import BotIdentity
+from adapters.slack.judgements import TRIGGER_LIFETIME
+from adapters.slack.payloads import MessageShortcut, Submission, parse
+from adapters.slack.questions import question_id
+from adapters.slack.readers import Readers
+from core.conversation import Person, Place, Platform, Question, Speaker, Turn
+from core.errors import PlumblineError
+from core.ports import Clock, Inbox
+
+SHORTCUT = "ask_about_message"
+MAX_QUOTED = 600  # characters of the message: six bytes each at worst, and Slack takes 3 000 with a form
+
+logger = logging.getLogger(__name__)
+
+
+class MessageShortcuts:
+    """Opens a form for the question; a form that Slack opens too late is a question that the message itself asks.
+
+    The answer stands in the message's thread, or where the bot is not in the conversation, in a direct message.
+    """
+
+    def __init__(
+        self, inbox: Inbox, readers: Readers, identity: BotIdentity, client: AsyncWebClient, clock: Clock
+    ) -> None:
+        self._inbox = inbox
+        self._readers = readers
+        self._identity = identity
+        self._client = client
+        self._clock = clock
+
+    def listen(self, app: AsyncApp) -> None:
+        app.message_shortcut(SHORTCUT)(self._on_shortcut)
+        app.view(f"{FORM_PREFIX}{ASK}")(self._on_form)
+
+    async def _on_shortcut(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        chosen = parse(MessageShortcut, body)
+        message = chosen.message
+        quoted = plain_text(message.text, await self._identity.user_id())
+        about = Origin(channel=chosen.channel.id, ts=message.thread_ts or message.ts, quoted=quoted[:MAX_QUOTED])
+        try:
+            async with asyncio.timeout(TRIGGER_LIFETIME):
+                # Asked beforehand, while the person still types nothing.
+                absent = await self._readers.kind(about.channel) is ChannelKind.ABSENT
+                about = about.model_copy(update={"in_person": absent})
+                view = question_form(about)
+                await call("views.open", self._client.views_open(trigger_id=chosen.trigger_id, view=view))
+        except (PlumblineError, TimeoutError) as error:
+            logger.warning("Slack opened no form, so the message itself is taken as the question: %s", error or "slow")
+            person = Person(Platform.SLACK, chosen.user.id, chosen.user.name or chosen.user.username)
+            await self._ask(chosen.trigger_id, person, "", about)
+        await ack()
+
+    async def _on_form(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        submission = parse(Submission, body)
+        person = Person(Platform.SLACK, submission.user.id, submission.user.name or submission.user.username)
+        about = origin(submission.view.private_metadata)
+        await self._ask(submission.view.id, person, submission.typed(INPUT), about)
+        await ack()
+
+    async def _ask(self, event: str, person: Person, typed: str, about: Origin) -> None:
+        text = plain_text(typed, await self._identity.user_id())
+        kind = ChannelKind.DIRECT if about.in_person else await self._readers.kind(about.channel)
+        place = Place(Platform.SLACK, about.channel, about.ts)
+        if kind is ChannelKind.DIRECT and about.in_person:
+            place = Place(Platform.SLACK, person.id)  # opens the direct messages with this person
+        question = Question(
+            id=question_id(about.channel, event),
+            text=text or about.quoted,
+            asker=person,
+            place=place,
+            audience=await self._readers.audience(kind, place, person),
+            asked_at=self._clock.now(),
+        )
+        if text and about.quoted:
+            question = replace(question, history=(Turn(Speaker.PERSON, about.quoted),))
+        await self._inbox.ask(question)

@@ -1,0 +1,128 @@
+"""Answers that are shown sentence by sentence while the rest is still being checked, where Slack can stream.
+
+https://docs.slack.dev/reference/methods/chat.startStream
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.slack.client import call, error_code
+from adapters.slack.identity import BotIdentity
+from adapters.slack.intents import metadata
+from adapters.slack.mrkdwn import prose
+from core.conversation import MessageReference, Place
+from core.errors import ChatUnavailable, MessageNotFound
+from core.messages import AnswerMessage, Message
+
+# What Slack answers where it has no such method, or the app no right to it: it is not asked again.
+NEVER = frozenset(
+    {"unknown_method", "missing_scope", "not_allowed_token_type", "access_denied", "feature_not_enabled", "deprecated"}
+)
+SENTENCE = 900  # characters
+MAX_OPEN = 1_000  # streams that a process remembers; the oldest are those that nobody will go on with
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    intent: str
+    sentences: tuple[str, ...]
+
+
+class Streams:
+    """The streams that this process began. One that another process began is ended by editing its message."""
+
+    def __init__(self, client: AsyncWebClient, identity: BotIdentity) -> None:
+        self._client = client
+        self._identity = identity
+        self._open: dict[tuple[str, str], _Stream] = {}
+        self._works = True  # until Slack says otherwise
+
+    async def begin(self, place: Place, message: Message, intent: str) -> MessageReference | None:
+        """Stream a draft; None for anything else, and where Slack does not. Raises MessageNotFound."""
+        if not isinstance(message, AnswerMessage) or message.draft_for is None:
+            return None
+        if not self._works or place.thread is None:
+            return None
+        sentences = _sentences(message)
+        try:
+            started = await call(
+                "chat.startStream",
+                self._client.chat_startStream(
+                    channel=place.channel,
+                    thread_ts=place.thread,
+                    recipient_user_id=message.draft_for.id,
+                    recipient_team_id=(await self._identity()).team_id,
+                    markdown_text=_text(sentences),
+                ),
+            )
+        except ChatUnavailable as error:
+            self._refused(error)
+            return None
+        reference = MessageReference(place, started["ts"])
+        if len(self._open) >= MAX_OPEN:
+            self._open.pop(next(iter(self._open)))
+        self._open[place.channel, reference.message_id] = _Stream(intent, sentences)
+        return reference
+
+    async def go_on(self, reference: MessageReference, message: Message) -> bool:
+        """Append what is new in a draft; False if it does not go on from what was streamed, or is none."""
+        if not isinstance(message, AnswerMessage) or message.draft_for is None:
+            return False
+        key = (reference.place.channel, reference.message_id)
+        stream, sentences = self._open.get(key), _sentences(message)
+        if stream is None or sentences[: len(stream.sentences)] != stream.sentences:
+            return False
+        new = _text(sentences[len(stream.sentences) :])
+        try:
+            if new:
+                await call(
+                    "chat.appendStream",
+                    self._client.chat_appendStream(channel=key[0], ts=key[1], markdown_text=f"\n\n{new}"),
+                )
+        except ChatUnavailable as error:
+            self._refused(error)
+            return False
+        self._open[key] = _Stream(stream.intent, sentences)
+        return True
+
+    async def end(self, reference: MessageReference, *, begun_elsewhere: bool = False) -> None:
+        """End the stream, so that the message can be edited; nothing for a message that is none."""
+        key = (reference.place.channel, reference.message_id)
+        stream = self._open.pop(key, None)
+        if stream is None and not begun_elsewhere:
+            return
+        named = metadata(stream.intent) if stream is not None else None
+        try:
+            await call("chat.stopStream", self._client.chat_stopStream(channel=key[0], ts=key[1], metadata=named))
+        except (ChatUnavailable, MessageNotFound) as error:
+            # Slack ends a stream by itself after some minutes. What counts is the edit that follows.
+            log.info("stream had ended", reason=str(error))
+
+    def _refused(self, error: ChatUnavailable) -> None:
+        if error_code(error) in NEVER:
+            self._works = False
+            log.info("Slack does not stream here; answers are edited instead", reason=str(error))
+
+
+def is_streaming(error: ChatUnavailable) -> bool:
+    """Whether a message could not be edited because it is still a stream."""
+    return isinstance(error.__cause__, SlackApiError) and error_code(error) == "streaming_state_conflict"
+
+
+def _sentences(message: AnswerMessage) -> tuple[str, ...]:
+    return tuple(
+        f"{prose(sentence.text, SENTENCE)} {''.join(f'[{number}]' for number in sentence.citations)}"
+        for sentence in message.answer.sentences
+    )
+
+
+def _text(sentences: tuple[str, ...]) -> str:
+    """As Markdown, in which a line ends with an empty one."""
+    return "\n\n".join(sentences)

@@ -1,0 +1,95 @@
+"""Assistant threads: prompts where one begins, a name after its first question, a status while somebody waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from adapters.slack.client import slack_client
+from adapters.slack.messenger import SlackMessenger
+from core.conversation import Place, Platform
+from core.messages import Notice
+from tests.fakes.slack_api import BOT_TOKEN, DIRECT, PERSON, message
+from tests.fakes.slack_bot import EXAMPLES, SlackBot, slack_bot
+
+ROOT = "1773480500.000100"
+THREAD = Place(Platform.SLACK, DIRECT, ROOT)
+PATIENCE = 5.0  # seconds for what is done beside the acknowledgement
+
+
+@pytest.fixture
+async def bot() -> AsyncIterator[SlackBot]:
+    async with slack_bot() as started:
+        yield started
+
+
+def thread_event(kind: str = "assistant_thread_started") -> dict[str, Any]:
+    context = {"channel_id": "C0ASK", "team_id": "T0MARI", "enterprise_id": None}
+    thread = {"user_id": PERSON, "context": context, "channel_id": DIRECT, "thread_ts": ROOT}
+    return {"type": kind, "assistant_thread": thread, "event_ts": ROOT}
+
+
+def said(text: str, ts: str) -> dict[str, Any]:
+    return message(text, channel=DIRECT, channel_type="im", thread_ts=ROOT, ts=ts)
+
+
+@pytest.mark.parametrize("kind", ["assistant_thread_started", "assistant_thread_context_changed"])
+async def test_a_thread_offers_prompts(bot: SlackBot, kind: str) -> None:
+    assert (await bot.event(thread_event(kind))).status == 200
+    (sent,) = bot.slack.called("assistant.threads.setSuggestedPrompts")
+    assert [prompt["message"] for prompt in sent["prompts"]] == [*EXAMPLES, "status"]
+    assert (sent["channel_id"], sent["thread_ts"]) == (DIRECT, ROOT)
+
+
+async def test_a_slack_that_takes_no_prompts_costs_nothing(bot: SlackBot) -> None:
+    bot.slack.refuse(200, '{"ok": false, "error": "missing_scope"}', method="assistant.threads.setSuggestedPrompts")
+    assert (await bot.event(thread_event())).status == 200
+
+
+async def test_a_thread_is_named_after_its_first_question(bot: SlackBot) -> None:
+    await bot.event(thread_event())
+    await bot.event(said("How do I drain a drydock runner?", "1773480600.000100"))
+    await bot.event(said("And how long does it take?", "1773480600.000200"))
+    assert bot.inbox.questions[0].text == "How do I drain a drydock runner?"
+    async with asyncio.timeout(PATIENCE):
+        await bot.slack.was_called("assistant.threads.setTitle")
+    assert [each["title"] for each in bot.slack.called("assistant.threads.setTitle")] == [
+        "How do I drain a drydock runner?"
+    ]
+
+
+async def test_a_direct_message_outside_such_a_thread_is_named_nothing(bot: SlackBot) -> None:
+    await bot.event(said("How do I drain a drydock runner?", "1773480600.000100"))
+    assert len(bot.inbox.questions) == 1
+    assert bot.slack.called("assistant.threads.setTitle") == []
+
+
+async def test_whoever_waits_sees_a_status_until_the_answer_stands_there(bot: SlackBot) -> None:
+    messenger = SlackMessenger(slack_client(BOT_TOKEN, bot.slack.url))
+    bot.slack.messages.append({"channel": DIRECT, "ts": ROOT, "text": "New thread"})
+    assert await messenger.signal(THREAD, "Reading what I found …")
+    assert bot.slack.statuses == {(DIRECT, ROOT): "Reading what I found …"}
+    reference = await messenger.post(THREAD, Notice("The answer."), "intent")
+    assert bot.slack.statuses == {}
+    # An edit takes no status away by itself.
+    await messenger.signal(THREAD, "Reading what I found …")
+    await messenger.edit(reference, Notice("Another answer."))
+    assert bot.slack.statuses == {}
+
+
+@pytest.mark.parametrize(("error", "asked"), [("unknown_method", 1), ("missing_scope", 1), ("internal_error", 2)])
+async def test_a_slack_without_a_status_is_asked_once(bot: SlackBot, error: str, asked: int) -> None:
+    messenger = SlackMessenger(slack_client(BOT_TOKEN, bot.slack.url))
+    bot.slack.refuse(200, f'{{"ok": false, "error": "{error}"}}', method="assistant.threads.setStatus", times=2)
+    for _ in range(2):
+        assert not await messenger.signal(THREAD, "Reading what I found …")
+    assert len(bot.slack.called("assistant.threads.setStatus")) == asked
+
+
+async def test_a_channel_itself_has_no_status(bot: SlackBot) -> None:
+    messenger = SlackMessenger(slack_client(BOT_TOKEN, bot.slack.url))
+    assert not await messenger.signal(Place(Platform.SLACK, "C0ASK"), "Reading what I found …")
+    assert bot.slack.calls == []

@@ -1,0 +1,175 @@
+"""The app manifest asks for what the code needs, and for nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from adapters.slack import inbound
+from adapters.slack.inbound import SlackInbound
+from adapters.slack.needs import COMMANDS, EVENTS, SCOPES, SHORTCUTS
+from bot.slack_doctor import AppManifest, missing_in
+from handlers.ask_in_form import AskInForm
+from tests.fakes.clock import FakeClock
+from tests.fakes.inbox import FakeInbox
+from tests.fakes.slack_bot import CHANNELS, TEAMS
+from tests.fakes.store import InMemoryStore
+
+ROOT = Path(__file__).parents[2]
+MANIFEST: dict[str, Any] = yaml.safe_load((ROOT / "deploy/slack/manifest.yaml").read_text())
+TEXT = (ROOT / "deploy/slack/manifest.yaml").read_text()
+
+READ = {"channels:read", "groups:read", "im:read", "mpim:read"}
+HISTORY = {"channels:history", "groups:history", "im:history", "mpim:history"}
+
+# The scopes of each method that is called, as https://docs.slack.dev/reference/methods gives them.
+METHODS: dict[str, set[str]] = {
+    "assistant.threads.setStatus": {"chat:write"},
+    "assistant.threads.setSuggestedPrompts": {"assistant:write"},
+    "assistant.threads.setTitle": {"assistant:write"},
+    "auth.test": set(),
+    "chat.appendStream": {"chat:write"},
+    "chat.delete": {"chat:write"},
+    "chat.getPermalink": set(),
+    "chat.postMessage": {"chat:write"},
+    "chat.startStream": {"chat:write"},
+    "chat.stopStream": {"chat:write"},
+    "chat.update": {"chat:write"},
+    "conversations.history": HISTORY,
+    "conversations.info": READ,
+    "conversations.members": READ,
+    "conversations.replies": HISTORY,
+    "files.delete": {"files:write"},
+    "files.upload": {"files:write"},
+    "users.info": {"users:read"},
+    "users.list": {"users:read"},
+    "views.open": set(),
+    "views.publish": set(),
+}
+
+# The scopes of each event, as https://docs.slack.dev/reference/events gives them.
+OF_EVENTS: dict[str, set[str]] = {
+    "app_home_opened": set(),
+    "app_mention": {"app_mentions:read"},
+    "assistant_thread_context_changed": {"assistant:write"},
+    "assistant_thread_started": {"assistant:write"},
+    "message.channels": {"channels:history"},
+    "message.groups": {"groups:history"},
+    "message.im": {"im:history"},
+    "message.mpim": {"mpim:history"},
+    "reaction_added": {"reactions:read"},
+    "reaction_removed": {"reactions:read"},
+}
+
+
+class Overheard:
+    """Notes what listeners are added for."""
+
+    def __init__(self, **_: Any) -> None:
+        self.heard: dict[str, list[Any]] = {}
+        heard_apps.append(self)
+
+    def __getattr__(self, kind: str) -> Callable[[Any], Callable[[Any], Any]]:
+        def listen(what: Any) -> Callable[[Any], Any]:
+            self.heard.setdefault(kind, []).append(what)
+            return lambda listener: listener
+
+        return listen
+
+
+heard_apps: list[Overheard] = []
+
+
+@pytest.fixture
+async def heard(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
+    """What the code listens to: kind → names."""
+    monkeypatch.setattr(inbound, "AsyncApp", Overheard)
+    heard_apps.clear()
+    store = InMemoryStore()
+    SlackInbound(
+        bot_token="xoxb-none",
+        signing_secret="none",
+        api_url="http://127.0.0.1:9/",
+        app_token=None,
+        channels=(),
+        inbox=FakeInbox(),
+        forms=AskInForm(store, TEAMS, CHANNELS),
+        home_of=_no_home,
+        examples=(),
+        clock=FakeClock(),
+    )
+    return heard_apps[0].heard
+
+
+async def _no_home(*_: Any) -> Any:
+    raise AssertionError("nobody opens a page here")
+
+
+async def test_it_subscribes_to_what_is_listened_to(heard: dict[str, list[Any]]) -> None:
+    events = set(MANIFEST["settings"]["event_subscriptions"]["bot_events"])
+    assert {event.partition(".")[0] for event in events} == set(heard["event"])
+    assert events == EVENTS == OF_EVENTS.keys()
+
+
+async def test_it_offers_the_commands_and_shortcuts_that_are_listened_to(heard: dict[str, list[Any]]) -> None:
+    features = MANIFEST["features"]
+    assert {each["command"] for each in features["slash_commands"]} == set(heard["command"]) == COMMANDS
+    shortcuts = {each["callback_id"] for each in features["shortcuts"] if each["type"] == "message"}
+    assert shortcuts == set(heard["message_shortcut"]) == SHORTCUTS
+    assert features["app_home"]["home_tab_enabled"]
+    assert MANIFEST["settings"]["interactivity"]["is_enabled"]
+
+
+def test_it_asks_for_the_scopes_of_what_is_called_and_listened_to_and_for_no_other() -> None:
+    called = {
+        method
+        for module in (ROOT / "adapters/slack").glob("*.py")
+        for method in re.findall(r'(?:call|_all|_try)\(\s*"([a-zA-Z.]+)"', module.read_text())
+    }
+    assert called == METHODS.keys()
+    needed = set().union(*METHODS.values(), *OF_EVENTS.values(), {"commands"})
+    assert set(MANIFEST["oauth_config"]["scopes"]["bot"]) == needed == SCOPES.keys()
+
+
+def test_it_says_what_each_scope_is_for() -> None:
+    told = dict(re.findall(r"^ +- ([a-z_]+:[a-z]+|commands) # (.+)$", TEXT, re.MULTILINE))
+    assert told == SCOPES
+
+
+def test_the_doctor_finds_nothing_missing_in_it() -> None:
+    assert missing_in(AppManifest.model_validate(MANIFEST)) == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        (("settings", "event_subscriptions", "bot_events"), "event message.im"),
+        (("features", "slash_commands"), "command /plumbline"),
+        (("features", "shortcuts"), "shortcut ask_about_message"),
+        (("features", "app_home"), "the home tab"),
+        (("settings", "interactivity"), "interactivity"),
+    ],
+)
+def test_the_doctor_finds_what_another_one_lacks(path: tuple[str, ...], said: str) -> None:
+    *parents, last = path
+    manifest: dict[str, Any] = yaml.safe_load(TEXT)
+    part = manifest
+    for parent in parents:
+        part = part[parent]
+    del part[last]
+    assert said in missing_in(AppManifest.model_validate(manifest))
+
+
+def test_it_has_the_limits_of_a_manifest() -> None:
+    assert len(MANIFEST["display_information"]["name"]) <= 35
+    assert len(MANIFEST["display_information"]["description"]) <= 140
+    assert len(MANIFEST["features"]["assistant_view"]["assistant_description"]) <= 300
+    (shortcut,) = MANIFEST["features"]["shortcuts"]
+    assert len(shortcut["name"]) <= 24
+    assert len(shortcut["description"]) <= 150
+    assert {url for url in re.findall(r"https://\S+", TEXT) if "YOUR-HOST" in url} == {"https://YOUR-HOST/slack/events"}
