@@ -25,8 +25,10 @@ REFUSED = "Microsoft refuses the bot's credentials ({code}): check TEAMS_APP_ID,
 class AccessToken:
     """Fetched when it is first needed, kept until shortly before it expires."""
 
-    def __init__(self, app_id: str, app_password: str, tenant_id: str, cloud: Cloud) -> None:
-        self._url = f"{cloud.login_url}/{tenant_id or MULTI_TENANT}/oauth2/v2.0/token"
+    def __init__(self, app_id: str, app_password: str, tenant_ids: frozenset[str], cloud: Cloud) -> None:
+        """`tenant_ids` are those that the bot serves, none for all."""
+        tenant = next(iter(tenant_ids)) if len(tenant_ids) == 1 else MULTI_TENANT
+        self._url = f"{cloud.login_url}/{tenant}/oauth2/v2.0/token"
         self._form = {
             "grant_type": "client_credentials",
             "client_id": app_id,

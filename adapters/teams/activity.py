@@ -59,10 +59,22 @@ class Channel(_Wire):
     type: Name = ""
 
 
+class Team(_Wire):
+    id: Id = ""
+
+
 class ChannelData(_Wire):
+    """`event_type` tells what a messageUpdate or a conversationUpdate is about."""
+
     tenant: Tenant = Tenant()
     channel: Channel = Channel()
+    team: Team = Team()
     meeting: dict[str, Any] = {}
+    event_type: Name = ""
+
+
+class ReactionKind(_Wire):
+    type: Name = ""
 
 
 class Activity(_Wire):
@@ -82,6 +94,13 @@ class Activity(_Wire):
     name: Name = ""
     value: Any = None
     channel_data: ChannelData = ChannelData()
+    action: Name = ""
+    reply_to_id: Id = ""
+    timestamp: Name = ""
+    members_added: tuple[Account, ...] = ()
+    members_removed: tuple[Account, ...] = ()
+    reactions_added: tuple[ReactionKind, ...] = ()
+    reactions_removed: tuple[ReactionKind, ...] = ()
 
     @property
     def tenant_id(self) -> str:
@@ -107,13 +126,26 @@ class Activity(_Wire):
         return self.is_personal or bool(self._own_mentions)
 
     @property
+    def brings_us(self) -> bool:
+        """Whether it tells that the app was added to this conversation."""
+        if self.type == "installationUpdate":
+            return self.action in ("", "add")
+        return self.type == "conversationUpdate" and self.recipient.id in {each.id for each in self.members_added}
+
+    @property
+    def removes_us(self) -> bool:
+        """Whether it tells that the app was taken out of this conversation."""
+        if self.type == "installationUpdate":
+            return self.action.startswith("remove")
+        return self.type == "conversationUpdate" and self.recipient.id in {each.id for each in self.members_removed}
+
+    @property
     def said(self) -> str:
         """The text without the bot's name and without markup."""
         text = self.text
         for mention in self._own_mentions:
             text = text.replace(mention, " ", 1)
-        text = _plain_text(text) if self.text_format in ("xml", "html") else html.unescape(AT.sub("", text))
-        return UNPRINTABLE.sub("", text.replace("\xa0", " ")).strip()
+        return clean(plain_text(text) if self.text_format in ("xml", "html") else html.unescape(AT.sub("", text)))
 
     @property
     def quoted(self) -> tuple[str, ...]:
@@ -132,8 +164,7 @@ class Activity(_Wire):
                 f'blockquote[itemtype="{REPLY}"] [itemprop="preview"]'
             )
         ]
-        texts = (UNPRINTABLE.sub("", quote.get_text().replace("\xa0", " ")).strip() for quote in quotes)
-        return tuple(filter(None, texts))
+        return tuple(filter(None, (clean(quote.get_text()) for quote in quotes)))
 
     @property
     def _own_mentions(self) -> list[str]:
@@ -156,6 +187,23 @@ class Pressed(_Wire):
     choice: str = Field(default="", max_length=1000)
 
 
+class _Body(_Wire):
+    content: str = Field(default="", max_length=1 << 20)
+    content_type: Name = ""
+
+
+class QuotedMessage(_Wire):
+    """The message that the message extension was called on."""
+
+    body: _Body = _Body()
+
+    @property
+    def said(self) -> str:
+        """What people read of it, as far as anybody types."""
+        content = self.body.content[:MAX_TEXT]
+        return clean(content if self.body.content_type == "text" else plain_text(content))
+
+
 def parse_activity(body: bytes) -> Activity:
     """Raises MalformedInput if the body is no activity, InputTooLarge if it says more than anybody types."""
     try:
@@ -169,7 +217,13 @@ def parse_activity(body: bytes) -> Activity:
     return activity
 
 
-def _plain_text(markup: str) -> str:
+def clean(text: str) -> str:
+    """The text without characters that no one can see."""
+    return UNPRINTABLE.sub("", text.replace("\xa0", " ")).strip()
+
+
+def plain_text(markup: str) -> str:
+    """What people read of a piece of HTML."""
     page = BeautifulSoup(markup, "html.parser")
     for hidden in page(["script", "style"]):
         hidden.decompose()

@@ -6,6 +6,7 @@ from typing import Any
 
 from adapters.teams.elements import (
     MAX_SUMMARY,
+    ROOMS,
     SPACE,
     Card,
     Element,
@@ -38,12 +39,36 @@ def answer_card(answer: Answer, room: Room) -> Card:
     return _abstention(answer, room) if answer.abstained else _cited_answer(answer, room)
 
 
+def spoken(answer: Answer) -> str:
+    """The sentences of an answer as plain text: what is streamed before its card. More sentences only add to it."""
+    return "\n".join(_plain_sentence(sentence) for sentence in answer.sentences)
+
+
+def footer_card(answer: Answer, room: Room) -> Card:
+    """What stands below the sentences of an answer that were streamed."""
+    return card([*_tentative(answer), *_below(answer, room)], _buttons(answer), spoken(answer))
+
+
+def _plain_sentence(sentence: Sentence) -> str:
+    said = "".join(each["text"] for each in prose(sentence.text, ROOMS[0].characters))
+    return " ".join([said, *(f"[{number}]" for number in sentence.citations[:MAX_MARKERS])])
+
+
 def _cited_answer(answer: Answer, room: Room) -> Card:
     urls = {citation.number: citation.deep_link for citation in answer.citations}
+    sentences = listing(answer.sentences, room, "sentences", lambda sentence: _sentence(sentence, urls, room))
+    summary = " ".join(sentence.text for sentence in answer.sentences)
+    return card([*_tentative(answer), *sentences, *_below(answer, room)], _buttons(answer), summary)
+
+
+def _tentative(answer: Answer) -> list[Element]:
+    return line([run(TENTATIVE if answer.tentative else "", MAX_SUMMARY, **SMALL)])
+
+
+def _below(answer: Answer, room: Room) -> list[Element]:
+    """What contradicts the sentences, the badge, and the sources."""
     contradicting = [source for conflict in answer.conflicts for source in conflict.sources]
-    body = [
-        *line([run(TENTATIVE if answer.tentative else "", MAX_SUMMARY, **SMALL)]),
-        *listing(answer.sentences, room, "sentences", lambda sentence: _sentence(sentence, urls, room)),
+    return [
         *titled(
             f"⚠️ {CONFLICTING}",
             listing(contradicting, room, "sources", lambda source: [*_source(source, room), *_quote(source, room)]),
@@ -55,7 +80,6 @@ def _cited_answer(answer: Answer, room: Room) -> Card:
             spacing="Medium",
         ),
     ]
-    return card(body, _buttons(answer), " ".join(sentence.text for sentence in answer.sentences))
 
 
 def _abstention(answer: Answer, room: Room) -> Card:

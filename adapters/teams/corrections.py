@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from adapters.teams.elements import Card, Room, button, card, line, listing, note, prose, run, text_field
 from core.curated import MAX_TEXT, CuratedAnswer, display_name
-from core.messages import ASK_WHAT_IS_RIGHT, PROPOSED, CorrectionRequest, Verdict
+from core.messages import (
+    ASK_WHAT_IS_RIGHT,
+    PROPOSED,
+    VERDICT_LABELS,
+    WHAT_WAS_IT,
+    CauseRequest,
+    CorrectionRequest,
+    Verdict,
+)
 
 LABEL = "The right answer"
+CAUSE = "The cause"
 
 
 def correction_card(request: CorrectionRequest) -> Card:
     field = text_field("text", LABEL, MAX_TEXT)
     asked = line([run(ASK_WHAT_IS_RIGHT, len(ASK_WHAT_IS_RIGHT))])
     return card([*asked, field], [button(Verdict.CORRECTION, request.prediction_id)], ASK_WHAT_IS_RIGHT)
+
+
+def cause_card(request: CauseRequest) -> Card:
+    field = text_field("text", CAUSE, MAX_TEXT)
+    asked = line([run(WHAT_WAS_IT, len(WHAT_WAS_IT))])
+    send = button(Verdict.CAUSE_WRONG, request.prediction_id) | {"title": VERDICT_LABELS[Verdict.CORRECTION]}
+    return card([*asked, field], [send], WHAT_WAS_IT)
 
 
 def proposal_card(answer: CuratedAnswer, room: Room) -> Card:

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 from markdown_it import MarkdownIt
 from yarl import URL
 
-from core.messages import VERDICT_LABELS, WHY_VERDICTS, Verdict
+from core.confidence.prediction import PredictionKind
+from core.messages import JUDGEMENTS, VERDICT_LABELS, WHY_VERDICTS, Verdict
 
 MAX_MESSAGE = 28 * 1024  # bytes of one message, Teams' limit
 ENVELOPE = 1024  # bytes of the activity around a card
@@ -24,6 +25,15 @@ MAX_CHOICE = 80  # characters of what can be picked
 MAX_VALUE = 64  # characters of the value behind it
 CHOICES_PER_ENTRY = 6  # of a picker: they take less room than the entries of a list
 MAX_URL = 500  # characters; a longer address is not linked
+
+IN_MENU = WHY_VERDICTS | {
+    Verdict.HAND_OVER,
+    Verdict.BELONGS,
+    *JUDGEMENTS[PredictionKind.SEVERITY],
+    *JUDGEMENTS[PredictionKind.DUPLICATE],
+}
+ASKING = frozenset({Verdict.WRONG, Verdict.OWNER_WRONG, Verdict.CAUSE_WRONG, Verdict.HAND_OVER})
+REFRESH = "refresh"  # the verb with which Teams asks for a card again
 
 JOINERS = "\u200c\u200d"  # they shape scripts and emoji; all other invisible characters are dropped
 AT = re.compile(r"<(/?at\b[^>]*)>", re.IGNORECASE)
@@ -59,9 +69,9 @@ class Room:
 ROOMS = (Room(25, 2000), Room(12, 800), Room(6, 300), Room(3, 120), Room(1, 40))
 
 
-def fitting(build: Callable[[Room], Card]) -> Card:
+def fitting(build: Callable[[Room], Card], rooms: Sequence[Room] = ROOMS) -> Card:
     """The card with the most room that Teams still takes."""
-    return next(card for room in ROOMS if _size(card := build(room)) <= MAX_MESSAGE - ENVELOPE or room is ROOMS[-1])
+    return next(card for room in rooms if _size(card := build(room)) <= MAX_MESSAGE - ENVELOPE or room is rooms[-1])
 
 
 def _size(card: Card) -> int:
@@ -193,12 +203,37 @@ def container(elements: list[Element], **style: Any) -> Element:
 
 
 def button(verdict: Verdict, subject: str) -> Element:
-    """A button that comes back as an invoke, in older clients as a message; one that only explains is in the menu."""
+    """A button that comes back as an invoke, in older clients as a message; one that only explains is in the menu.
+
+    One that asks something opens a dialog; a client that knows no dialogs sends a message, and the thread asks instead.
+    """
     title, data = VERDICT_LABELS[verdict], {"verdict": str(verdict), "subject": subject}
-    style = {"style": "positive"} if verdict is Verdict.TAKE_IT else {}
-    style |= {"mode": "secondary"} if verdict in {*WHY_VERDICTS, Verdict.HAND_OVER} else {}
+    style = _style(verdict)
+    if verdict in ASKING:
+        opening = {**data, "msteams": {"type": "task/fetch"}}
+        return {"type": "Action.Submit", "title": title, "data": opening, **style}
     fallback = {"type": "Action.Submit", "title": title, "data": data, **style}
     return {"type": "Action.Execute", "title": title, "verb": str(verdict), "data": data, "fallback": fallback, **style}
+
+
+def submit_button(action: Element) -> Element:
+    """The same button in a dialog, which is sent back as a whole."""
+    data = {name: action["data"][name] for name in ("verdict", "subject")}
+    return {"type": "Action.Submit", "title": action["title"], "data": data}
+
+
+def _style(verdict: Verdict) -> dict[str, str]:
+    style = {"style": "positive"} if verdict is Verdict.TAKE_IT else {}
+    return style | ({"mode": "secondary"} if verdict in IN_MENU else {})
+
+
+def refreshed(shown: Card) -> Card:
+    """The card, which Teams asks for again when somebody comes to see it: what was pressed meanwhile stands in it.
+
+    Without `userIds`, Teams does so by itself where at most 60 people read along, and elsewhere on request.
+    """
+    action = {"type": "Action.Execute", "title": "Refresh", "verb": REFRESH, "data": {}}
+    return Card(shown.content | {"refresh": {"action": action}}, shown.summary)
 
 
 def text_field(identifier: str, label: str, max_length: int) -> Element:

@@ -1,10 +1,19 @@
-"""Whose incident it is instead, in Teams: a picker of teams and a field for the reason."""
+"""Whose an incident is instead, and which one it belongs to, in Teams: a picker, and a field for the reason."""
 
 from __future__ import annotations
 
 from adapters.teams.elements import Card, Room, button, card, line, picker, run, text_field
 from core.curated import MAX_TEXT
-from core.messages import PICK_TEAM, WHOSE_IS_IT, WHY_NOT_OURS, HandoverRequest, Verdict
+from core.messages import (
+    PICK_INCIDENT,
+    PICK_TEAM,
+    WHICH_INCIDENT,
+    WHOSE_IS_IT,
+    WHY_NOT_OURS,
+    HandoverRequest,
+    JoinRequest,
+    Verdict,
+)
 
 
 def handover_card(request: HandoverRequest, room: Room) -> Card:
@@ -12,3 +21,9 @@ def handover_card(request: HandoverRequest, room: Room) -> Card:
     body = [*asked, picker("choice", PICK_TEAM, request.teams, room), text_field("text", WHY_NOT_OURS, MAX_TEXT)]
     buttons = [button(verdict, request.incident_id) for verdict in (Verdict.REASSIGN, Verdict.NOT_OURS)]
     return card(body, buttons, WHOSE_IS_IT)
+
+
+def join_card(request: JoinRequest, room: Room) -> Card:
+    asked = line([run(WHICH_INCIDENT, len(WHICH_INCIDENT))])
+    body = [*asked, picker("choice", PICK_INCIDENT, request.incidents, room)]
+    return card(body, [button(Verdict.JOIN, request.incident_id)], WHICH_INCIDENT)

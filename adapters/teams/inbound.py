@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
 
 import structlog
 from aiohttp import web
 from pydantic import ValidationError
 
 from adapters.teams.activity import Activity, Pressed, parse_activity
+from adapters.teams.audiences import TeamsAudiences
 from adapters.teams.authentication import Authenticator
 from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE, Cloud
-from adapters.teams.guests import TeamsGuests
-from adapters.teams.references import ConversationReference, ConversationReferences, remember
-from core.audience import channel_audience, kept_private, person_audience, with_outsiders
-from core.conversation import Audience, Channel, Person, Place, Platform, Question, Speaker, Turn
+from adapters.teams.events import approves, key_of, message_meant, person_of, place_of, reference_of
+from adapters.teams.invokes import Invokes, pressed_button
+from adapters.teams.references import ConversationReferences, remember
+from core.command import CommandName
+from core.conversation import Question, Speaker, Turn
 from core.errors import ConfigurationError, InputTooLarge, MalformedInput, Unauthorized
-from core.feedback import Feedback
-from core.ports import Clock, Inbox
+from core.feedback import Reaction
+from core.ports import Clock, Forms, Inbox, Standing
 
 MAX_BODY = 1 << 20  # bytes
-CARD_ACTION = "adaptiveCard/action"
 TEAMS = "msteams"
-
-THANKS = "Thank you, noted."
-UNKNOWN_BUTTON = "This button is no longer understood: ask again for a fresh message."
+RESTORED = "undeleteMessage"
 
 log = structlog.get_logger()
 
@@ -34,33 +32,35 @@ class TeamsInbound:
     """Receives what Teams sends.
 
     With `anonymous`, no token is asked for and only a connector service on this machine is spoken to: for the
-    playground. With a `tenant_id`, people of any other tenant are not heard.
+    playground. With `tenant_ids`, people of any other tenant are not heard.
     """
 
     def __init__(
         self,
         *,
         app_id: str,
-        tenant_id: str,
+        tenant_ids: frozenset[str],
         anonymous: bool,
-        channels: Iterable[Channel],
+        audiences: TeamsAudiences,
         inbox: Inbox,
+        forms: Forms,
+        standing: Standing,
         references: ConversationReferences,
         clock: Clock,
-        guests: TeamsGuests | None = None,
         cloud: Cloud = PUBLIC_CLOUD,
     ) -> None:
-        """`guests` tells where people from outside read along; the playground has none."""
         if anonymous == bool(app_id):
             raise ConfigurationError("Teams needs TEAMS_APP_ID, or no credentials at all and PLUMBLINE_HOST=127.0.0.1.")
         self._cloud = THIS_MACHINE if anonymous else cloud
         self._authenticator = None if anonymous else Authenticator(app_id, cloud, clock)
-        self._tenant_id = tenant_id
-        self._channels = tuple(channels)
+        self._tenant_ids = frozenset(tenant.lower() for tenant in tenant_ids)
+        self._audiences = audiences
         self._inbox = inbox
         self._references = references
         self._clock = clock
-        self._guests = guests
+        self._invokes = Invokes(
+            inbox=inbox, forms=forms, standing=standing, audiences=audiences, references=references, clock=clock
+        )
 
     async def close(self) -> None:
         if self._authenticator is not None:
@@ -91,103 +91,95 @@ class TeamsInbound:
         if activity.channel_id != TEAMS or not self._is_ours(activity):
             log.info("teams activity ignored", type=activity.type, channel=activity.channel_id)
             return web.Response()
-        await remember(self._references, activity.channel, _reference(activity))
         if activity.type == "invoke":
-            return await self._invoke(activity)
-        if activity.type == "messageDelete":
-            await self._inbox.retract(_key(activity), _place(activity))
-        elif activity.type == "message" and isinstance(activity.value, dict):  # Action.Submit
-            await self._press(activity, activity.value)
-        elif activity.type == "message" and activity.is_addressed and activity.sender.role != "bot":
-            await self._inbox.ask(await self._question(activity))
+            return await self._invokes.answer(activity)
+        if activity.removes_us:
+            await self._references.remove(activity.channel, activity.channel_data.team.id)
+            return web.Response()
+        await remember(self._references, activity.channel, reference_of(activity))
+        match activity.type:
+            case "message":
+                await self._take_message(activity)
+            case "messageUpdate":
+                await self._take_edit(activity)
+            case "messageDelete":
+                await self._inbox.retract(key_of(activity), place_of(activity))
+            case "messageReaction":
+                await self._take_reactions(activity)
+            case _ if activity.brings_us:
+                await self._inbox.ask(await self._greeting(activity))
+            case _:
+                pass
         return web.Response()
 
     def _is_ours(self, activity: Activity) -> bool:
-        return not self._tenant_id or activity.tenant_id.lower() == self._tenant_id.lower()
+        return not self._tenant_ids or activity.tenant_id.lower() in self._tenant_ids
 
-    async def _invoke(self, activity: Activity) -> web.Response:
-        if activity.name != CARD_ACTION:
-            return web.Response()
-        action = activity.value.get("action") if isinstance(activity.value, dict) else None
-        data = action.get("data") if isinstance(action, dict) else None
-        if await self._press(activity, data):
-            return _card_response(200, "application/vnd.microsoft.activity.message", THANKS)
-        error = {"code": "BadRequest", "message": UNKNOWN_BUTTON}
-        return _card_response(400, "application/vnd.microsoft.error", error)
-
-    async def _press(self, activity: Activity, data: Any) -> bool:
-        """Hand in a pressed button; False if it is none of ours."""
-        try:
-            pressed = Pressed.model_validate(data)
-        except ValidationError:
-            return False
-        await self._inbox.press(
-            Feedback(
-                id=_key(activity),
-                verdict=pressed.verdict,
-                subject=pressed.subject,
-                person=_person(activity),
-                place=_place(activity),
-                at=self._clock.now(),
-                text=pressed.text,
-                choice=pressed.choice,
-                audience=await self._audience(activity),
+    async def _take_message(self, activity: Activity) -> None:
+        if isinstance(activity.value, dict):  # Action.Submit
+            try:
+                pressed = Pressed.model_validate(activity.value)
+            except ValidationError:
+                return
+            await self._inbox.press(
+                pressed_button(activity, pressed, await self._audiences.of(activity), self._clock.now())
             )
+        elif _is_question(activity):
+            await self._inbox.ask(await self._question(activity))
+
+    async def _take_edit(self, activity: Activity) -> None:
+        """A message that was edited asks anew; one that was deleted and brought back asks as a new one."""
+        if not _is_question(activity):
+            await self._inbox.retract(key_of(activity), place_of(activity))
+            return
+        question = await self._question(activity)
+        changed = activity.timestamp or f"{self._clock.now():%Y-%m-%dT%H:%M:%S.%fZ}"
+        if activity.channel_data.event_type == RESTORED:
+            await self._inbox.ask(replace(question, id=f"{question.id}:{changed}"))
+        else:
+            await self._inbox.ask(replace(question, revision=changed))
+
+    async def _take_reactions(self, activity: Activity) -> None:
+        if not activity.reply_to_id:
+            return
+        for taken_back, reactions in ((False, activity.reactions_added), (True, activity.reactions_removed)):
+            for reaction in reactions:
+                says = approves(reaction.type)
+                if says is None:
+                    continue
+                id_ = f"{key_of(activity)}:{reaction.type}:{'removed' if taken_back else 'added'}"
+                at = self._clock.now()
+                await self._inbox.react(
+                    Reaction(id_, message_meant(activity), says, person_of(activity), at, taken_back)
+                )
+
+    async def _greeting(self, activity: Activity) -> Question:
+        """What is said where the app was added: once, although Teams tells of it in several ways."""
+        place = replace(place_of(activity), thread=activity.channel)
+        return Question(
+            id=f"teams:greeting:{activity.channel}",
+            text=CommandName.HELLO,
+            asker=person_of(activity),
+            place=place,
+            audience=await self._audiences.of(activity),
+            asked_at=self._clock.now(),
         )
-        return True
 
     async def _question(self, activity: Activity) -> Question:
         return Question(
-            id=_key(activity),
+            id=key_of(activity),
             text=activity.said,
-            asker=_person(activity),
-            place=_place(activity),
-            audience=await self._audience(activity),
+            asker=person_of(activity),
+            place=place_of(activity),
+            audience=await self._audiences.of(activity),
             asked_at=self._clock.now(),
             # A bot cannot read the thread that it was called into; what the person quotes of it, it can.
             history=tuple(Turn(Speaker.PERSON, quote) for quote in activity.quoted),
         )
 
-    async def _audience(self, activity: Activity) -> Audience:
-        personal = activity.is_personal
-        audience = (
-            person_audience(_person(activity)) if personal else channel_audience(_place(activity), self._channels)
-        )
-        if activity.channel_data.channel.type.lower() == "private":
-            audience = kept_private(audience)
-        return with_outsiders(audience) if await self._has_outsiders(activity) else audience
 
-    async def _has_outsiders(self, activity: Activity) -> bool:
-        if _is_open_to_guests(activity):
-            return True
-        return self._guests is not None and await self._guests.read_along(activity.service_url, activity.channel)
-
-
-def _is_open_to_guests(activity: Activity) -> bool:
-    """Whether people from outside the organisation may read along: in a shared channel and in a meeting's chat."""
-    return activity.channel_data.channel.type.lower() == "shared" or bool(activity.channel_data.meeting)
-
-
-def _key(activity: Activity) -> str:
-    if not activity.id:
-        raise MalformedInput("The activity cannot be understood: it has no id.")
-    return f"teams:{activity.conversation.id}:{activity.id}"
-
-
-def _person(activity: Activity) -> Person:
-    """The directory's id where there is one: the id in `from` is another one for every bot."""
-    sender = activity.sender
-    return Person(Platform.TEAMS, sender.aad_object_id or sender.id, sender.name)
-
-
-def _place(activity: Activity) -> Place:
-    """A chat without threads is one thread of its own, so that a follow-up is understood there too."""
-    return Place(Platform.TEAMS, activity.channel, activity.thread or activity.channel, activity.tenant_id)
-
-
-def _reference(activity: Activity) -> ConversationReference:
-    threaded = bool(activity.thread) or activity.conversation.conversation_type == "channel"
-    return ConversationReference(activity.service_url, activity.tenant_id, threaded)
+def _is_question(activity: Activity) -> bool:
+    return activity.is_addressed and activity.sender.role != "bot"
 
 
 async def _body(request: web.Request) -> bytes:
@@ -197,8 +189,3 @@ async def _body(request: web.Request) -> bytes:
         if len(body) > MAX_BODY:
             raise InputTooLarge(f"The body is larger than {MAX_BODY} bytes, more than any activity has.")
     return bytes(body)
-
-
-def _card_response(status: int, kind: str, value: Any) -> web.Response:
-    """The answer to a pressed button; Teams reads the status from the body."""
-    return web.json_response({"statusCode": status, "type": kind, "value": value})

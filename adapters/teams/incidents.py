@@ -24,9 +24,11 @@ from adapters.teams.elements import (
     listing,
     note,
     prose,
+    refreshed,
     run,
     titled,
 )
+from adapters.teams.suggestions import suggestion_buttons, suggestions
 from core.confidence.badge import Badge
 from core.incident import (
     Evidence,
@@ -39,8 +41,27 @@ from core.incident import (
     Stage,
     TimelineEntry,
 )
-from core.incident_story import owner_story, votes_told
-from core.messages import COULD_IT_BE, IS_IT_YOURS, IncidentMessage, Verdict
+from core.incident_story import (
+    MAX_PARTS,
+    absorbed_because,
+    grouping_verdict,
+    is_put_off,
+    owner_story,
+    part_told,
+    parts_counted,
+    standing,
+    suggestions_told,
+    votes_told,
+)
+from core.messages import (
+    COULD_IT_BE,
+    IS_IT_YOURS,
+    ON_CALL,
+    ON_CALL_UNKNOWN,
+    IncidentMessage,
+    RelatedIncident,
+    Verdict,
+)
 
 # The colour repeats what the words say, so that it may be missed.
 SEVERITY_STYLES = {Severity.CRITICAL: "attention", Severity.WARNING: "warning", Severity.INFO: "accent"}
@@ -65,16 +86,19 @@ def incident_card(message: IncidentMessage, room: Room) -> Card:
     body = [
         container(_header(incident, room), style=_style(incident), bleed=True),
         *_description(incident, room),
-        *labelled("Owner", _owner(incident, asks=message.asks_owner)),
+        *_grouping(message, room),
+        *labelled("Owner", [] if is_put_off(incident) else _owner(incident, asks=message.asks_owner)),
         *labelled("Taken by", line([run(incident.taken_by, MAX_NAME, weight="Bolder")])),
         *labelled("Acknowledged", _acknowledged(incident)),
-        *labelled("Cause", _cause(incident, room, asks=message.asks_cause)),
+        *labelled("Cause", [] if is_put_off(incident) else _cause(incident, room, asks=message.asks_cause)),
         *labelled("Next check", _next_check(incident, room)),
-        *note(PROGRESS.get(incident.stage, ""), MAX_SUMMARY),
+        *suggestions(incident, room),
+        *note("" if is_put_off(incident) else PROGRESS.get(incident.stage, ""), MAX_SUMMARY),
         *_footnotes(incident, room),
     ]
     summary = " · ".join(filter(None, (f"{_state(incident)}: {incident.title}", _owner_name(incident))))
-    return card(body, _buttons(incident), summary)
+    shown = card(body, _buttons(incident, room), summary)
+    return refreshed(shown) if incident.state is IncidentState.OPEN else shown
 
 
 def details_card(incident: Incident, room: Room) -> Card:
@@ -82,6 +106,7 @@ def details_card(incident: Incident, room: Room) -> Card:
     body = [
         *titled("Why this owner", _owner_reasons(incident, room)),
         *titled("How the teams voted", listing(votes_told(incident), room, "votes", lambda each: _bullet(each, room))),
+        *titled("Severity and duplicates", _suggestions(incident, room)),
         *_hypotheses(explanation, room),
         *titled("Ruled out", listing(explanation.ruled_out, room, "of them", lambda each: _bullet(each, room))),
         *titled("Similar incidents", listing(explanation.similar, room, "of them", lambda each: _similar(each, room))),
@@ -141,7 +166,8 @@ def _owner(incident: Incident, *, asks: bool) -> list[Element]:
     team = proposal.owner.team_name
     named = run(IS_IT_YOURS.format(team=team) if asks else team, len(IS_IT_YOURS) + MAX_NAME, weight="Bolder")
     shown = dotted([named], _badge(proposal.badge))
-    return [*line(shown), *_names("On call", proposal.on_call)]
+    unknown = ON_CALL_UNKNOWN.format(name=proposal.on_call_unknown)
+    return [*line(shown), *_names(ON_CALL, [unknown] if proposal.on_call_unknown else proposal.on_call)]
 
 
 def _acknowledged(incident: Incident) -> list[Element]:
@@ -179,7 +205,7 @@ def _next_check(incident: Incident, room: Room) -> list[Element]:
 def _footnotes(incident: Incident, room: Room) -> list[Element]:
     notes: list[Element] = []
     if incident.owner is not None:
-        notes += note(incident.owner.note, MAX_SUMMARY)
+        notes += note(incident.owner.note, min(room.characters, MAX_SUMMARY))
         notes += note(f"Owner: {incident.owner.badge.explanation}", MAX_SUMMARY)
     if incident.explanation is not None:
         if incident.explanation.badge is not None:
@@ -188,7 +214,27 @@ def _footnotes(incident: Incident, room: Room) -> list[Element]:
     return notes
 
 
-def _buttons(incident: Incident) -> list[Element]:
+def _grouping(message: IncidentMessage, room: Room) -> list[Element]:
+    """What it belongs to, what belongs to it, and what else is out of the ordinary."""
+    shown: list[Element] = []
+    if message.leader is not None and message.incident.absorbed is not None:
+        led = run(message.leader.title, min(room.characters, 200), url=message.leader.url, weight="Bolder")
+        reason = run(absorbed_because(message.incident.absorbed), min(room.characters, 200))
+        shown += labelled("Part of", line(dotted([led], [reason])))
+    if message.parts:
+        named = listing(message.parts[:MAX_PARTS], room, "incidents", lambda part: _part(part, room))
+        shown += labelled("Explains", [*line([run(parts_counted(message.parts), MAX_SUMMARY)]), *named])
+    for said in standing(message.incident):
+        shown += note(said, min(room.characters, MAX_SUMMARY))
+    return shown
+
+
+def _part(part: RelatedIncident, room: Room) -> list[Element]:
+    title = run(part.title, min(room.characters, 120), url=part.url)
+    return line(dotted([title], [run(part_told(part), MAX_NAME, isSubtle=True)]))
+
+
+def _buttons(incident: Incident, room: Room) -> list[Element]:
     offered: list[tuple[Verdict, str]] = []
     if incident.state is IncidentState.OPEN and not incident.taken_by:
         offered.append((Verdict.TAKE_IT, incident.id))
@@ -198,8 +244,11 @@ def _buttons(incident: Incident) -> list[Element]:
     if incident.explanation is not None and incident.explanation.prediction_id is not None:
         cause = incident.explanation.prediction_id
         offered += [(Verdict.CAUSE_RIGHT, cause), (Verdict.CAUSE_WRONG, cause)]
+    offered += suggestion_buttons(incident, room)
     if incident.owner is not None:
         offered.append((Verdict.HAND_OVER, incident.id))
+    offered += [(verdict, incident.id) for verdict in grouping_verdict(incident)]
+    if incident.owner is not None:
         offered.append((Verdict.WHY_OWNER, incident.owner.prediction_id))
     if incident.explanation is not None and incident.explanation.prediction_id is not None:
         offered.append((Verdict.WHY_CAUSE, incident.explanation.prediction_id))
@@ -219,6 +268,10 @@ def _owner_reasons(incident: Incident, room: Room) -> list[Element]:
     return listing(owner_story(incident), room, "reasons", lambda each: _bullet(each, room))
 
 
+def _suggestions(incident: Incident, room: Room) -> list[Element]:
+    return listing(suggestions_told(incident), room, "of them", lambda each: _bullet(each, room))
+
+
 def _hypotheses(explanation: Explanation, room: Room) -> list[Element]:
     if not explanation.hypotheses:
         return [heading("No culprit found")]
@@ -234,6 +287,10 @@ def _hypothesis(number: int, hypothesis: Hypothesis, badge: Badge | None, room: 
     elements = [
         *line(dotted(title, [_code(hypothesis.service, MAX_NAME)], _badge(badge))),
         *listing(hypothesis.evidence, quoted, "lines of evidence", lambda each: _evidence(each, quoted)),
+        *titled(
+            "Speaks against it",
+            listing(hypothesis.contradicting, quoted, "lines", lambda each: _evidence(each, quoted)),
+        ),
         *labelled("Disproof", line(prose(hypothesis.disproof, quoted.characters))),
         *labelled("Next check", line(prose(hypothesis.next_check, quoted.characters))),
         *labelled("Responsible", line([run(hypothesis.responsibility, MAX_NAME)] if hypothesis.responsibility else [])),

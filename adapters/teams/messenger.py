@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import TypeVar
+from urllib.parse import quote
 
 from adapters.teams.activity import THREAD_SEPARATOR
 from adapters.teams.cloud import Cloud
+from adapters.teams.elements import ROOMS, Card
 from adapters.teams.references import ConversationReference, ConversationReferences, recall
-from adapters.teams.render import render
-from adapters.teams.transport import Transport
+from adapters.teams.render import render, streamed
+from adapters.teams.streams import Streams
+from adapters.teams.transport import MessageTooLarge, Transport
 from core.conversation import MessageReference, Place
 from core.errors import ChatUnavailable, MessageNotFound
-from core.messages import Message
+from core.messages import AnswerMessage, Message
+
+T = TypeVar("T")
 
 MAX_REMEMBERED_POSTS = 1000
 
@@ -31,12 +38,14 @@ class TeamsMessenger:
     """
 
     def __init__(
-        self, *, transport: Transport, references: ConversationReferences, tenant_id: str, cloud: Cloud
+        self, *, transport: Transport, references: ConversationReferences, tenant_ids: frozenset[str], cloud: Cloud
     ) -> None:
+        """`tenant_ids` are those that the bot serves, none for all."""
         self._transport = transport
         self._references = references
-        self._tenant_id = tenant_id
+        self._tenant_ids = tenant_ids
         self._cloud = cloud
+        self._streams = Streams(transport)
         self._posts: dict[str, asyncio.Task[MessageReference]] = {}
 
     async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
@@ -50,8 +59,19 @@ class TeamsMessenger:
     async def edit(self, reference: MessageReference, message: Message) -> None:
         place = reference.place
         home = await self._home(place)
+        if self._streams.knows(reference.message_id):
+            await self._edit_stream(home, reference.message_id, message)
+            return
         conversation = _conversation_id(place.channel, place.thread or reference.message_id, home)
-        await self._transport.update(home.service_url, conversation, reference.message_id, render(message))
+        await _as_large_as_taken(
+            message, lambda card: self._transport.update(home.service_url, conversation, reference.message_id, card)
+        )
+
+    async def signal(self, place: Place, text: str) -> bool:
+        home = await self._home(place)
+        if not home.personal:
+            return False
+        return await self._streams.signal(home.service_url, _conversation_id(place.channel, place.thread, home), text)
 
     async def delete(self, reference: MessageReference) -> None:
         place = reference.place
@@ -67,6 +87,11 @@ class TeamsMessenger:
         await asyncio.wait([task])
         return None if task.cancelled() or task.exception() is not None else task.result()
 
+    async def link(self, reference: MessageReference) -> str:
+        """https://learn.microsoft.com/microsoftteams/platform/concepts/build-and-test/deep-link-teams"""
+        channel, message = quote(reference.place.channel, safe=""), quote(reference.message_id, safe="")
+        return f"https://teams.microsoft.com/l/message/{channel}/{message}"
+
     async def close(self) -> None:
         if self._posts:
             await asyncio.wait(self._posts.values())
@@ -75,14 +100,43 @@ class TeamsMessenger:
     async def _post(self, place: Place, message: Message) -> MessageReference:
         home = await self._home(place)
         conversation = _conversation_id(place.channel, place.thread, home)
-        card = await asyncio.to_thread(render, message)  # a picture in it takes a second to draw
-        return MessageReference(place, await self._transport.send(home.service_url, conversation, card))
+        if home.personal and (stream_id := await self._post_stream(home, conversation, message)):
+            return MessageReference(place, stream_id)
+        message_id = await _as_large_as_taken(
+            message, lambda card: self._transport.send(home.service_url, conversation, card)
+        )
+        return MessageReference(place, message_id)
+
+    async def _post_stream(self, home: ConversationReference, conversation: str, message: Message) -> str:
+        """The id of the stream that shows the message, as its beginning or its end; empty for an ordinary message."""
+        text, card = streamed(message)
+        if isinstance(message, AnswerMessage) and message.draft_for is not None:
+            return await self._streams.begin(home.service_url, conversation, text)
+        stream_id = self._streams.of(conversation)  # that somebody was waited for
+        return stream_id if stream_id and await self._streams.end(home.service_url, stream_id, text, card) else ""
+
+    async def _edit_stream(self, home: ConversationReference, stream_id: str, message: Message) -> None:
+        text, card = streamed(message)
+        if isinstance(message, AnswerMessage) and message.draft_for is not None:
+            await self._streams.go_on(home.service_url, stream_id, text)
+        elif not await self._streams.end(home.service_url, stream_id, text, card):
+            raise MessageNotFound("Teams did not take the end of a streamed message, which is gone now.")
 
     async def _home(self, place: Place) -> ConversationReference:
-        home = await recall(self._references, place.channel, place.workspace or self._tenant_id)
+        only = next(iter(self._tenant_ids), "") if len(self._tenant_ids) <= 1 else None
+        home = await recall(self._references, place.channel, place.workspace or only)
         if home is None or not self._cloud.serves(home.service_url):
             raise ChatUnavailable(NEVER_MET.format(channel=place.channel))
         return home
+
+
+async def _as_large_as_taken(message: Message, say: Callable[[Card], Awaitable[T]]) -> T:
+    """Say the message with as much room as Teams takes. Raises MessageTooLarge if it does not even take the least."""
+    for smallest in range(len(ROOMS)):
+        with suppress(MessageTooLarge):
+            # A picture in it takes a second to draw.
+            return await say(await asyncio.to_thread(render, message, ROOMS[smallest:]))
+    raise MessageTooLarge("Teams does not take the message, however short it is put.")
 
 
 def _conversation_id(channel: str, thread: str | None, home: ConversationReference) -> str:

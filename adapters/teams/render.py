@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from adapters.teams.answers import answer_card
+from collections.abc import Sequence
+from functools import partial
+
+from adapters.teams.answers import answer_card, footer_card, spoken
 from adapters.teams.confidence import alarm_card, alarm_picture, badge_card, ping_card
 from adapters.teams.corrections import correction_card, proposal_card
 from adapters.teams.elements import ROOMS, Card, Element, Room, card, fitting, line, listing, note, prose, run
-from adapters.teams.handovers import handover_card
+from adapters.teams.handovers import handover_card, join_card
 from adapters.teams.incidents import details_card, incident_card
 from core.messages import (
     AnswerMessage,
@@ -16,6 +19,7 @@ from core.messages import (
     HandoverRequest,
     IncidentDetails,
     IncidentMessage,
+    JoinRequest,
     Message,
     Notice,
     NoticeKind,
@@ -26,30 +30,46 @@ from core.messages import (
 NOTICE_SIGNS = {NoticeKind.INFORMATION: "", NoticeKind.THANKS: "✓ ", NoticeKind.PROGRESS: "◐ ", NoticeKind.ERROR: "⚠ "}
 
 
-def render(message: Message) -> Card:
-    """The card of a message, never larger than Teams takes; what does not fit is counted or ends in “…”."""
+def streamed(message: Message) -> tuple[str, Card]:
+    """A message as the end of a stream: what is said, and the card below it."""
+    match message:
+        case AnswerMessage(answer) if not answer.abstained:
+            return spoken(answer), fitting(lambda room: footer_card(answer, room))
+        case _:
+            shown = render(message)
+            return shown.summary, shown
+
+
+def render(message: Message, rooms: Sequence[Room] = ROOMS) -> Card:
+    """The card of a message, never larger than Teams takes; what does not fit is counted or ends in “…”.
+
+    With fewer `rooms` it is smaller still, for a message that was refused for its size.
+    """
+    fit = partial(fitting, rooms=rooms)
     match message:
         case AnswerMessage(answer):
-            return fitting(lambda room: answer_card(answer, room))
+            return fit(lambda room: answer_card(answer, room))
         case IncidentMessage():
-            return fitting(lambda room: incident_card(message, room))
+            return fit(lambda room: incident_card(message, room))
         case IncidentDetails(incident):
-            return fitting(lambda room: details_card(incident, room))
+            return fit(lambda room: details_card(incident, room))
         case CorrectionRequest():
             return correction_card(message)
         case HandoverRequest():
-            return fitting(lambda room: handover_card(message, room))
+            return fit(lambda room: handover_card(message, room))
+        case JoinRequest():
+            return fit(lambda room: join_card(message, room))
         case ProposalMessage(answer):
-            return fitting(lambda room: proposal_card(answer, room))
+            return fit(lambda room: proposal_card(answer, room))
         case BadgeMessage(explanation):
-            return fitting(lambda room: badge_card(explanation, room))
+            return fit(lambda room: badge_card(explanation, room))
         case OwnerPing():
             return ping_card(message)
         case DriftAlarm():
             picture = alarm_picture(message)
-            return fitting(lambda room: alarm_card(message, picture if room is ROOMS[0] else b""))
+            return fit(lambda room: alarm_card(message, picture if room is ROOMS[0] else b""))
         case Notice():
-            return fitting(lambda room: _notice_card(message, room))
+            return fit(lambda room: _notice_card(message, room))
 
 
 def _notice_card(notice: Notice, room: Room) -> Card:

@@ -2,24 +2,60 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Literal, Protocol
+from enum import StrEnum
+from typing import Any, Literal, Protocol
 
 from adapters.teams.access_token import AccessToken
 from adapters.teams.elements import Card
-from core.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError
+from core.errors import ChatBusy, ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError, Undeliverable
 
 TIMEOUT = 30  # seconds; a message may stand in the chat although the answer was lost, so better wait than repeat
 
 Sdk = Literal["botbuilder", "agents"]
 
 
+class MessageTooLarge(Undeliverable):
+    """Teams takes no message of this size."""
+
+
+class StreamPhase(StrEnum):
+    """What an update of a streamed message is: a sign of work, a part of the text, or all of it."""
+
+    INFORMATIVE = "informative"
+    STREAMING = "streaming"
+    FINAL = "final"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamUpdate:
+    """One update of a message that is streamed into a personal chat. The first has no `stream_id`, and gets one.
+
+    `text` is everything so far; `sequence` counts from 1. `card` stands below the text of the last update.
+    """
+
+    phase: StreamPhase
+    text: str
+    sequence: int
+    stream_id: str = ""
+    card: Card | None = None
+
+    @property
+    def entity(self) -> dict[str, Any]:
+        """How Teams is told: https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux"""
+        numbered = {"streamSequence": self.sequence} if self.phase is not StreamPhase.FINAL else {}
+        known = {"streamId": self.stream_id} if self.stream_id else {}
+        return {"type": "streaminfo", "streamType": str(self.phase), **numbered, **known}
+
+
 class Transport(Protocol):
     """Speaks to a connector service.
 
     Raises ChatUnavailable when it does not answer or asks to wait (408, 412, 429, 5xx), MessageNotFound for 404,
-    ConfigurationError when the bot may not speak there (401, 403), PlumblineError when it refuses the message.
+    ConfigurationError when the bot may not speak there (401, 403), MessageTooLarge for 413, Undeliverable when it
+    refuses the message.
     """
 
     async def send(self, service_url: str, conversation_id: str, card: Card) -> str:
@@ -28,6 +64,10 @@ class Transport(Protocol):
 
     async def update(self, service_url: str, conversation_id: str, message_id: str, card: Card) -> None:
         """Replace the card of a message."""
+        ...
+
+    async def stream(self, service_url: str, conversation_id: str, update: StreamUpdate) -> str:
+        """Show an update of a streamed message, and return the id of its stream."""
         ...
 
     async def delete(self, service_url: str, conversation_id: str, message_id: str) -> None:
@@ -50,16 +90,20 @@ def open_transport(sdk: Sdk, token: AccessToken | None) -> Transport:
 
 def failure(status: int, retry_after: str | None, detail: str) -> PlumblineError:
     """What an answer other than success means to us."""
-    if status in (408, 412, 429) or status >= 500:
+    if status == 429:
+        return ChatBusy("Teams asks to wait (HTTP 429).", _seconds(retry_after))
+    if status in (408, 412) or (status >= 500 and status != 501):  # what is not implemented never will be
         return ChatUnavailable(f"Teams did not take the message now (HTTP {status}).", _seconds(retry_after))
     if status == 404:
         return MessageNotFound("Teams knows no such conversation or message (any more).")
+    if status == 413:
+        return MessageTooLarge("Teams takes no message of this size.")
     if status in (401, 403):
         return ConfigurationError(
             f"Teams does not let the bot speak there (HTTP {status}): install the app in that team or chat, "
             "and check TEAMS_APP_ID, TEAMS_APP_PASSWORD and TEAMS_TENANT_ID."
         )
-    return PlumblineError(f"Teams refused the message (HTTP {status}): {detail[:200]}")
+    return Undeliverable(f"Teams refused the message (HTTP {status}): {detail[:200]}")
 
 
 def _seconds(retry_after: str | None) -> float | None:

@@ -10,13 +10,13 @@ import logging
 from collections.abc import Awaitable
 
 import aiohttp
-from microsoft_agents.activity import Activity, ResourceResponse
+from microsoft_agents.activity import Activity, Entity, ResourceResponse
 from microsoft_agents.hosting.core import CardFactory, MessageFactory
 from microsoft_agents.hosting.core.connector.client.connector_client import ConversationsOperations
 
 from adapters.teams.access_token import AccessToken
 from adapters.teams.elements import Card
-from adapters.teams.transport import TIMEOUT, failure
+from adapters.teams.transport import TIMEOUT, StreamPhase, StreamUpdate, failure
 from core.errors import ChatUnavailable, PlumblineError
 
 MAX_CONVERSATION_ID = 1000  # characters
@@ -35,13 +35,16 @@ class AgentsTransport:
     async def send(self, service_url: str, conversation_id: str, card: Card) -> str:
         conversations = await self._conversations(service_url)
         response = await _answer(conversations.send_to_conversation(conversation_id, _activity(card)))
-        if not response.id:
-            raise PlumblineError("Teams took the message without telling its id.")
-        return response.id
+        return _id_of(response)
 
     async def update(self, service_url: str, conversation_id: str, message_id: str, card: Card) -> None:
         conversations = await self._conversations(service_url)
         await _answer(conversations.update_activity(conversation_id, message_id, _activity(card)))
+
+    async def stream(self, service_url: str, conversation_id: str, update: StreamUpdate) -> str:
+        conversations = await self._conversations(service_url)
+        response = await _answer(conversations.send_to_conversation(conversation_id, _streamed(update)))
+        return update.stream_id or _id_of(response)
 
     async def delete(self, service_url: str, conversation_id: str, message_id: str) -> None:
         conversations = await self._conversations(service_url)
@@ -66,6 +69,21 @@ def _activity(card: Card) -> Activity:
     activity = MessageFactory.attachment(CardFactory.adaptive_card(card.content))
     activity.summary = card.summary
     return activity
+
+
+def _streamed(update: StreamUpdate) -> Activity:
+    activity = Activity(type="message" if update.phase is StreamPhase.FINAL else "typing")
+    activity.text, activity.text_format = update.text, "plain"
+    if update.card is not None:
+        activity.attachments = [CardFactory.adaptive_card(update.card.content)]
+    activity.entities = [Entity(**update.entity)]
+    return activity
+
+
+def _id_of(response: ResourceResponse) -> str:
+    if not response.id:
+        raise PlumblineError("Teams took the message without telling its id.")
+    return response.id
 
 
 async def _answer(request: Awaitable[ResourceResponse | None]) -> ResourceResponse:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import requests
 from azure.core.exceptions import DeserializationError
 from botbuilder.core import CardFactory, MessageFactory
-from botbuilder.schema import Activity
+from botbuilder.schema import Activity, Entity
 from botframework.connector import BotFrameworkConnectorConfiguration
 from botframework.connector.aio import ConnectorClient
 from msrest.authentication import Authentication
@@ -20,7 +20,7 @@ from msrest.exceptions import ClientException, HttpOperationError
 
 from adapters.teams.access_token import AccessToken
 from adapters.teams.elements import Card
-from adapters.teams.transport import TIMEOUT, failure
+from adapters.teams.transport import TIMEOUT, StreamPhase, StreamUpdate, failure
 from core.errors import ChatUnavailable, PlumblineError
 
 
@@ -35,16 +35,20 @@ class BotbuilderTransport:
         with _failures_translated():
             async with client:
                 response = await client.conversations.send_to_conversation(conversation_id, _activity(card))
-        message_id = getattr(response, "id", None)
-        if not message_id:
-            raise PlumblineError("Teams took the message without telling its id.")
-        return message_id
+        return _id_of(response)
 
     async def update(self, service_url: str, conversation_id: str, message_id: str, card: Card) -> None:
         client = await self._client(service_url)
         with _failures_translated():
             async with client:
                 await client.conversations.update_activity(conversation_id, message_id, _activity(card))
+
+    async def stream(self, service_url: str, conversation_id: str, update: StreamUpdate) -> str:
+        client = await self._client(service_url)
+        with _failures_translated():
+            async with client:
+                response = await client.conversations.send_to_conversation(conversation_id, _streamed(update))
+        return update.stream_id or _id_of(response)
 
     async def delete(self, service_url: str, conversation_id: str, message_id: str) -> None:
         client = await self._client(service_url)
@@ -83,6 +87,35 @@ def _activity(card: Card) -> Activity:
     activity = MessageFactory.attachment(CardFactory.adaptive_card(card.content))
     activity.summary = card.summary
     return activity
+
+
+class _StreamInfo(Entity):
+    """The SDK's own entity keeps its type alone."""
+
+    _attribute_map = {  # noqa: RUF012 -- as msrest wants it
+        name: {"key": name, "type": "int" if name == "streamSequence" else "str"}
+        for name in ("type", "streamType", "streamSequence", "streamId")
+    }
+
+    def __init__(self, **fields: object) -> None:
+        for name in self._attribute_map:
+            setattr(self, name, fields.get(name))
+
+
+def _streamed(update: StreamUpdate) -> Activity:
+    activity = Activity(type="message" if update.phase is StreamPhase.FINAL else "typing")
+    activity.text, activity.text_format = update.text, "plain"
+    if update.card is not None:
+        activity.attachments = [CardFactory.adaptive_card(update.card.content)]
+    activity.entities = [_StreamInfo(**update.entity)]
+    return activity
+
+
+def _id_of(response: object) -> str:
+    message_id = getattr(response, "id", None)
+    if not message_id:
+        raise PlumblineError("Teams took the message without telling its id.")
+    return str(message_id)
 
 
 @contextmanager

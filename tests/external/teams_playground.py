@@ -45,6 +45,7 @@ class Shown:
     id: str
     card: dict[str, Any]
     edits: int = 0
+    said: str = ""  # beside the card, as a streamed message has it
 
     @property
     def thread(self) -> str:
@@ -53,7 +54,7 @@ class Shown:
 
     @property
     def text(self) -> str:
-        return "\n".join(texts(self.card["body"]))
+        return "\n".join([self.said, *texts(self.card.get("body", []))]).strip()
 
     @property
     def links(self) -> set[str]:
@@ -67,7 +68,28 @@ class Playground:
     page: str
     bot: str
     session: aiohttp.ClientSession
+    data: Path
     shown: dict[str, Shown] = field(default_factory=dict)
+
+    async def event(self, **fields: Any) -> dict[str, Any]:
+        """Have Teams tell the bot something that the page has no button for. Returns the activity."""
+        address = f"{self.page}/_internal/v1/customActivities"
+        where = {"conversationId": fields.get("conversation", {}).get("id", PERSONAL_CHAT)}
+        async with self.session.get(f"{address}/template", params=where) as response:
+            usual = await response.json()
+            assert response.status == 200, usual
+        activity = usual | fields
+        async with self.session.post(address, json=activity) as response:
+            assert response.status == 200, await response.text()
+        return activity
+
+    async def invoke(
+        self, name: str, value: dict[str, Any], conversation: str, *, person: str = INES
+    ) -> dict[str, Any]:
+        """Ask the bot for something that a client waits for. Returns what the bot answered."""
+        return await self._control(
+            "invoke", {"name": name, "value": value, "from": {"id": person}, "conversation": {"id": conversation}}
+        )
 
     async def say(
         self, text: str, *, conversation: str = PERSONAL_CHAT, person: str = INES, mention: bool = False
@@ -79,9 +101,16 @@ class Playground:
         said = await self._control(f"conversations/{conversation}/messages", message)
         return said.get("postConversationId", conversation)
 
-    async def press(self, message: Shown, title: str, *, person: str = INES) -> dict[str, Any]:
-        """Press a button. Returns what the bot answered."""
+    async def press(self, message: Shown, title: str, *, person: str = INES, **typed: str) -> dict[str, Any]:
+        """Press a button, with what was typed into the card. Returns what the bot answered."""
         action = next(action for action in message.card["actions"] if action["title"] == title)
+        return await self._execute(message, action | {"data": action["data"] | typed}, person)
+
+    async def refresh(self, message: Shown, *, person: str = INES) -> dict[str, Any]:
+        """Have the card asked for again, as a client does that shows it anew."""
+        return await self._execute(message, message.card["refresh"]["action"], person)
+
+    async def _execute(self, message: Shown, action: dict[str, Any], person: str) -> dict[str, Any]:
         return await self._control(
             "invoke",
             {
@@ -95,7 +124,8 @@ class Playground:
 
     async def submit(self, message: Shown, title: str, *, person: str = INES) -> None:
         """Press a button in a client that is too old for Action.Execute."""
-        action = next(action for action in message.card["actions"] if action["title"] == title)["fallback"]
+        action = next(action for action in message.card["actions"] if action["title"] == title)
+        action = action.get("fallback", action)
         where = {"from": {"id": person}, "conversation": {"id": message.thread}, "replyToId": message.id}
         async with self.session.post(
             f"{self.page}/_conversation/v1/submit", json=where | {"value": action["data"]}
@@ -125,12 +155,18 @@ class Playground:
         message = event.get("message", {})
         if message.get("from", {}).get("id") != BOT["id"]:
             return
-        id_, card = message["messageId"], message["attachments"][0]["content"]
+        id_, cards = (
+            message["messageId"],
+            [each["content"] for each in message.get("attachments") or () if "content" in each],
+        )
+        card, said = cards[0] if cards else {}, message.get("text") or ""
         if event["action"] == "createMessage":
-            self.shown[id_] = Shown(event["actionConversationId"], id_, card)
+            self.shown[id_] = Shown(event["actionConversationId"], id_, card, said=said)
         elif event["action"] == "updateMessage" and id_ in self.shown:
-            self.shown[id_].card = card
+            self.shown[id_].card, self.shown[id_].said = card, said
             self.shown[id_].edits += 1
+        elif event["action"] == "deleteMessage":
+            self.shown.pop(id_, None)
 
     async def _control(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         async with self.session.post(f"{self.page}/_conversation/v1/{path}", json=body) as response:
@@ -147,19 +183,19 @@ async def teams_playground(folder: Path, sdk: str) -> AsyncIterator[Playground]:
     config = folder / "playground.yml"
     config.write_text(json.dumps(_people()))
     arguments = ["-e", f"{bot}/api/messages", "-c", "msteams", "-p", str(page_port), "--disable-telemetry"]
-    environment = os.environ | {
+    variables = os.environ | {
         "M365_AGENTS_PLAYGROUND_CONFIG_PATH": str(config),
         "M365_AGENTS_PLAYGROUND_LOGFILE": str(folder / "playground-events.log"),
         "TEAMSAPPTESTER_BROWSER": "none",
     }
     async with (
         aiohttp.ClientSession() as session,
-        process([sys.executable, "-m", "bot", "serve"], folder / "bot.log", _environment(folder, bot_port, sdk)),
-        process(["node", str(PLAYGROUND), *arguments], folder / "playground.log", environment),
+        process([sys.executable, "-m", "bot", "serve"], folder / "bot.log", environment(folder, bot_port, sdk)),
+        process(["node", str(PLAYGROUND), *arguments], folder / "playground.log", variables),
     ):
-        playground = Playground(page, bot, session)
-        await eventually(lambda: _answers(session, f"{bot}/readyz"), "the bot is ready", STARTED_WITHIN)
-        await eventually(lambda: _answers(session, f"{page}/_internal/v1/testConfig"), "it starts", STARTED_WITHIN)
+        playground = Playground(page, bot, session, folder / "data")
+        await eventually(lambda: answers(session, f"{bot}/readyz"), "the bot is ready", STARTED_WITHIN)
+        await eventually(lambda: answers(session, f"{page}/_internal/v1/testConfig"), "it starts", STARTED_WITHIN)
         watching = asyncio.create_task(playground.watch())
         yield playground
         watching.cancel()
@@ -197,7 +233,8 @@ def _person(name: str) -> dict[str, str]:
     }
 
 
-def _environment(folder: Path, port: int, sdk: str) -> dict[str, str]:
+def environment(folder: Path, port: int, sdk: str) -> dict[str, str]:
+    """The environment of a bot in the sample company, without anything of this process's own."""
     foreign = ("PLUMBLINE_", "SLACK_", "TEAMS_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return inherited | {
@@ -221,7 +258,8 @@ def _company_on_teams(folder: Path) -> Path:
     return file
 
 
-async def _answers(session: aiohttp.ClientSession, address: str) -> bool:
+async def answers(session: aiohttp.ClientSession, address: str) -> bool:
+    """Whether something answers with 200 there."""
     try:
         async with session.get(address) as response:
             return response.status == 200

@@ -11,18 +11,41 @@ from typing import Any
 from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.teams.access_token import AccessToken
+from adapters.teams.audiences import TeamsAudiences
 from adapters.teams.cloud import THIS_MACHINE
 from adapters.teams.guests import TeamsGuests
 from adapters.teams.inbound import TeamsInbound
 from adapters.teams.messenger import TeamsMessenger
 from adapters.teams.transport import Sdk, open_transport
 from bot.routes import Webhooks, build_app
-from core.conversation import Channel
+from core.conversation import Audience, Channel, MessageReference
+from core.messages import Form, Message, Verdict
 from tests.fakes.clock import FakeClock
 from tests.fakes.inbox import FakeInbox
 from tests.fakes.teams_connector import APP_ID, APP_PASSWORD, TENANT, FakeReferences, TeamsConnector
 
 Body = dict[str, Any] | bytes | str
+ONE_TENANT = frozenset({TENANT})
+
+
+class FakeForms:
+    """Implements `core.ports.Forms`: the form of a button, whatever it is about."""
+
+    def __init__(self) -> None:
+        self.known: dict[Verdict, Form] = {}
+
+    async def form(self, verdict: Verdict, subject: str, audience: Audience) -> Form | None:
+        return self.known.get(verdict)
+
+
+class FakeStanding:
+    """Implements `core.ports.Standing`: what a message shows, by its id."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Message] = {}
+
+    async def message(self, reference: MessageReference) -> Message | None:
+        return self.known.get(reference.message_id)
 
 
 @dataclass(frozen=True)
@@ -41,6 +64,8 @@ class TeamsAdapter:
     clock: FakeClock
     messenger: TeamsMessenger
     client: TestClient
+    forms: FakeForms
+    standing: FakeStanding
 
     async def deliver(self, activity: Body, token: str | None = None, **headers: str) -> Answered:
         """POST /api/messages as Teams does it: with a valid token, if no other is given."""
@@ -60,26 +85,28 @@ class TeamsAdapter:
 
 @asynccontextmanager
 async def open_teams(
-    sdk: Sdk, *, channels: Iterable[Channel] = (), tenant_id: str = TENANT, anonymous: bool = False
+    sdk: Sdk, *, channels: Iterable[Channel] = (), tenant_ids: frozenset[str] = ONE_TENANT, anonymous: bool = False
 ) -> AsyncIterator[TeamsAdapter]:
     inbox, references, clock = FakeInbox(), FakeReferences(), FakeClock()
+    forms, standing = FakeForms(), FakeStanding()
     app_id, app_password = ("", "") if anonymous else (APP_ID, APP_PASSWORD)
     async with TeamsConnector() as connector:
         cloud = THIS_MACHINE if anonymous else connector.cloud
-        token = None if anonymous else AccessToken(app_id, app_password, tenant_id, cloud)
+        token = None if anonymous else AccessToken(app_id, app_password, tenant_ids, cloud)
         inbound = TeamsInbound(
             app_id=app_id,
-            tenant_id=tenant_id,
+            tenant_ids=tenant_ids,
             anonymous=anonymous,
-            channels=channels,
+            audiences=TeamsAudiences(channels, TeamsGuests(token, clock) if token else None),
             inbox=inbox,
+            forms=forms,
+            standing=standing,
             references=references,
             clock=clock,
-            guests=TeamsGuests(token, clock) if token else None,
             cloud=cloud,
         )
         transport = open_transport(sdk, token)
-        messenger = TeamsMessenger(transport=transport, references=references, tenant_id=tenant_id, cloud=cloud)
+        messenger = TeamsMessenger(transport=transport, references=references, tenant_ids=tenant_ids, cloud=cloud)
         app = build_app(
             webhooks=Webhooks({}, _accept_nothing, None, clock),
             slack=None,
@@ -88,7 +115,7 @@ async def open_teams(
             add_console=lambda app: None,
         )
         async with TestClient(TestServer(app)) as client:
-            yield TeamsAdapter(connector, inbox, references, clock, messenger, client)
+            yield TeamsAdapter(connector, inbox, references, clock, messenger, client, forms, standing)
         await messenger.close()
         await inbound.close()
 

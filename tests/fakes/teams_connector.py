@@ -257,3 +257,8 @@ class FakeReferences:
     async def put(self, conversation_id: str, reference: dict[str, Any]) -> None:
         self.writes += 1
         self.stored[conversation_id] = reference
+
+    async def remove(self, conversation_id: str, team_id: str) -> None:
+        for key, reference in list(self.stored.items()):
+            if key == conversation_id or (team_id and reference.get("team_id") == team_id):
+                del self.stored[key]

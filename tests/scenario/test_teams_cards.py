@@ -180,6 +180,7 @@ def test_an_explained_incident_has_owner_cause_and_next_check_with_badges() -> N
         "Right cause",
         "Wrong cause",
         "Reassign …",
+        "Belongs together with …",
         "Owner: why this number?",
         "Cause: why this number?",
     ]

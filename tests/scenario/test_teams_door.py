@@ -204,7 +204,7 @@ async def test_an_inbox_that_is_down_is_not_acknowledged(teams: TeamsAdapter) ->
 
 
 async def test_without_credentials_only_this_machine_is_spoken_to() -> None:
-    async with open_teams("agents", anonymous=True, tenant_id="") as teams:
+    async with open_teams("agents", anonymous=True, tenant_ids=frozenset()) as teams:
         assert (await teams.post(teams.connector.activity())).status == 200
         assert len(teams.inbox.questions) == 1
         elsewhere = teams.connector.activity(id="2", serviceUrl="https://smba.trafficmanager.net/emea/")
@@ -220,10 +220,12 @@ async def test_it_is_either_credentials_or_anonymous(app_id: str, anonymous: boo
     with pytest.raises(ConfigurationError):
         TeamsInbound(
             app_id=app_id,
-            tenant_id="",
+            tenant_ids=frozenset(),
             anonymous=anonymous,
-            channels=(),
+            audiences=nothing,
             inbox=nothing,
+            forms=nothing,
+            standing=nothing,
             references=nothing,
             clock=nothing,
         )

@@ -1,0 +1,59 @@
+"""Dialogs of Teams: a card in a window of its own, which is sent back as a whole.
+
+https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/task-modules/task-modules-bots
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adapters.teams.corrections import cause_card, correction_card
+from adapters.teams.elements import Card, Element, card, fitting, heading, plain, submit_button, text_field
+from adapters.teams.handovers import handover_card
+from core.messages import CauseRequest, CorrectionRequest, Form, HandoverRequest
+
+EXTENSION = "ask"  # the command of the message extension, as the manifest names it
+EXTENSION_TITLE = "Ask Plumbline about this"
+QUESTION_FIELD = "question"
+MAX_QUESTION = 2_000  # characters
+ASKED = "What would you like to know? Leave it empty to ask with the words of the message."
+
+TITLES: dict[type[Form], str] = {
+    CorrectionRequest: "Correct an answer",
+    HandoverRequest: "Reassign",
+    CauseRequest: "Wrong cause",
+}
+
+
+def form_dialog(form: Form) -> dict[str, Any]:
+    """A window with the form; its buttons come back as task/submit."""
+    return _window(TITLES[type(form)], _form_card(form))
+
+
+def ask_dialog() -> dict[str, Any]:
+    """A window that asks what is to be known about a message."""
+    send: Element = {"type": "Action.Submit", "title": "Ask", "data": {}}
+    body = [heading(ASKED), text_field(QUESTION_FIELD, "Question", MAX_QUESTION)]
+    return _window(EXTENSION_TITLE, card(body, [send], ASKED))
+
+
+def said_in_dialog(sentence: str) -> dict[str, Any]:
+    """A sentence instead of a window, or in it, before it closes."""
+    return {"type": "message", "value": plain(sentence, 300)}
+
+
+def _form_card(form: Form) -> Card:
+    match form:
+        case CorrectionRequest():
+            shown = correction_card(form)
+        case HandoverRequest():
+            shown = fitting(lambda room: handover_card(form, room))
+        case CauseRequest():
+            shown = cause_card(form)
+    actions = [submit_button(action) for action in shown.content["actions"]]
+    return Card(shown.content | {"actions": actions}, shown.summary)
+
+
+def _window(title: str, shown: Card) -> dict[str, Any]:
+    attached = {"contentType": "application/vnd.microsoft.card.adaptive", "content": shown.content}
+    return {"type": "continue", "value": {"title": title, "height": "medium", "width": "medium", "card": attached}}

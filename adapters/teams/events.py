@@ -1,0 +1,48 @@
+"""An activity in our terms: who does it, where, and under which idempotency key."""
+
+from __future__ import annotations
+
+from adapters.teams.activity import Activity
+from adapters.teams.references import ConversationReference
+from core.conversation import MessageReference, Person, Place, Platform
+from core.errors import MalformedInput
+
+# Other reactions say nothing of whether a message is right.
+REACTIONS = {"like": True, "heart": True, "yes": True, "angry": False, "no": False}
+EMOJI = (("1f44d", True), ("2705", True), ("1f4af", True), ("1f44e", False), ("274c", False))  # how a name begins
+
+
+def key_of(activity: Activity) -> str:
+    """Raises MalformedInput for an activity without an id."""
+    if not activity.id:
+        raise MalformedInput("The activity cannot be understood: it has no id.")
+    return f"teams:{activity.conversation.id}:{activity.id}"
+
+
+def person_of(activity: Activity) -> Person:
+    """The directory's id where there is one: the id in `from` is another one for every bot."""
+    sender = activity.sender
+    return Person(Platform.TEAMS, sender.aad_object_id or sender.id, sender.name)
+
+
+def place_of(activity: Activity) -> Place:
+    """A chat without threads is one thread of its own, so that a follow-up is understood there too."""
+    return Place(Platform.TEAMS, activity.channel, activity.thread or activity.channel, activity.tenant_id)
+
+
+def reference_of(activity: Activity) -> ConversationReference:
+    threaded = bool(activity.thread) or activity.conversation.conversation_type == "channel"
+    return ConversationReference(
+        activity.service_url, activity.tenant_id, threaded, activity.is_personal, activity.channel_data.team.id
+    )
+
+
+def message_meant(activity: Activity) -> MessageReference:
+    """The message that was reacted to, or whose button was pressed."""
+    return MessageReference(place_of(activity), activity.reply_to_id)
+
+
+def approves(reaction: str) -> bool | None:
+    """Whether a reaction says yes or no; None if it says neither."""
+    named = next((says for name, says in EMOJI if reaction.startswith(name)), None)
+    return REACTIONS.get(reaction, named)

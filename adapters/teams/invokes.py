@@ -1,0 +1,178 @@
+"""What Teams asks for and waits on: pressed buttons, cards to be shown afresh, dialogs, and the message extension."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from aiohttp import web
+from pydantic import ValidationError
+
+from adapters.teams.activity import MAX_TEXT, Activity, Pressed, QuotedMessage
+from adapters.teams.audiences import TeamsAudiences
+from adapters.teams.dialogs import EXTENSION, QUESTION_FIELD, ask_dialog, form_dialog, said_in_dialog
+from adapters.teams.elements import REFRESH
+from adapters.teams.events import key_of, message_meant, person_of, place_of, reference_of
+from adapters.teams.references import ConversationReferences, is_member, remember
+from adapters.teams.render import render
+from core.conversation import Audience, Question, Speaker, Turn
+from core.feedback import Feedback
+from core.messages import IncidentMessage, Message, Notice, NoticeKind, Verdict
+from core.ports import Clock, Forms, Inbox, Standing
+
+CARD = "application/vnd.microsoft.card.adaptive"
+SENTENCE = "application/vnd.microsoft.activity.message"
+REFUSAL = "application/vnd.microsoft.error"
+
+THANKS = "Thank you, noted."
+UNKNOWN_BUTTON = "This button is no longer understood: ask again for a fresh message."
+NOT_HERE = "I am not in this conversation: add Plumbline to it, then I can answer here."
+ANSWERED_THERE = "I answer below the message."
+NOTHING_TO_ASK = "There is no text in this message that I could be asked about."
+
+# Forms in a card: it shows them no more to somebody who has sent one.
+SENT = frozenset({Verdict.REASSIGN, Verdict.NOT_OURS, Verdict.CORRECTION})
+
+
+def pressed_button(
+    activity: Activity, pressed: Pressed, audience: Audience, at: datetime, *, in_form: bool = False
+) -> Feedback:
+    return Feedback(
+        id=key_of(activity),
+        verdict=pressed.verdict,
+        subject=pressed.subject,
+        person=person_of(activity),
+        place=place_of(activity),
+        at=at,
+        text=pressed.text,
+        choice=pressed.choice,
+        audience=audience,
+        in_form=in_form,
+    )
+
+
+class Invokes:
+    """Each is answered in the form that it asks for; the status of a pressed button stands in the body."""
+
+    def __init__(
+        self,
+        *,
+        inbox: Inbox,
+        forms: Forms,
+        standing: Standing,
+        audiences: TeamsAudiences,
+        references: ConversationReferences,
+        clock: Clock,
+    ) -> None:
+        self._inbox = inbox
+        self._forms = forms
+        self._standing = standing
+        self._audiences = audiences
+        self._references = references
+        self._clock = clock
+
+    async def answer(self, activity: Activity) -> web.Response:
+        """Raises what the inbox raises. What is none of ours is acknowledged with an empty answer."""
+        match activity.name:
+            case "adaptiveCard/action":
+                return await self._card_action(activity)
+            case "task/fetch":
+                return await self._open_dialog(activity)
+            case "task/submit":
+                return await self._submit_dialog(activity)
+            case "composeExtension/fetchTask":
+                return _task(ask_dialog())
+            case "composeExtension/submitAction":
+                return await self._ask_about(activity)
+            case _:
+                return web.Response()
+
+    async def _card_action(self, activity: Activity) -> web.Response:
+        await remember(self._references, activity.channel, reference_of(activity))
+        action = _part(activity.value, "action")
+        if _part(action, "verb") == REFRESH:
+            message = await self._standing.message(message_meant(activity))
+            return _card(message) if message is not None else _card_action_refused()
+        pressed = await self._press(activity, _part(action, "data"))
+        if pressed is None:
+            return _card_action_refused()
+        if pressed.verdict in SENT:
+            return _card(Notice(THANKS, NoticeKind.THANKS))
+        if pressed.verdict is Verdict.TAKE_IT:
+            message = await self._standing.message(message_meant(activity))
+            if isinstance(message, IncidentMessage):
+                # It is stored in a moment, and everybody else's card is edited then.
+                by = activity.sender.name or activity.sender.id
+                return _card(replace(message, incident=replace(message.incident, taken_by=by)))
+        return web.json_response({"statusCode": 200, "type": SENTENCE, "value": THANKS})
+
+    async def _press(self, activity: Activity, data: Any, *, in_form: bool = False) -> Pressed | None:
+        """Hand in a pressed button; None if it is none of ours."""
+        try:
+            pressed = Pressed.model_validate(data)
+        except ValidationError:
+            return None
+        audience = await self._audiences.of(activity)
+        await self._inbox.press(pressed_button(activity, pressed, audience, self._clock.now(), in_form=in_form))
+        return pressed
+
+    async def _open_dialog(self, activity: Activity) -> web.Response:
+        """The button's own meaning is noted at once; what it asks for is asked in the dialog."""
+        data = _part(activity.value, "data")
+        try:
+            pressed = Pressed.model_validate(data)
+        except ValidationError:
+            return _task(said_in_dialog(UNKNOWN_BUTTON))
+        form = await self._forms.form(pressed.verdict, pressed.subject, await self._audiences.of(activity))
+        await self._press(activity, data, in_form=form is not None)
+        return _task(form_dialog(form) if form is not None else said_in_dialog(THANKS))
+
+    async def _submit_dialog(self, activity: Activity) -> web.Response:
+        pressed = await self._press(activity, _part(activity.value, "data"), in_form=True)
+        return _task(said_in_dialog(THANKS if pressed is not None else UNKNOWN_BUTTON))
+
+    async def _ask_about(self, activity: Activity) -> web.Response:
+        """“Ask Plumbline about this”: answered in the thread of the message, if the app is in that conversation."""
+        if _part(activity.value, "commandId") != EXTENSION:
+            return web.Response()
+        if not await is_member(self._references, activity.channel, activity.channel_data.team.id):
+            return _task(said_in_dialog(NOT_HERE))
+        try:
+            quoted = QuotedMessage.model_validate(_part(activity.value, "messagePayload")).said
+        except ValidationError:
+            quoted = ""
+        typed = _part(_part(activity.value, "data"), QUESTION_FIELD)
+        asked = typed.strip()[:MAX_TEXT] if isinstance(typed, str) else ""
+        if not quoted and not asked:
+            return _task(said_in_dialog(NOTHING_TO_ASK))
+        await self._inbox.ask(
+            Question(
+                id=key_of(activity),
+                text=f"ask {asked or quoted}",  # whatever it says, it is no command
+                asker=person_of(activity),
+                place=place_of(activity),
+                audience=await self._audiences.of(activity),
+                asked_at=self._clock.now(),
+                history=(Turn(Speaker.PERSON, quoted),) if asked and quoted else (),
+            )
+        )
+        return _task(said_in_dialog(ANSWERED_THERE))
+
+
+def _part(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _card(message: Message) -> web.Response:
+    """A card in place of the one whose button was pressed."""
+    return web.json_response({"statusCode": 200, "type": CARD, "value": render(message).content})
+
+
+def _card_action_refused() -> web.Response:
+    error = {"code": "BadRequest", "message": UNKNOWN_BUTTON}
+    return web.json_response({"statusCode": 400, "type": REFUSAL, "value": error})
+
+
+def _task(task: dict[str, Any]) -> web.Response:
+    return web.json_response({"task": task})

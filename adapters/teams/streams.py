@@ -1,0 +1,131 @@
+"""Answers that are streamed into a personal chat: a sign of work, what has been checked so far, and then all of it.
+
+https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux: at most one update a second, each text begins
+with the one before, and the last update comes within two minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import structlog
+
+from adapters.teams.elements import Card, plain
+from adapters.teams.transport import StreamPhase, StreamUpdate, Transport
+from core.errors import ChatUnavailable, PlumblineError
+
+INTERVAL = 1.0  # seconds between two updates
+MAX_AGE = 110.0  # seconds after which no last update is tried: Teams allows 120
+MAX_TEXT = 12_000  # characters that are streamed
+MAX_OPEN = 500  # streams; those of processes that died elsewhere are not among them
+MAX_SIGN = 200  # characters of a sign of work
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class _Stream:
+    id: str
+    conversation: str
+    text: str = ""
+    sequence: int = 1
+    began_at: float = field(default_factory=time.monotonic)
+    sent_at: float = field(default_factory=time.monotonic)
+
+
+class Streams:
+    """The streams that this process has begun and not ended. A chat is known by its service URL and its id."""
+
+    def __init__(self, transport: Transport, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` counts seconds."""
+        self._transport = transport
+        self._clock = clock
+        self._open: dict[str, _Stream] = {}
+
+    def of(self, conversation_id: str) -> str:
+        """The stream that only shows a sign of work in this chat so far; empty if there is none."""
+        return next(
+            (each.id for each in self._open.values() if each.conversation == conversation_id and not each.text), ""
+        )
+
+    def knows(self, stream_id: str) -> bool:
+        return stream_id in self._open
+
+    async def signal(self, service_url: str, conversation_id: str, text: str) -> bool:
+        """Show a sign of work. False if Teams does not stream here."""
+        known = self._open.get(self.of(conversation_id))
+        return bool(
+            await self._show(service_url, conversation_id, known, StreamPhase.INFORMATIVE, plain(text, MAX_SIGN))
+        )
+
+    async def begin(self, service_url: str, conversation_id: str, text: str) -> str:
+        """Show the first part of a text, and return the id of its stream; empty if Teams does not stream here."""
+        known = self._open.get(self.of(conversation_id))
+        return await self._show(service_url, conversation_id, known, StreamPhase.STREAMING, text)
+
+    async def go_on(self, service_url: str, stream_id: str, text: str) -> None:
+        """Show more of the text; what comes too soon after the last part is left for the next one."""
+        stream = self._open[stream_id]
+        await self._show(service_url, stream.conversation, stream, StreamPhase.STREAMING, text)
+
+    async def end(self, service_url: str, stream_id: str, text: str, card: Card | None) -> bool:
+        """Show the whole text, and the card below it. False if Teams does not take it: then it is to be posted anew.
+
+        Raises ChatUnavailable; the stream is then still open.
+        """
+        stream = self._open[stream_id]
+        now = self._clock()
+        if not text.startswith(stream.text) or len(text) > MAX_TEXT or now - stream.began_at > MAX_AGE:
+            await self.abandon(service_url, stream_id)
+            return False
+        await asyncio.sleep(max(stream.sent_at + INTERVAL - now, 0.0))
+        update = StreamUpdate(StreamPhase.FINAL, text, stream.sequence + 1, stream.id, card)
+        try:
+            await self._transport.stream(service_url, stream.conversation, update)
+        except ChatUnavailable:
+            raise
+        except PlumblineError as error:
+            log.warning("teams ends no stream", reason=str(error))
+            await self.abandon(service_url, stream_id)
+            return False
+        del self._open[stream_id]
+        return True
+
+    async def abandon(self, service_url: str, stream_id: str) -> None:
+        """Take away what was streamed, as far as Teams does that."""
+        stream = self._open.pop(stream_id)
+        with suppress(PlumblineError):
+            await self._transport.delete(service_url, stream.conversation, stream.id)
+
+    async def _show(
+        self, service_url: str, conversation_id: str, stream: _Stream | None, phase: StreamPhase, text: str
+    ) -> str:
+        """The id of the stream; empty if Teams does not take it. Raises ChatUnavailable for a first update alone."""
+        now = self._clock()
+        if len(text) > MAX_TEXT:
+            return stream.id if stream is not None else ""
+        if stream is not None and now - stream.sent_at < INTERVAL:
+            return stream.id
+        sequence = stream.sequence + 1 if stream is not None else 1
+        update = StreamUpdate(phase, text, sequence, stream.id if stream is not None else "")
+        try:
+            stream_id = await self._transport.stream(service_url, conversation_id, update)
+        except PlumblineError as error:
+            if stream is None and isinstance(error, ChatUnavailable):
+                raise
+            log.info("teams streams nothing here", reason=str(error))
+            return stream.id if stream is not None else ""
+        if stream is None:
+            stream = self._open[stream_id] = _Stream(stream_id, conversation_id, began_at=now)
+            self._forget_old()
+        stream.sequence, stream.sent_at = sequence, now
+        stream.text = text if phase is StreamPhase.STREAMING else ""
+        return stream_id
+
+    def _forget_old(self) -> None:
+        while len(self._open) > MAX_OPEN:
+            del self._open[next(iter(self._open))]

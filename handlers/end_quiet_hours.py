@@ -1,0 +1,62 @@
+"""Quiet hours are over: what happened meanwhile is told in one message, and what is still open in its own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from core.conversation import Place
+from core.incident import Incident, IncidentState
+from core.messages import Notice
+from core.ports import Clock, Store, Task
+from handlers.post_message import Poster
+
+SUMMARY = "Good morning. While it was quiet here:"
+MAX_TOLD = 15  # incidents named in one summary; the others are counted
+PRESENT_HELD = "present_held"  # the workflow that posts one that is still open, with its details
+MAX_TITLE = 120  # characters
+
+
+async def end_quiet_hours(*, store: Store, poster: Poster, clock: Clock) -> None:
+    """Tell every place whose quiet hours are over of the incidents that were held for it.
+
+    An incident that is over and was never posted there is named in the summary alone.
+    """
+    async with store.transaction() as transaction:
+        waiting = await transaction.held_incidents.waiting()
+    for place in dict.fromkeys(place for _, place in waiting):
+        async with store.transaction() as transaction:
+            quiet = (await transaction.channel_settings.get(place)).quiet
+            held = [incident_id for incident_id, where in waiting if where == place]
+            found = [await transaction.incidents.get(incident_id) for incident_id in held]
+        if quiet is None or not quiet.cover(clock.now()):
+            await _tell(place, [incident for incident in found if incident is not None], store, poster)
+
+
+async def _tell(place: Place, held: Sequence[Incident], store: Store, poster: Poster) -> None:
+    incidents = sorted(held, key=lambda incident: (incident.started_at, incident.id))
+    told = hashlib.blake2b(repr([(each.id, each.revision) for each in incidents]).encode(), digest_size=8).hexdigest()
+    intent = f"quiet-summary:{place.platform}:{place.channel}:{told}"
+    if incidents:
+        await poster.post_once(intent, place, Notice("\n".join([SUMMARY, *_lines(incidents)])))
+    async with store.transaction() as transaction:
+        for incident in incidents:
+            if incident.state is IncidentState.RESOLVED and incident.message is None:
+                await transaction.held_incidents.tell(incident.id, place)
+                continue
+            await transaction.held_incidents.release(incident.id, place)
+            await transaction.tasks.add(Task(f"present-held:{incident.id}:{told}", PRESENT_HELD, incident.id, {}))
+
+
+def _lines(incidents: Sequence[Incident]) -> list[str]:
+    told = [_line(each) for each in incidents[:MAX_TOLD]]
+    missing = len(incidents) - MAX_TOLD
+    return told + ([f"• and {missing} more"] if missing > 0 else [])
+
+
+def _line(incident: Incident) -> str:
+    title = incident.title if len(incident.title) <= MAX_TITLE else f"{incident.title[: MAX_TITLE - 1]}…"
+    if incident.resolved_at is not None:
+        span = f"{incident.started_at:%H:%M} to {incident.resolved_at:%H:%M} UTC"
+        return f"• {title} ({incident.severity}, over: {span})"
+    return f"• {title} ({incident.severity}, open since {incident.started_at:%H:%M} UTC)"

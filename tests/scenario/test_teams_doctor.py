@@ -1,0 +1,113 @@
+"""`plumbline doctor teams`, against a fake of Microsoft's side."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from bot.finding import Finding
+from bot.settings import Settings
+from bot.teams_doctor import check_teams
+from bot.workspace import load_workspace
+from core.conversation import Channel, Platform
+from tests.fakes.teams_connector import APP_ID, APP_PASSWORD, CHANNEL, TENANT, TeamsConnector
+
+MANIFEST = Path(__file__).parents[2] / "deploy" / "teams" / "manifest.json"
+
+
+@pytest.fixture
+async def connector() -> AsyncIterator[TeamsConnector]:
+    async with TeamsConnector() as connector:
+        yield connector
+
+
+async def findings(connector: TeamsConnector, package: Path = Path("none.zip"), **variables: Any) -> dict[str, Finding]:
+    usual = {"TEAMS_APP_ID": APP_ID, "TEAMS_APP_PASSWORD": APP_PASSWORD, "TEAMS_TENANT_ID": TENANT}
+    settings = Settings.model_validate({name: value for name, value in (usual | variables).items() if value})
+    workspace = load_workspace(None).model_copy(
+        update={"channels": (Channel("incidents", {Platform.TEAMS: CHANNEL}), Channel("here", {}))}
+    )
+    async with aiohttp.ClientSession() as session:
+        checks = check_teams(
+            settings,
+            workspace,
+            session,
+            cloud=connector.cloud,
+            service_url=connector.service_url,
+            package=package,
+        )
+        return {finding.what: finding async for finding in checks}
+
+
+async def test_what_is_well_says_so(connector: TeamsConnector) -> None:
+    found = await findings(connector)
+    assert {what for what, finding in found.items() if not finding.well} == {"Teams messages"}
+    assert "is open to the app" in found["Teams channel incidents"].result
+    assert found["Teams signing keys"].result == "1 are published"
+
+
+async def test_without_an_app_there_is_the_playground(connector: TeamsConnector) -> None:
+    found = await findings(connector, TEAMS_APP_ID="")
+    assert "playground" in found["Teams"].result
+
+
+async def test_a_missing_password_is_asked_for(connector: TeamsConnector) -> None:
+    assert "TEAMS_APP_PASSWORD" in (await findings(connector, TEAMS_APP_PASSWORD=""))["Teams"].mend
+
+
+async def test_a_wrong_password_is_refused_and_not_shown(connector: TeamsConnector) -> None:
+    found = await findings(connector, TEAMS_APP_PASSWORD="wrong-one")
+    assert found["Teams token"].result == "is refused"
+    assert "wrong-one" not in str(found)
+
+
+@pytest.mark.parametrize("variables", [{"TEAMS_APP_ID": "my-bot"}, {"TEAMS_TENANT_ID": f"{TENANT},contoso"}])
+async def test_ids_that_are_none_are_named(connector: TeamsConnector, variables: dict[str, str]) -> None:
+    assert next(iter(variables)) in (await findings(connector, **variables))["Teams ids"].mend
+
+
+async def test_hearing_everybody_is_said(connector: TeamsConnector) -> None:
+    found = (await findings(connector, TEAMS_TENANT_ID=""))["Teams tenants"]
+    assert not found.well
+    assert not found.fatal
+
+
+async def test_signing_keys_that_cannot_be_fetched_are_a_fault(connector: TeamsConnector) -> None:
+    connector.keys_down = True
+    assert not (await findings(connector))["Teams signing keys"].well
+
+
+async def test_microsoft_that_issues_no_token_is_told_from_a_refusal(connector: TeamsConnector) -> None:
+    connector.token_answer = (503, {})
+    assert (await findings(connector))["Teams token"].result == "is not issued"
+
+
+@pytest.mark.parametrize(("status", "well"), [(401, True), (404, False), (200, False)])
+async def test_the_way_in_has_to_ask_for_a_token(connector: TeamsConnector, status: int, well: bool) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(status=status)
+
+    app = web.Application()
+    app.router.add_post("/api/messages", answer)
+    async with TestServer(app) as server:
+        found = await findings(connector, PLUMBLINE_PUBLIC_URL=str(server.make_url("/")))
+    assert found["Teams messages"].well is well
+
+
+async def test_a_package_that_says_something_else_is_named(connector: TeamsConnector, tmp_path: Path) -> None:
+    package = tmp_path / "plumbline-teams.zip"
+    manifest = json.loads(MANIFEST.read_text().replace("TEAMS_APP_ID", APP_ID))
+    for change, well in (({}, True), ({"composeExtensions": []}, False), ({"bots": "none"}, False)):
+        with zipfile.ZipFile(package, "w") as opened:
+            opened.writestr("manifest.json", json.dumps(manifest | change))
+        assert (await findings(connector, package))["Teams app plumbline-teams.zip"].well is well
+    package.write_bytes(b"no zip")
+    assert "cannot be read" in (await findings(connector, package))["Teams app plumbline-teams.zip"].result
