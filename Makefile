@@ -12,7 +12,7 @@ export PIP_ROOT_USER_ACTION := ignore
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export UV_SYSTEM_CERTS := 1
 
-.PHONY: help demo test check format external lock clean
+.PHONY: help demo test check format external fuzz lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what each target does
@@ -43,6 +43,10 @@ format: $(VENV)/.dev ## format, and mend what ruff can mend
 external: $(VENV)/.dev ## run the tests against real servers, emulators and a browser (.ci/run installs them)
 	@echo "Running the external tests."
 	@$(BIN)/python -m pytest -q -m external $(PYTEST_ARGS)
+
+fuzz: $(VENV)/.dev ## send 100 000 requests that make little sense to every door, for some minutes
+	@PLUMBLINE_FUZZ_EXAMPLES=100000 $(BIN)/python -m pytest -q -rP -m external -o faulthandler_timeout=3600 \
+		tests/external/test_fuzzing.py $(PYTEST_ARGS)
 
 # Pins that are still allowed stay; `make lock UPGRADE=--upgrade` takes the newest of everything.
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \

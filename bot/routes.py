@@ -13,9 +13,12 @@ from collections.abc import Awaitable, Callable, Mapping
 import structlog
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.typedefs import Middleware
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from bot import telemetry
+from bot.doors import BodyTooSlow, Doors, Handler, TooManyRequests, bound_waiting
+from bot.tracing import request_span
 from bot.webhook_sources import WebhookSource
 from core.errors import InputTooLarge, MalformedInput, PlumblineError, Unauthorized, Unavailable
 from core.incident import AlertDelivery
@@ -26,9 +29,12 @@ LARGE_BODY = 256 * 1024  # bytes above which parsing would hold up everybody els
 
 RETRY_AFTER = 5  # seconds that a sender is asked to wait when we do not know better
 
-STATUSES: dict[type[PlumblineError], int] = {Unauthorized: 401, InputTooLarge: 413, MalformedInput: 400}
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+STATUSES: dict[type[PlumblineError], int] = {
+    Unauthorized: 401,
+    InputTooLarge: 413,
+    MalformedInput: 400,
+    BodyTooSlow: 408,
+}
 
 log = structlog.get_logger()
 
@@ -51,6 +57,7 @@ class Webhooks:
         self._accept = accept
         self._secret = secret
         self._clock = clock
+        self.doors = Doors(clock)
 
     async def handle(self, request: web.Request) -> web.Response:
         name = request.match_info["source"]
@@ -62,11 +69,14 @@ class Webhooks:
         # A page in somebody's browser could send a form to a bot that knows no secret, but no JSON unasked.
         if request.content_type != "application/json":
             raise MalformedInput("A webhook is JSON: send Content-Type: application/json.")
+        self.doors.deliver(name)
         body = await request.read()
         now = self._clock.now()
         parse = source.parse
         delivery = await asyncio.to_thread(parse, body, now) if len(body) > LARGE_BODY else parse(body, now)
         incident = await self._accept(delivery) if delivery is not None else None
+        outcome = "accepted" if incident else "deduplicated" if delivery is not None else "no alert"
+        telemetry.DELIVERIES.labels(name, outcome).inc()
         return web.json_response({"incident": incident}, status=202)
 
     async def _authenticate(self, request: web.Request, source: WebhookSource | None) -> None:
@@ -99,6 +109,9 @@ def _given_secret(request: web.Request) -> str:
     return ""
 
 
+async def _look_at_nothing() -> None: ...
+
+
 def build_app(
     *,
     webhooks: Webhooks,
@@ -106,9 +119,14 @@ def build_app(
     teams: Handler | None,
     ready: Callable[[], Awaitable[str]],
     add_console: Callable[[web.Application], None],
+    look: Callable[[], Awaitable[None]] = _look_at_nothing,
 ) -> web.Application:
-    """The application with every route. `ready` returns what is missing, or an empty string."""
-    app = web.Application(client_max_size=MAX_BODY, middlewares=[_measure, _answer_errors])
+    """The application with every route.
+
+    `ready` returns what is missing, or an empty string; `look` brings the metrics up to date that the database knows.
+    """
+    middlewares = [_measure, _answer_errors, _counted_refusals(webhooks.doors), bound_waiting]
+    app = web.Application(client_max_size=MAX_BODY, middlewares=middlewares)
     app.router.add_post("/webhooks/{source}", webhooks.handle)
     app.router.add_post(
         "/slack/events", slack or _not_configured("Slack: set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET")
@@ -116,7 +134,7 @@ def build_app(
     app.router.add_post("/api/messages", teams or _not_configured("Teams: set TEAMS_APP_ID and TEAMS_APP_PASSWORD"))
     app.router.add_get("/healthz", _healthy)
     app.router.add_get("/readyz", _readiness(ready))
-    app.router.add_get("/metrics", _metrics)
+    app.router.add_get("/metrics", _metrics(look))
     add_console(app)
     return app
 
@@ -151,18 +169,35 @@ def _readiness(ready: Callable[[], Awaitable[str]]) -> Handler:
     return handle
 
 
-async def _metrics(request: web.Request) -> web.StreamResponse:
-    return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+def _metrics(look: Callable[[], Awaitable[None]]) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        await look()
+        return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    return handle
 
 
 @web.middleware
 async def _measure(request: web.Request, handler: Handler) -> web.StreamResponse:
     started = time.perf_counter()
-    response = await handler(request)
     route = request.match_info.route.resource.canonical if request.match_info.route.resource else "none"
+    with request_span(f"{request.method} {route}"):
+        response = await handler(request)
     telemetry.REQUESTS.labels(route, response.status).inc()
     telemetry.ACKNOWLEDGEMENT.labels(route).observe(time.perf_counter() - started)
     return response
+
+
+def _counted_refusals(doors: Doors) -> Middleware:
+    @web.middleware
+    async def counted(request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except Unauthorized:
+            doors.refuse(request)
+            raise
+
+    return counted
 
 
 @web.middleware
@@ -187,6 +222,8 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
 def _our_refusal(request: web.Request, error: PlumblineError) -> web.Response:
     if isinstance(error, Unavailable):
         return refusal(503, str(error), {"Retry-After": str(int(error.retry_after or RETRY_AFTER))})
+    if isinstance(error, TooManyRequests):
+        return refusal(429, str(error), {"Retry-After": str(error.retry_after)})
     status = next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
     if status == 500:
         log.error("request failed", path=request.path, error=str(error))

@@ -11,7 +11,7 @@ from adapters.console.render import Renderer
 from adapters.console.sources import SourceStatus
 from core.audience import channel_audience
 from core.confidence.prediction import PredictionKind
-from core.conversation import Audience, Channel, Place, Platform
+from core.conversation import Audience, Channel, Person, Place, Platform
 from core.errors import PlumblineError
 from core.incident import Incident
 from core.ports import Clock, Inbox, PassageIndex, Store
@@ -19,7 +19,11 @@ from core.ports import Clock, Inbox, PassageIndex, Store
 RECENT_INCIDENTS = 50
 RECENT_PREDICTIONS = 100  # of a kind, whose labels are shown on the buttons
 
+OPERATOR = Person(Platform.CONSOLE, "operator", "You")  # the page knows no accounts
+MAX_DIGITS = 18  # of a number that a database takes
+
 Replay = Callable[[], Awaitable[None]]
+Retry = Callable[[str], Awaitable[bool]]
 
 
 class PageNotFound(PlumblineError):
@@ -68,3 +72,10 @@ class Console:
             for prediction, outcome in predictions
             if outcome is not None
         }
+
+
+def number_of(text: str) -> int:
+    """A message's id or an entry's number in an address. Raises PageNotFound if it is none."""
+    if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
+        raise PageNotFound("There is no such message on this page.")
+    return int(text)

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from aiohttp import web
 
-from adapters.console.console import Console, PageNotFound
+from adapters.console.console import OPERATOR, Console, PageNotFound, number_of
 from adapters.console.feed import Feed
 from adapters.console.forms import message_text, page_of, read_form, see_other
 from adapters.console.guard import HEADERS
@@ -19,18 +19,26 @@ from adapters.console.payload import Content, PersonMessage, decode, encode
 from adapters.console.render import verdict_subjects
 from core.answering.answer import Answer
 from core.audience import channel_audience
-from core.conversation import Person, Place, Platform, Question
+from core.conversation import Place, Platform, Question
 from core.curated import CuratedAnswer
 from core.errors import MalformedInput, Unavailable
 from core.feedback import Feedback
 from core.incident import Incident
-from core.messages import AnswerMessage, CorrectionRequest, HandoverRequest, ProposalMessage, Verdict
+from core.messages import (
+    AnswerMessage,
+    CorrectionRequest,
+    HandoverRequest,
+    IncidentMessage,
+    JoinRequest,
+    ProposalMessage,
+    Verdict,
+)
+from core.rca.pasted import investigation_intent
 
 THREADS = 50  # on one page; a link leads to the older ones
 AWAITED = timedelta(minutes=2)  # a question is shown as being worked on for so long, if there is no reply
 SEND_TIMEOUT = 20.0  # seconds in which a browser must have taken what it is sent
 STREAM_HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-OPERATOR = Person(Platform.CONSOLE, "operator", "You")  # the page knows no accounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +66,7 @@ class Conversation:
         """`GET /?channel=ID&before=MESSAGE`"""
         channel_id = request.query.get("channel") or self._first_channel()
         channel = self._console.channel(channel_id)
-        before = _number(request.query["before"]) if "before" in request.query else None
+        before = number_of(request.query["before"]) if "before" in request.query else None
         messages = await self._console.messages.page(channel_id, THREADS + 1, before)
         threads = self._threads(messages)
         html = self._console.renderer.page(
@@ -183,29 +191,36 @@ class Conversation:
         ]
 
     async def _root(self, channel_id: str, thread: str) -> int:
-        message = await self._console.messages.get(_number(thread))
+        message = await self._console.messages.get(number_of(thread))
         if message is None or message.channel != channel_id:
             raise PageNotFound("The thread to reply to is not in this channel: load the page again.")
         return message.root
 
     async def _judged(
         self, form: dict[str, str]
-    ) -> tuple[Answer | Incident | CorrectionRequest | HandoverRequest | CuratedAnswer, Place]:
+    ) -> tuple[Answer | Incident | CorrectionRequest | HandoverRequest | JoinRequest | CuratedAnswer, Place]:
         """What a verdict is about, and where a reply to the verdict belongs."""
         if "incident" in form:
             async with self._console.store.transaction() as transaction:
                 incident = await transaction.incidents.get(form["incident"])
-            if incident is None:
-                raise PageNotFound("There is no such incident.")
-            return incident, _thread_of(incident)
-        message = await self._console.messages.get(_number(form.get("message", "")))
+            return (incident, _thread_of(incident)) if incident else await self._asked_for(form["incident"])
+        message = await self._console.messages.get(number_of(form.get("message", "")))
         content = decode(message.kind, message.payload) if message else None
         if message is None or not isinstance(
-            content, (AnswerMessage, CorrectionRequest, HandoverRequest, ProposalMessage)
+            content, (AnswerMessage, CorrectionRequest, HandoverRequest, JoinRequest, ProposalMessage)
         ):
             raise PageNotFound("There is no such answer.")
-        about = content if isinstance(content, CorrectionRequest | HandoverRequest) else content.answer
+        is_request = isinstance(content, CorrectionRequest | HandoverRequest | JoinRequest)
+        about = content if is_request else content.answer
         return about, Place(Platform.CONSOLE, message.channel, str(message.root))
+
+    async def _asked_for(self, question_id: str) -> tuple[Incident, Place]:
+        """What somebody asked to be looked into, which is no incident of the store, as its message shows it."""
+        message = await self._console.messages.find(investigation_intent(question_id))
+        content = decode(message.kind, message.payload) if message else None
+        if message is None or not isinstance(content, IncidentMessage):
+            raise PageNotFound("There is no such incident.")
+        return content.incident, Place(Platform.CONSOLE, message.channel, str(message.root))
 
 
 def _shown(message: ConsoleMessage) -> Shown:
@@ -217,12 +232,6 @@ def _thread_of(incident: Incident) -> Place:
         return incident.place
     place = incident.message.place
     return Place(place.platform, place.channel, incident.message.message_id, place.workspace)
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise PageNotFound("There is no such message on this page.")
-    return int(text)
 
 
 def _done(request: web.Request, page: str) -> web.Response:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from math import ceil
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
 from core.errors import PlumblineError, Unauthorized
+from core.ports import Clock
+from core.rate_limit import RateLimit, client_key
 
 COOKIE = "plumbline_console"
 SESSION = 12 * 3600  # seconds that a browser stays logged in
+MAX_BEGIN_DIGITS = 12
+SAFE_METHODS = frozenset({"GET", "HEAD"})
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 HEADERS = {
@@ -19,61 +24,107 @@ HEADERS = {
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
+    "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": ", ".join(
+        f"{feature}=()"
+        for feature in ("camera", "clipboard-read", "display-capture", "geolocation", "microphone", "payment", "usb")
+    ),
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
 
 
+WRONG_TOKENS = 10  # that a client may give at once
+WRONG_TOKENS_PER_SECOND = 0.1  # that it may give for good
+
+
 class Forbidden(PlumblineError):
     """A request to the local page comes from another site, or under a name that is not this machine's."""
+
+
+class TooManyGuesses(PlumblineError):
+    """A client gave so many wrong tokens that no further one of it is looked at for a while."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"Too many wrong tokens came from this address: try again in {ceil(seconds)} seconds.")
+        self.retry_after = ceil(seconds)
 
 
 class Guard:
     """Lets in who knows the token; without a token, only who asks for this machine by its local name."""
 
-    def __init__(self, token: str | None) -> None:
+    def __init__(self, token: str | None, clock: Clock) -> None:
         self._token = token
+        self._clock = clock
+        self._guesses = RateLimit(WRONG_TOKENS_PER_SECOND, WRONG_TOKENS)
 
     def check_origin(self, request: web.Request) -> None:
-        """Raises Forbidden for a request that another site's page made this browser send."""
+        """Raises Forbidden for a request that another site's page made this browser send.
+
+        The rule of https://words.filippo.io/csrf: a browser says with Sec-Fetch-Site or Origin where a form came from, and
+        what says neither is no browser; but whoever shows a cookie is one, and must say it.
+        """
         if self._token is None and _host_name(request.host) not in LOCAL_NAMES:
             # A name of somebody else's that leads to 127.0.0.1 would let their page read this one (DNS rebinding).
             raise Forbidden(
                 f"Without PLUMBLINE_CONSOLE_TOKEN this page answers to localhost only, not to {request.host[:200]}."
             )
-        origin = request.headers.get("Origin")
-        if request.method != "GET" and origin is not None and urlsplit(origin).netloc != request.host:
+        if request.method in SAFE_METHODS:
+            return
+        site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+        is_ours = site in (None, "same-origin", "none") and origin in (None, *_origins(request))
+        if not is_ours or (site is None and origin is None and COOKIE in request.cookies):
             raise Forbidden("Another site asked for this: load this page itself and try again.")
 
     def check_token(self, request: web.Request) -> None:
-        """Raises Unauthorized without a valid cookie or `Authorization: Bearer` header, if there is a token."""
-        if self._token is None:
+        """Raises Unauthorized without a valid cookie or `Authorization: Bearer` header, if there is a token.
+
+        Raises TooManyGuesses.
+        """
+        if self._token is None or self._is_session(request.cookies.get(COOKIE, "")):
             return
         scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self.knows(bearer):
-            return
-        if not _equal(request.cookies.get(COOKIE, ""), self._session()):
+        if scheme.lower() != "bearer" or not self.knows(request, bearer):
             raise Unauthorized("This page needs the console token: log in first.")
 
-    def knows(self, token: str) -> bool:
-        return self._token is not None and _equal(token, self._token)
+    def knows(self, request: web.Request, token: str) -> bool:
+        """Whether this client gives the token. Raises TooManyGuesses without looking if it gave too many wrong ones."""
+        client, now = client_key(request.remote), self._clock.now()
+        if seconds := self._guesses.wait(client, now):
+            raise TooManyGuesses(seconds)
+        if self._token is not None and _equal(token, self._token):
+            return True
+        self._guesses.take(client, now)
+        return False
 
     def log_in(self, request: web.Request, response: web.StreamResponse) -> None:
         """Let this browser in until the session ends."""
         secure = request.secure or request.headers.get("X-Forwarded-Proto") == "https"
-        response.set_cookie(
-            COOKIE, self._session(), max_age=SESSION, path="/", httponly=True, samesite="Strict", secure=secure
-        )
+        session = self._session(int(self._clock.now().timestamp()))
+        response.set_cookie(COOKIE, session, max_age=SESSION, path="/", httponly=True, samesite="Strict", secure=secure)
 
-    def _session(self) -> str:
-        """What the cookie holds: proof of the token that does not give the token away."""
-        return hmac.new((self._token or "").encode(), b"plumbline console session", hashlib.sha256).hexdigest()
+    def _session(self, begin: int) -> str:
+        """What the cookie holds: proof of the token since `begin` (seconds) that does not give the token away."""
+        proof = hmac.new((self._token or "").encode(), f"plumbline console session {begin}".encode(), hashlib.sha256)
+        return f"{begin}.{proof.hexdigest()}"
+
+    def _is_session(self, cookie: str) -> bool:
+        begin = cookie.partition(".")[0]
+        if not (begin.isascii() and begin.isdigit() and len(begin) <= MAX_BEGIN_DIGITS):
+            return False
+        age = self._clock.now().timestamp() - int(begin)
+        return age < SESSION and _equal(cookie, self._session(int(begin)))
 
 
 def _equal(given: str, expected: str) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
+
+
+def _origins(request: web.Request) -> tuple[str, str]:
+    """This page's own, by whatever scheme a proxy in front of it speaks."""
+    return f"http://{request.host}", f"https://{request.host}"
 
 
 def _host_name(host: str) -> str:

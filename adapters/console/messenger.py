@@ -40,6 +40,10 @@ class ConsoleMessenger:
         with suppress(MessageNotFound):
             await self.edit(reference, Notice(DELETED))
 
+    async def link(self, reference: MessageReference) -> str:
+        """The page itself leads to the incident that a message is about."""
+        return ""
+
     async def find(self, place: Place, intent: str) -> MessageReference | None:
         found = await self._messages.find(intent)
         return None if found is None else MessageReference(place, str(found.id))

@@ -7,15 +7,19 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from aiohttp import web
 
 from adapters.console import static
-from adapters.console.console import Console, PageNotFound, Replay
+from adapters.console.audit import AuditLog
+from adapters.console.console import Console, PageNotFound, Replay, Retry
 from adapters.console.conversation import Conversation
+from adapters.console.dead_letters import DeadLetters
 from adapters.console.forms import page_of, read_form, see_other
-from adapters.console.guard import HEADERS, Forbidden, Guard
+from adapters.console.gallery import Gallery
+from adapters.console.guard import HEADERS, Forbidden, Guard, TooManyGuesses
 from adapters.console.live import Live
 from adapters.console.messages import ConsoleMessages
 from adapters.console.operations import Operations
 from adapters.console.render import Renderer
 from adapters.console.sources import SourceStatus
+from core.audit import Act
 from core.conversation import Channel, Platform
 from core.errors import InputTooLarge, MalformedInput, PlumblineError, Unauthorized, Unavailable
 from core.ports import Clock, Inbox, PassageIndex, Store
@@ -26,6 +30,7 @@ STATUS: tuple[tuple[type[PlumblineError], int], ...] = (
     (PageNotFound, 404),
     (Forbidden, 403),
     (Unauthorized, 401),
+    (TooManyGuesses, 429),
     (InputTooLarge, 413),
     (MalformedInput, 400),
     (Unavailable, 503),
@@ -37,7 +42,8 @@ class ConsolePages:
     """The local page. `token` guards all of it; without one it answers to localhost only.
 
     It is the operator's: whoever holds the token sees every incident, source and prediction, as whoever holds the
-    database does. What is answered in a channel of the page is bound by that channel, as in any chat.
+    database does. What is answered in a channel of the page is bound by that channel, as in any chat. `retry` has what a
+    chat did not take tried again.
     """
 
     def __init__(
@@ -52,12 +58,13 @@ class ConsolePages:
         channels: Sequence[Channel],
         workspace_name: str,
         clock: Clock,
+        retry: Retry,
         token: str | None = None,
         examples: Sequence[str] = (),
         replays: Mapping[str, Replay] | None = None,
     ) -> None:
         self._live = live
-        self._guard = Guard(token)
+        self._guard = Guard(token, clock)
         self._renderer = Renderer(clock.now, workspace_name)
         console = Console(
             messages=messages,
@@ -74,21 +81,30 @@ class ConsolePages:
         )
         self._conversation = Conversation(console)
         self._operations = Operations(console)
+        self._audit = AuditLog(console)
+        self._gallery = Gallery(console)
+        self._dead_letters = DeadLetters(console, retry)
 
     def add_routes(self, app: web.Application) -> None:
         """Add every route of the page, and let open pages go when the application shuts down."""
         guarded, open_to_all = self._guarded, self._open_to_all
         app.add_routes(
             [
-                web.get("/", guarded(self._conversation.show)),
-                web.get("/incidents", guarded(self._operations.incidents)),
-                web.get("/incidents/{incident_id}", guarded(self._operations.incident)),
-                web.get("/incidents/{incident_id}/postmortem", guarded(self._operations.postmortem)),
-                web.get("/incidents/{incident_id}/postmortem.md", guarded(self._operations.postmortem_file)),
+                web.get("/", guarded(self._conversation.show, Act.VIEWED)),
+                web.get("/incidents", guarded(self._operations.incidents, Act.VIEWED)),
+                web.get("/incidents/{incident_id}", guarded(self._operations.incident, Act.VIEWED)),
+                web.get("/incidents/{incident_id}/postmortem", guarded(self._operations.postmortem, Act.VIEWED)),
+                web.get(
+                    "/incidents/{incident_id}/postmortem.md", guarded(self._operations.postmortem_file, Act.EXPORTED)
+                ),
                 web.get("/sources", guarded(self._operations.sources)),
-                web.get("/documents/{document_id:.+}", guarded(self._operations.document)),
-                web.get("/predictions", guarded(self._operations.predictions)),
-                web.get("/console/messages.json", guarded(self._conversation.as_json)),
+                web.get("/documents/{document_id:.+}", guarded(self._operations.document, Act.VIEWED)),
+                web.get("/predictions", guarded(self._operations.predictions, Act.VIEWED)),
+                web.get("/audit", guarded(self._audit.show, Act.VIEWED)),
+                web.get("/gallery", guarded(self._gallery.show)),
+                web.get("/dead-letters", guarded(self._dead_letters.show, Act.VIEWED)),
+                web.post("/console/dead-letters", guarded(self._dead_letters.retry, Act.RETRIED)),
+                web.get("/console/messages.json", guarded(self._conversation.as_json, Act.EXPORTED)),
                 web.get("/console/live", guarded(self._conversation.stream), allow_head=False),
                 web.post("/console/messages", guarded(self._conversation.say)),
                 web.post("/console/feedback", guarded(self._conversation.judge)),
@@ -99,12 +115,25 @@ class ConsolePages:
         )
         app.on_shutdown.append(self._let_go)
 
-    def _guarded(self, handler: Handler) -> Handler:
+    def _guarded(self, handler: Handler, shows: Act | None = None) -> Handler:
+        """For who knows the token. What is shown (`shows`) is recorded before it is sent."""
+
         async def checked(request: web.Request) -> web.StreamResponse:
-            self._guard.check_token(request)
-            return await handler(request)
+            await self._let_in(request)
+            response = await handler(request)
+            if shows is not None:
+                await self._audit.record(request, shows)
+            return response
 
         return self._open_to_all(checked)
+
+    async def _let_in(self, request: web.Request) -> None:
+        try:
+            self._guard.check_token(request)
+        except Unauthorized:
+            if "Authorization" in request.headers:
+                await self._audit.record(request, Act.REFUSED)
+            raise
 
     def _open_to_all(self, handler: Handler) -> Handler:
         """Origin checked, refusals answered in a sentence, every response with the headers of the page."""
@@ -124,20 +153,23 @@ class ConsolePages:
 
     def _refusal(self, request: web.Request, error: PlumblineError) -> web.Response:
         status = next((status for kind, status in STATUS if isinstance(error, kind)), 500)
+        headers = {"Retry-After": str(error.retry_after)} if isinstance(error, TooManyGuesses) else None
         if "HX-Request" in request.headers:
-            return web.Response(status=status, text=str(error))  # console.js shows it above the page
+            return web.Response(status=status, text=str(error), headers=headers)  # console.js shows it above the page
         if isinstance(error, Unauthorized):
             html = self._renderer.page("login.html", page=request.path_qs, wrong=request.method == "POST")
         else:
             html = self._renderer.page("refusal.html", status=status, sentence=str(error))
-        return web.Response(status=status, text=html, content_type="text/html")
+        return web.Response(status=status, text=html, content_type="text/html", headers=headers)
 
     async def _log_in(self, request: web.Request) -> web.StreamResponse:
         form = await read_form(request)
-        if not self._guard.knows(form.get("token", "")):
+        if not self._guard.knows(request, form.get("token", "")):
+            await self._audit.record(request, Act.REFUSED)
             raise Unauthorized("This is not the console token: PLUMBLINE_CONSOLE_TOKEN holds it.")
         response = see_other(page_of(form))
         self._guard.log_in(request, response)
+        await self._audit.record(request, Act.LOGGED_IN)
         return response
 
     async def _static(self, request: web.Request) -> web.Response:

@@ -24,7 +24,20 @@ from core.confidence.calibrator import MIN_OUTCOMES
 from core.curated import MAX_TEXT as MAX_CORRECTION
 from core.curated import CuratedAnswer, display_name
 from core.incident import Incident, IncidentState, Stage
-from core.incident_story import owner_story, votes_told
+from core.incident_story import (
+    MAX_PARTS,
+    absorbed_because,
+    grouping_verdict,
+    is_put_off,
+    owner_story,
+    part_told,
+    parts_counted,
+    standing,
+    suggested_duplicate,
+    suggested_severity,
+    suggestions_told,
+    votes_told,
+)
 from core.messages import (
     ASK,
     ASK_WHAT_IS_RIGHT,
@@ -33,11 +46,15 @@ from core.messages import (
     COULD_IT_BE,
     IS_IT_YOURS,
     JUDGED_BY,
+    ON_CALL,
+    ON_CALL_UNKNOWN,
+    PICK_INCIDENT,
     PICK_TEAM,
     PING,
     PROPOSED,
     TENTATIVE,
     VERDICT_LABELS,
+    WHICH_INCIDENT,
     WHOSE_IS_IT,
     WHY,
     WHY_NOT_OURS,
@@ -48,6 +65,7 @@ from core.messages import (
     HandoverRequest,
     IncidentDetails,
     IncidentMessage,
+    JoinRequest,
     Notice,
     OwnerPing,
     ProposalMessage,
@@ -67,8 +85,15 @@ THANKS = {
     Verdict.OWNER_WRONG: "Thanks, noted as the wrong owner.",
     Verdict.CAUSE_RIGHT: "Thanks, noted as the right cause.",
     Verdict.CAUSE_WRONG: "Thanks, noted as the wrong cause.",
+    Verdict.SEVERITY_RIGHT: "Thanks, noted as the right severity.",
+    Verdict.SEVERITY_WRONG: "Thanks, noted as the wrong severity.",
+    Verdict.DUPLICATE_RIGHT: "Thanks, noted as a duplicate.",
+    Verdict.DUPLICATE_WRONG: "Thanks, noted as no duplicate.",
     Verdict.TAKE_IT: "It is yours.",
     Verdict.HAND_OVER: "Asked in the thread.",
+    Verdict.SEPARATE: "It stands for itself again.",
+    Verdict.BELONGS: "Asked in the thread.",
+    Verdict.JOIN: "Put together.",
     Verdict.REASSIGN: "Thanks, reassigned.",
     Verdict.NOT_OURS: "Thanks, I look on.",
     Verdict.CORRECTION: "Thanks, proposed in the thread.",
@@ -121,6 +146,7 @@ class Renderer:
             "details": lambda content: isinstance(content, IncidentDetails),
             "correction_request": lambda content: isinstance(content, CorrectionRequest),
             "handover_request": lambda content: isinstance(content, HandoverRequest),
+            "join_request": lambda content: isinstance(content, JoinRequest),
             "proposal": lambda content: isinstance(content, ProposalMessage),
             "badge_explanation": lambda content: isinstance(content, BadgeMessage),
             "owner_ping": lambda content: isinstance(content, OwnerPing),
@@ -142,8 +168,19 @@ class Renderer:
             "WHOSE_IS_IT": WHOSE_IS_IT,
             "PICK_TEAM": PICK_TEAM,
             "WHY_NOT_OURS": WHY_NOT_OURS,
+            "WHICH_INCIDENT": WHICH_INCIDENT,
+            "PICK_INCIDENT": PICK_INCIDENT,
+            "MAX_PARTS": MAX_PARTS,
+            "absorbed_because": absorbed_because,
+            "parts_counted": parts_counted,
+            "part_told": part_told,
+            "standing": standing,
+            "is_put_off": is_put_off,
             "owner_story": owner_story,
             "votes_told": votes_told,
+            "suggested_severity": suggested_severity,
+            "suggested_duplicate": suggested_duplicate,
+            "suggestions_told": suggestions_told,
             "PROPOSED": PROPOSED,
             "TENTATIVE": TENTATIVE,
             "CONFLICTING": CONFLICTING,
@@ -151,6 +188,8 @@ class Renderer:
             "WHY": WHY,
             "JUDGED_BY": JUDGED_BY,
             "PING": PING,
+            "ON_CALL": ON_CALL,
+            "ON_CALL_UNKNOWN": ON_CALL_UNKNOWN,
             "IS_IT_YOURS": IS_IT_YOURS,
             "COULD_IT_BE": COULD_IT_BE,
             "display_name": display_name,
@@ -176,7 +215,7 @@ class Renderer:
 
 
 def verdict_subjects(
-    content: Answer | Incident | CorrectionRequest | HandoverRequest | CuratedAnswer,
+    content: Answer | Incident | CorrectionRequest | HandoverRequest | JoinRequest | CuratedAnswer,
 ) -> dict[Verdict, str]:
     """What can be judged here, and the id that each judgement is about.
 
@@ -189,6 +228,8 @@ def verdict_subjects(
         return {Verdict.CORRECTION: content.prediction_id}
     if isinstance(content, HandoverRequest):
         return dict.fromkeys((Verdict.REASSIGN, Verdict.NOT_OURS), content.incident_id)
+    if isinstance(content, JoinRequest):
+        return {Verdict.JOIN: content.incident_id}
     if isinstance(content, CuratedAnswer):
         return {} if content.is_confirmed else {Verdict.CONFIRM: content.id}
     subjects: dict[Verdict, str] = {}
@@ -200,8 +241,15 @@ def verdict_subjects(
     if content.explanation and content.explanation.prediction_id:
         causes = (Verdict.CAUSE_RIGHT, Verdict.CAUSE_WRONG, Verdict.WHY_CAUSE)
         subjects |= dict.fromkeys(causes, content.explanation.prediction_id)
+    if content.suggested_severity:
+        severity = (Verdict.SEVERITY_RIGHT, Verdict.SEVERITY_WRONG)
+        subjects |= dict.fromkeys(severity, content.suggested_severity.prediction_id)
+    if content.suggested_duplicate:
+        duplicate = (Verdict.DUPLICATE_RIGHT, Verdict.DUPLICATE_WRONG)
+        subjects |= dict.fromkeys(duplicate, content.suggested_duplicate.prediction_id)
     if content.state is IncidentState.OPEN and not content.taken_by:
         subjects[Verdict.TAKE_IT] = content.id
+    subjects |= dict.fromkeys(grouping_verdict(content), content.id)
     return subjects
 
 

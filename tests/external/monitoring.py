@@ -51,6 +51,7 @@ class Till:
 class Monitoring:
     till: Till
     prometheus_url: str
+    alertmanager_url: str
 
 
 @asynccontextmanager
@@ -80,7 +81,7 @@ async def monitoring(folder: Path, webhook_url: str, token: str = "") -> AsyncIt
                 ready=f"http://127.0.0.1:{prometheus_port}/-/ready",
             )
         )
-        yield Monitoring(till, f"http://127.0.0.1:{prometheus_port}")
+        yield Monitoring(till, f"http://127.0.0.1:{prometheus_port}", f"http://127.0.0.1:{alertmanager_port}")
 
 
 def _write(folder: Path, webhook_url: str, token: str, till_port: int, alertmanager_port: int) -> None:

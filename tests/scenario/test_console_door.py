@@ -8,14 +8,25 @@ from io import BytesIO
 import aiohttp
 import pytest
 
+from adapters.console.guard import SESSION, WRONG_TOKENS, WRONG_TOKENS_PER_SECOND
 from core.errors import ChatUnavailable
 from tests.fakes.console_site import Site, console_site
 
 TOKEN = "a-long-console-token"
 FORM = "application/x-www-form-urlencoded"
-PAGES = ("/", "/incidents", "/incidents/x", "/sources", "/documents/a/b.md", "/predictions")
+PAGES = (
+    "/",
+    "/incidents",
+    "/incidents/x",
+    "/sources",
+    "/documents/a/b.md",
+    "/predictions",
+    "/audit",
+    "/gallery",
+    "/dead-letters",
+)
 DATA = ("/console/messages.json?channel=help", "/console/live?channel=help")
-POSTS = ("/console/messages", "/console/feedback", "/console/replays")
+POSTS = ("/console/messages", "/console/feedback", "/console/replays", "/console/dead-letters")
 
 
 @pytest.fixture
@@ -70,6 +81,87 @@ async def test_a_wrong_token_lets_nobody_in(locked_site: Site, http: aiohttp.Cli
         assert response.status == 401
         assert "Set-Cookie" not in response.headers
         assert "not the token" in await response.text()
+
+
+async def log_in(site: Site, http: aiohttp.ClientSession, token: str = TOKEN, **headers: str) -> aiohttp.ClientResponse:
+    form = {"token": token, "page": "/sources"}
+    async with http.post(
+        f"{site.address}/console/login", data=form, allow_redirects=False, headers=headers
+    ) as response:
+        await response.read()
+        return response
+
+
+async def test_a_session_ends(locked_site: Site, http: aiohttp.ClientSession) -> None:
+    await log_in(locked_site, http)
+    locked_site.clock.advance(SESSION - 1)
+    async with http.get(f"{locked_site.address}/sources") as response:
+        assert response.status == 200
+    locked_site.clock.advance(1)
+    async with http.get(f"{locked_site.address}/sources") as response:
+        assert response.status == 401
+
+
+@pytest.mark.parametrize("cookie", ["", "x", "1.x", ".", "9" * 40 + ".0", "-1.0", "٣.0", "{later}.{proof}"])
+async def test_a_made_up_session_is_refused(locked_site: Site, http: aiohttp.ClientSession, cookie: str) -> None:
+    response = await log_in(locked_site, http)
+    begin, _, proof = response.cookies["plumbline_console"].value.partition(".")
+    made_up = cookie.format(later=int(begin) + SESSION, proof=proof)
+    headers = {"Cookie": f"plumbline_console={made_up}"}
+    async with (
+        aiohttp.ClientSession() as other,
+        other.get(f"{locked_site.address}/sources", headers=headers) as response,
+    ):
+        assert response.status == 401
+
+
+@pytest.mark.parametrize(("proto", "secure"), [("https", True), ("http", False)])
+async def test_the_session_does_not_travel_unencrypted_where_the_login_was_encrypted(
+    locked_site: Site, http: aiohttp.ClientSession, proto: str, secure: bool
+) -> None:
+    response = await log_in(locked_site, http, **{"X-Forwarded-Proto": proto})
+    assert ("Secure" in response.headers["Set-Cookie"]) is secure
+
+
+async def test_who_guesses_the_token_is_soon_not_listened_to_and_those_who_are_in_stay_in(
+    locked_site: Site, http: aiohttp.ClientSession
+) -> None:
+    await log_in(locked_site, http)
+    async with aiohttp.ClientSession() as guesser:
+        answers = [await log_in(locked_site, guesser, f"guess {number}") for number in range(WRONG_TOKENS + 1)]
+        assert [answer.status for answer in answers] == [401] * WRONG_TOKENS + [429]
+        assert int(answers[-1].headers["Retry-After"]) == 1 / WRONG_TOKENS_PER_SECOND
+        assert (await log_in(locked_site, guesser)).status == 429  # nor is the right one looked at
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        async with guesser.get(f"{locked_site.address}/sources", headers=headers) as response:
+            assert response.status == 429
+        async with http.get(f"{locked_site.address}/sources") as response:
+            assert response.status == 200
+        locked_site.clock.advance(1 / WRONG_TOKENS_PER_SECOND)
+        assert (await log_in(locked_site, guesser)).status == 303
+
+
+@pytest.mark.parametrize("path", POSTS)
+async def test_a_form_with_a_session_must_say_which_page_it_was_on(
+    locked_site: Site, http: aiohttp.ClientSession, path: str
+) -> None:
+    await log_in(locked_site, http)
+    form = {"channel": "help", "text": "hello"}
+    async with http.post(locked_site.address + path, data=form) as response:
+        assert response.status == 403
+    async with http.post(locked_site.address + path, data=form, headers={"Sec-Fetch-Site": "same-origin"}) as response:
+        assert response.status != 403
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "", "nonsense"])
+@pytest.mark.parametrize("path", [*POSTS, "/console/login"])
+async def test_a_form_that_the_browser_says_is_from_another_site_is_refused(
+    open_site: Site, http: aiohttp.ClientSession, path: str, site: str
+) -> None:
+    form = {"channel": "help", "text": "hello"}
+    async with http.post(open_site.address + path, data=form, headers={"Sec-Fetch-Site": site}) as response:
+        assert response.status == 403
+    assert open_site.messages.all() == []
 
 
 @pytest.mark.parametrize("page", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)"])
@@ -129,7 +221,10 @@ async def test_every_answer_forbids_inline_script_framing_and_sniffing(
         assert "frame-ancestors 'none'" in policy
         assert "unsafe" not in policy
         assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert response.headers["X-Frame-Options"] == "DENY"
         assert response.headers["Referrer-Policy"] == "same-origin"
+        assert response.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+        assert "camera=()" in response.headers["Permissions-Policy"]
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -1,0 +1,32 @@
+"""The page of what the chats did not take, and the button that has it tried again."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from adapters.console.console import Console, PageNotFound, Retry
+from adapters.console.forms import read_form, see_other
+
+SHOWN = 100
+
+
+class DeadLetters:
+    def __init__(self, console: Console, retry: Retry) -> None:
+        """`retry` has the dead letter of an intent tried again; False if there is none."""
+        self._console = console
+        self._retry = retry
+
+    async def show(self, request: web.Request) -> web.Response:
+        """`GET /dead-letters`: newest first."""
+        async with self._console.store.transaction() as transaction:
+            letters = await transaction.dead_letters.latest(SHOWN)
+            count = await transaction.dead_letters.count()
+        html = self._console.renderer.page("dead_letters.html", letters=letters, count=count)
+        return web.Response(text=html, content_type="text/html")
+
+    async def retry(self, request: web.Request) -> web.Response:
+        """`POST /console/dead-letters` with an `intent`."""
+        intent = (await read_form(request)).get("intent", "")
+        if not await self._retry(intent):
+            raise PageNotFound("There is no such dead letter: it was tried again already.")
+        return see_other("/dead-letters")

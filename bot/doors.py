@@ -1,0 +1,77 @@
+"""What every inbound door has in common: how long a body may take, and how often one sender may come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from math import ceil
+
+from aiohttp import web
+
+from core.errors import PlumblineError
+from core.ports import Clock
+from core.rate_limit import RateLimit, client_key
+
+BODY_TIMEOUT = 20.0  # seconds from the headers to the end of the body
+HEADERS_TIMEOUT = 75.0  # seconds that a connection may stand without a whole request
+
+DELIVERIES = 5_000  # that a webhook source may send at once: an alerting system's storm
+DELIVERIES_PER_SECOND = 250.0  # that it may send for good
+REFUSALS = 300  # requests without a valid credential that a client may send at once
+REFUSALS_PER_SECOND = 5.0  # that it may send for good
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class TooManyRequests(PlumblineError):
+    """A sender comes more often than it may. Nothing was accepted; it should wait and send again."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.retry_after = ceil(seconds)
+
+
+class BodyTooSlow(PlumblineError, web.RequestPayloadError):
+    """The body of a request did not arrive in time. Nothing was accepted.
+
+    The server meets it again when it throws the rest of the body away, and takes it for one that broke off.
+    """
+
+
+class Doors:
+    """Counts senders. What a chat sends and signs is never counted: it is refused by nothing but its signature."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._deliveries = RateLimit(DELIVERIES_PER_SECOND, DELIVERIES)
+        self._refusals = RateLimit(REFUSALS_PER_SECOND, REFUSALS)
+
+    def deliver(self, source: str) -> None:
+        """A webhook with a valid credential. Raises TooManyRequests."""
+        if seconds := self._deliveries.take(source, self._clock.now()):
+            raise TooManyRequests(
+                f"More than {DELIVERIES_PER_SECOND:.0f} webhooks a second came from {source}.", seconds
+            )
+
+    def refuse(self, request: web.Request) -> None:
+        """A request without a valid credential. Raises TooManyRequests if its sender goes on in spite of refusals.
+
+        Asked after the credential was looked at: behind a proxy, one who guesses shuts nobody else out.
+        """
+        if seconds := self._refusals.take(client_key(request.remote), self._clock.now()):
+            raise TooManyRequests("Too many requests without a valid credential came from this address.", seconds)
+
+
+@web.middleware
+async def bound_waiting(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Give up a body that does not arrive, however its reader reads it."""
+    timer = asyncio.get_running_loop().call_later(BODY_TIMEOUT, _give_up, request)
+    try:
+        return await handler(request)
+    finally:
+        timer.cancel()
+
+
+def _give_up(request: web.Request) -> None:
+    if not request.content.is_eof():
+        request.content.set_exception(BodyTooSlow(f"The body did not arrive within {BODY_TIMEOUT:.0f} seconds."))

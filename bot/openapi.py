@@ -1,0 +1,54 @@
+"""The OpenAPI description of every route: `openapi.yaml`, with the bodies as those who read them know them."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from adapters.alerts import alertmanager, datadog, grafana, opsgenie, pagerduty, sentry
+from adapters.teams.activity import Activity
+
+FILE = Path(__file__).with_name("openapi.yaml")
+JSON = "application/json"
+REFERENCE = "#/components/schemas/{model}"
+
+BODIES: dict[str, type[BaseModel]] = {
+    module.SOURCE: module.BODY for module in (alertmanager, datadog, grafana, opsgenie, pagerduty, sentry)
+}
+
+
+class _AsTaken(GenerateJsonSchema):
+    """A number is taken for a text where the model says so."""
+
+    def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
+        described = super().str_schema(schema)
+        return described | {"type": ["string", "number"]} if self._config.coerce_numbers_to_str else described
+
+
+def describe() -> dict[str, Any]:
+    """The whole description, as it is written to JSON."""
+    description: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    schemas = description["components"]["schemas"]
+    for name, model in {**BODIES, "TeamsActivity": Activity}.items():
+        schema = model.model_json_schema(
+            ref_template=REFERENCE.replace("{model}", f"{name}{{model}}"), schema_generator=_AsTaken
+        )
+        schemas |= {f"{name}{part}": part_schema for part, part_schema in schema.pop("$defs", {}).items()}
+        schemas[name] = schema
+    schemas["generic"] = {
+        "type": ["object", "array"],
+        "description": "Any JSON: plumbline.yaml says where what stands.",
+    }
+    delivery = description["paths"].pop("/webhooks/{source}")
+    for source in (*BODIES, "generic"):
+        described = deepcopy(delivery)
+        described["post"]["operationId"] = source
+        described["post"]["requestBody"]["content"][JSON]["schema"] = {"$ref": REFERENCE.format(model=source)}
+        description["paths"][f"/webhooks/{source}"] = described
+    return description

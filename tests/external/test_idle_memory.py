@@ -1,0 +1,46 @@
+"""What a bot needs that nobody talks to: with both Teams SDKs and Slack's in memory, and the sample company indexed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.external.slack_emulator import eventually, free_port, process
+from tests.external.teams_playground import STARTED_WITHIN, answers, environment
+from tests.external.test_teams_playground import ARTIFACTS
+
+pytestmark = pytest.mark.external
+
+LIMIT = 350.0  # MiB
+SETTLING = 10.0  # seconds after which what was needed to start has been given back
+
+EVERYTHING = "import slack_bolt.async_app, adapters.teams.transport_agents, adapters.teams.transport_botbuilder"
+START = f"{EVERYTHING}; from bot.cli import main; main()"
+
+
+async def test_an_idle_bot_with_every_sdk_in_memory_is_small(tmp_path: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-c", START, "serve"]
+    async with (
+        aiohttp.ClientSession() as session,
+        process(command, tmp_path / "bot.log", environment(tmp_path, port, "agents")) as pid,
+    ):
+        await eventually(lambda: answers(session, f"http://127.0.0.1:{port}/readyz"), "it is ready", STARTED_WITHIN)
+        await asyncio.sleep(SETTLING)
+        resident = _resident(pid)
+    ARTIFACTS.mkdir(exist_ok=True)
+    (ARTIFACTS / "idle-memory.json").write_text(json.dumps({"resident_mib": round(resident, 1), "limit_mib": LIMIT}))
+    assert resident < LIMIT
+
+
+def _resident(pid: int) -> float:
+    """MiB of a process and its children."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    status = Path(f"/proc/{pid}/status").read_text()
+    own = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:")) / 1024
+    return own + sum(_resident(int(child)) for child in children)

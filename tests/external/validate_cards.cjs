@@ -1,0 +1,18 @@
+// Reads Adaptive Cards (a JSON list) and writes what Microsoft's own library says is wrong with each, as a JSON list.
+"use strict";
+
+const { AdaptiveCard, HostConfig, SerializationContext, Versions } = require("adaptivecards");
+
+const TEAMS = new HostConfig({ actions: { maxActions: 6 } });
+
+const cards = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
+const problems = cards.map((content) => {
+  const context = new SerializationContext(Versions.v1_5);
+  const card = new AdaptiveCard();
+  card.hostConfig = TEAMS;
+  card.parse(content, context);
+  const found = [];
+  for (let index = 0; index < context.eventCount; index++) found.push(context.getEventAt(index).message);
+  return found.concat(card.validateProperties().validationEvents.map((event) => event.message));
+});
+process.stdout.write(JSON.stringify(problems));

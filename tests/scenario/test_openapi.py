@@ -1,0 +1,61 @@
+"""The description of our HTTP interface: it is valid, and every route is in it and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from jsonschema import Draft202012Validator
+from typer.testing import CliRunner
+
+from bot.cli import app
+from bot.openapi import BODIES, describe
+from tests.fakes import monitoring_systems
+from tests.scenario.application import RunningBot
+
+METHODS = {"get", "post", "put", "delete", "patch"}
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_every_route_is_described_and_nothing_else(bot: RunningBot) -> None:
+    served = {
+        (re.sub(r":[^}]*}", "}", route.resource.canonical), route.method.lower())
+        for route in bot.app.router.routes()
+        if route.resource is not None and route.method != "HEAD"
+    }
+    paths = describe()["paths"]
+    described = {
+        (re.sub("^/webhooks/.*", "/webhooks/{source}", path), method)
+        for path, operations in paths.items()
+        for method in METHODS & operations.keys()
+    }
+    assert described == served
+
+
+def test_every_door_but_those_of_the_platform_and_the_login_asks_for_a_credential() -> None:
+    for path, operations in describe()["paths"].items():
+        for method in METHODS & operations.keys():
+            if operations[method].get("security") == []:
+                assert path in {"/healthz", "/readyz", "/metrics", "/console/login", "/console/static/{name}"}
+
+
+@pytest.mark.parametrize("system", monitoring_systems.SYSTEMS, ids=lambda system: system.__name__)
+def test_what_a_monitoring_system_sends_is_as_described(
+    system: type[monitoring_systems.MonitoringSystem],
+) -> None:
+    description = describe()
+    body = description["paths"][f"/webhooks/{system.source}"]["post"]["requestBody"]["content"]["application/json"]
+    validator = Draft202012Validator(body["schema"] | {"components": description["components"]})
+    assert [error.message for error in validator.iter_errors(system().fire())] == []
+
+
+def test_every_format_has_a_schema_of_its_own() -> None:
+    schemas = describe()["components"]["schemas"]
+    assert all(schemas[source]["properties"] for source in BODIES)
+
+
+def test_the_description_is_printed() -> None:
+    printed = CliRunner().invoke(app, ["openapi"])
+    assert printed.exit_code == 0
+    assert json.loads(printed.stdout) == describe()
