@@ -12,7 +12,15 @@ from core.answering.answer import Answer, Citation
 from core.confidence.badge_explanation import BadgeExplanation
 from core.conversation import MessageReference, Place
 from core.incident import Explanation, Hypothesis, Incident, OwnerProposal, Stage
-from core.incident_story import owner_story, votes_told
+from core.incident_story import (
+    owner_story,
+    parts_counted,
+    standing,
+    suggested_duplicate,
+    suggested_severity,
+    suggestions_told,
+    votes_told,
+)
 from core.messages import (
     ASK,
     ASK_WHAT_IS_RIGHT,
@@ -20,9 +28,12 @@ from core.messages import (
     COULD_IT_BE,
     IS_IT_YOURS,
     JUDGED_BY,
+    ON_CALL,
+    ON_CALL_UNKNOWN,
     PING,
     PROPOSED,
     TENTATIVE,
+    WHICH_INCIDENT,
     WHOSE_IS_IT,
     WHY,
     AnswerMessage,
@@ -32,6 +43,7 @@ from core.messages import (
     HandoverRequest,
     IncidentDetails,
     IncidentMessage,
+    JoinRequest,
     Message,
     Notice,
     OwnerPing,
@@ -61,6 +73,9 @@ class TerminalMessenger:
     async def delete(self, reference: MessageReference) -> None:
         """What was printed stays printed."""
 
+    async def link(self, reference: MessageReference) -> str:
+        return ""
+
     async def find(self, place: Place, intent: str) -> MessageReference | None:
         return self._posted.get(intent)
 
@@ -78,12 +93,15 @@ def render(message: Message) -> RenderableType:
             return Text(ASK_WHAT_IS_RIGHT)
         case HandoverRequest():
             return Text(f"{WHOSE_IS_IT}\n{', '.join(name for _, name in message.teams)}")
+        case JoinRequest():
+            return Text(f"{WHICH_INCIDENT}\n{', '.join(title for _, title in message.incidents)}")
         case ProposalMessage(answer):
             return Text(f"{PROPOSED} {answer.question}\n{answer.text}\n{answer.attestation}")
         case BadgeMessage(explanation):
             return _badge_explanation(explanation)
         case OwnerPing(team_name, _, badge):
-            return Text(f"{team_name}: {PING} {badge.text}")
+            on_call = f" {ON_CALL}: {', '.join(message.on_call)}" if message.on_call else ""
+            return Text(f"{team_name}: {PING} {badge.text}{on_call}")
         case DriftAlarm():
             return Text(message.text)
         case Notice(text):
@@ -134,12 +152,20 @@ def _incident(message: IncidentMessage) -> RenderableType:
         Text(f"{incident.severity.upper()} · {incident.state} · {incident.title}", "bold"),
         Text(f"since {incident.started_at:%Y-%m-%d %H:%M} UTC · {incident.alert_count} alert(s) · {incident.service}"),
     ]
+    lines += [Text(said) for said in standing(incident)]
+    if message.parts:
+        lines.append(Text(f"Explains {parts_counted(message.parts)}"))
     if incident.acknowledged:
         lines.append(Text(f"Acknowledged by {incident.acknowledged.by or 'somebody'} in {incident.source}"))
     if incident.owner:
         lines.append(_owner(incident.owner, asks=message.asks_owner))
     if incident.explanation:
         lines.append(_cause(incident.explanation, asks=message.asks_cause))
+    if severity := suggested_severity(incident):
+        badge = f" {incident.suggested_severity.badge.text}" if incident.suggested_severity else ""
+        lines.append(Text(f"Severity: {severity}{badge}"))
+    if incident.suggested_duplicate:
+        lines.append(Text(f"Duplicate: {suggested_duplicate(incident)} {incident.suggested_duplicate.badge.text}"))
     if incident.stage is not Stage.DONE:
         lines.append(Text(f"… {incident.stage} {incident.progress}".rstrip(), "dim"))
     return Group(*lines)
@@ -149,7 +175,9 @@ def _owner(proposal: OwnerProposal, *, asks: bool) -> Text:
     if proposal.owner is None:
         nearest = ", ".join(candidate.team_name for candidate in proposal.candidates[:2])
         return Text(f"Owner: nobody can be named; nearest: {nearest or 'no team'}")
-    on_call = f" · on call: {', '.join(proposal.on_call)}" if proposal.on_call else ""
+    unknown = ON_CALL_UNKNOWN.format(name=proposal.on_call_unknown) if proposal.on_call_unknown else ""
+    people = unknown or ", ".join(proposal.on_call)
+    on_call = f" · on call: {people}" if people else ""
     team = proposal.owner.team_name
     named = IS_IT_YOURS.format(team=team) if asks else team
     return Text(f"Owner: {named} {proposal.badge.text}{on_call}")
@@ -168,10 +196,14 @@ def _details(incident: Incident) -> RenderableType:
     lines: list[RenderableType] = []
     lines += [Text(f"Why this owner: {each}") for each in owner_story(incident)]
     lines += [Text(f"Vote: {each}", "dim") for each in votes_told(incident)]
+    lines += [Text(each, "dim") for each in suggestions_told(incident)]
     if incident.explanation:
+        if incident.explanation.cause is None:
+            lines.append(Text("No culprit found.", "bold"))
         for hypothesis in incident.explanation.hypotheses:
             lines += _hypothesis(hypothesis)
         lines += [Text(f"Ruled out: {reason}") for reason in incident.explanation.ruled_out]
+        lines += [Text(f"Could not be read: {each}", "dim") for each in incident.explanation.unavailable]
         lines += [
             Text(f"Similar: {similar.id} {similar.title} → {similar.root_cause}")
             for similar in incident.explanation.similar
@@ -186,6 +218,8 @@ def _hypothesis(hypothesis: Hypothesis) -> list[RenderableType]:
     return [
         Text(f"Possible cause: {hypothesis.cause}", "bold"),
         *(Text(f"  {line.kind} {line.source}: {line.quote}") for line in hypothesis.evidence[:SHOWN_EVIDENCE]),
+        *(Text(f"  Speaks against it: {line.source}: {line.quote}") for line in hypothesis.contradicting),
         Text(f"  Disproved if: {hypothesis.disproof}"),
+        Text(f"  Next check: {hypothesis.next_check}"),
         *([Text(f"  Responsible: {hypothesis.responsibility}")] if hypothesis.responsibility else []),
     ]

@@ -23,7 +23,8 @@ import numpy as np
 
 from bot.commands import TERMINAL
 from bot.demo import SAMPLE_COMPANY
-from bot.evaluation.load import bot_process, slack_server
+from bot.evaluation.load import bot_process
+from bot.evaluation.slack_memory import remembering_slack
 from bot.settings import load_settings
 from bot.wiring import ingest, open_core
 from bot.workspace import load_workspace
@@ -45,7 +46,7 @@ def import_seconds() -> float:
 
 async def idle_megabytes() -> float:
     with tempfile.TemporaryDirectory(prefix="plumbline-footprint-") as folder:
-        async with slack_server() as (slack_url, _), bot_process(Path(folder), slack_url) as bot:
+        async with remembering_slack() as (slack_url, _), bot_process(Path(folder), slack_url) as bot:
             await asyncio.sleep(IDLE)
             status = await asyncio.to_thread(Path(f"/proc/{bot.pid}/status").read_text)
     return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmRSS"))

@@ -5,34 +5,48 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
+from bot.home_pages import home_pages
 from bot.investigations import Investigations
+from bot.retention import apply_retention
 from bot.wiring import Core, ingest, learn_owners, operators_place, redactor
 from bot.workflows import Behaviours
 from core.command import CommandName
 from core.conversation import Platform, Question
 from core.curated import SOURCE as CURATED
 from core.feedback import Feedback
+from core.incident import Stage
 from core.messages import WHY_VERDICTS, Notice, NoticeKind, Verdict
 from core.ports import ThreadReader
+from handlers.accept_suggestion import SUGGESTIONS, accept_suggestion
 from handlers.accept_thanks import accept_thanks
 from handlers.answer_question import answer_question, no_queue
+from handlers.change_settings import set_quiet_hours, show_settings
 from handlers.correct_answer import confirm_correction, correct_in_words, propose_correction
+from handlers.declare_maintenance import declare_maintenance
+from handlers.end_quiet_hours import end_quiet_hours
 from handlers.explain_badge import explain_badge
+from handlers.group_incidents import ask_where_it_belongs, join_incident, separate_incident
 from handlers.investigate_incident import conclude_investigation
 from handlers.investigate_on_demand import investigate_on_demand
 from handlers.label_incident import label_noted_incidents
+from handlers.label_suggestions import label_suggestions
+from handlers.learn_failing_lines import correct_failing_lines, judge_failing_lines
 from handlers.post_message import Poster
 from handlers.present_incident import present_details
 from handlers.read_thread import in_context
 from handlers.reassign_incident import ask_whose_it_is, reassign_incident
 from handlers.recalibrate import recalibrate
 from handlers.record_feedback import record_feedback
+from handlers.record_reaction import record_reaction
 from handlers.record_resolution import record_resolution
-from handlers.retract_question import AnswersUnderWay, retract_question
+from handlers.redeliver import redeliver
+from handlers.retract_question import AnswersUnderWay, forget_conversation, retract_question
 from handlers.run_command import run_command
+from handlers.say_hello import say_hello
 from handlers.show_help import show_help
 from handlers.show_status import show_status
 from handlers.show_waiting import answer_intent
+from handlers.tell_home import tell_home
 from handlers.watch_calibration import watch_calibration
 
 
@@ -57,19 +71,47 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
     under_way = AnswersUnderWay()
 
     async def ask(question: Question) -> None:
+        if question.revision:
+            await under_way.stop(question.id)
+            await forget_conversation(question.id, store)
         in_its_thread = await in_context(question, threads=threads, store=store, redact=redact)
         await under_way.run(question.id, answer(in_its_thread))
 
     services = {
         service for team in core.workspace.teams for service in team.services
     } | core.workspace.dependencies.keys()
-    on_demand = partial(investigate_on_demand, services=services, store=store, poster=poster)
+    on_demand = partial(investigate_on_demand, services=services, channels=channels, store=store, poster=poster)
     commands: dict[CommandName, Callable[[Question], Awaitable[None]]] = {
         CommandName.ASK: ask,
-        CommandName.TRIAGE: partial(on_demand, investigate=investigations.triage),
-        CommandName.RCA: partial(on_demand, investigate=investigations.explain),
-        CommandName.STATUS: partial(show_status, channels=channels, store=store, index=knowledge.index, poster=poster),
-        CommandName.CORRECT: partial(correct_in_words, store=store, poster=poster, redact=redact),
+        CommandName.TRIAGE: partial(
+            on_demand,
+            investigate=lambda incident, audience, _: investigations.triage(incident, audience),
+            stage=Stage.TRIAGING,
+        ),
+        CommandName.RCA: partial(on_demand, investigate=investigations.explain, stage=Stage.EXPLAINING),
+        CommandName.STATUS: partial(
+            show_status,
+            channels=channels,
+            maintenance=core.workspace.maintenance,
+            store=store,
+            index=knowledge.index,
+            poster=poster,
+            clock=clock,
+        ),
+        CommandName.MAINTENANCE: partial(
+            declare_maintenance,
+            services=frozenset(services),
+            maintenance=core.workspace.maintenance,
+            store=store,
+            clock=clock,
+            poster=poster,
+        ),
+        CommandName.CORRECT: partial(
+            correct_failing_lines,
+            store=store,
+            poster=poster,
+            otherwise=partial(correct_in_words, store=store, poster=poster, redact=redact),
+        ),
         CommandName.RESOLUTION: partial(
             record_resolution,
             teams=core.workspace.teams,
@@ -79,8 +121,12 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
             learn=partial(core.history.grow, store),
             otherwise=ask,
         ),
+        CommandName.SETTINGS: partial(show_settings, store=store, poster=poster),
+        CommandName.QUIET: partial(set_quiet_hours, store=store, poster=poster),
         CommandName.THANKS: partial(accept_thanks, poster=poster),
-        CommandName.HELP: partial(show_help, poster=poster),
+        CommandName.HOME: partial(tell_home, home_of=home_pages(core), poster=poster),
+        CommandName.HELLO: partial(say_hello, poster=poster),
+        CommandName.HELP: partial(show_help, store=store, poster=poster),
     }
 
     async def apologise(question: Question, reference: str) -> None:
@@ -88,7 +134,8 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
         await poster.post_or_edit(answer_intent(question.id), question.place, notice, reference)
 
     async def ingest_all() -> None:
-        await ingest(core)
+        if not core.awaiting_index.locked():  # else the one that is next sees what this one would
+            await ingest(core)
 
     async def fit_owners() -> None:
         await learn_owners(core)
@@ -96,17 +143,22 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
     return Behaviours(
         answer=partial(run_command, commands=commands),
         apologise=apologise,
-        retract=partial(retract_question, under_way=under_way, poster=poster),
+        retract=partial(retract_question, under_way=under_way, store=store, poster=poster),
         feedback=_feedback(core, poster),
+        react=partial(record_reaction, store=store, judge=partial(record_feedback, store=store, poster=poster)),
         present=investigations.present,
         triage=partial(investigations.step, investigate=investigations.triage_at_once),
         explain=partial(investigations.step, investigate=investigations.explain_in_sight),
         triage_again=partial(investigations.step, investigate=investigations.triage),
         conclude=partial(conclude_investigation, store=store),
         details=partial(present_details, store=store, poster=poster),
+        watch_incidents=investigations.watch,
+        redeliver=partial(redeliver, show=investigations.show, store=store, poster=poster),
+        end_quiet_hours=partial(end_quiet_hours, store=store, poster=poster, clock=clock),
         ingest=ingest_all,
         fit_triage=fit_owners,
         recalibrate=partial(_learn_from_outcomes, core, poster),
+        retain=partial(apply_retention, core.workspace.retention, engine=core.engine, store=store, clock=clock),
     )
 
 
@@ -118,7 +170,19 @@ def _feedback(core: Core, poster: Poster) -> Callable[[Feedback], Awaitable[None
         await ingest(core, only=CURATED)
 
     label = partial(record_feedback, store=store, poster=poster)
-    reassign = partial(reassign_incident, teams=core.workspace.teams, store=store, clock=core.clock, poster=poster)
+
+    async def judge_cause(feedback: Feedback) -> None:
+        await label(feedback)
+        await judge_failing_lines(feedback, store=store)
+
+    reassign = partial(
+        reassign_incident,
+        teams=core.workspace.teams,
+        store=store,
+        clock=core.clock,
+        poster=poster,
+        schedules=core.schedules,
+    )
     why = partial(
         explain_badge, store=store, index=core.knowledge.index, history_for=core.history.readable_by, poster=poster
     )
@@ -128,7 +192,12 @@ def _feedback(core: Core, poster: Poster) -> Callable[[Feedback], Awaitable[None
             confirm_correction, store=store, poster=poster, lifetime=core.workspace.curated_for, publish=publish
         ),
         **dict.fromkeys(WHY_VERDICTS, why),
+        **dict.fromkeys((Verdict.CAUSE_RIGHT, Verdict.CAUSE_WRONG), judge_cause),
         **dict.fromkeys((Verdict.REASSIGN, Verdict.NOT_OURS), reassign),
+        **dict.fromkeys(SUGGESTIONS, partial(accept_suggestion, label=label, store=store)),
+        Verdict.SEPARATE: partial(separate_incident, store=store),
+        Verdict.BELONGS: partial(ask_where_it_belongs, channels=core.workspace.channels, store=store, poster=poster),
+        Verdict.JOIN: partial(join_incident, channels=core.workspace.channels, store=store, poster=poster),
         Verdict.HAND_OVER: partial(ask_whose_it_is, teams=core.workspace.teams, store=store, poster=poster),
     }
 
@@ -142,6 +211,7 @@ async def _learn_from_outcomes(core: Core, poster: Poster) -> None:
     """Nightly: label, learn, calibrate, and look whether the badges still hold."""
     store, clock = core.store, core.clock
     await label_noted_incidents(teams=core.workspace.teams, store=store)
+    await label_suggestions(store=store)
     await core.history.grow(store)
     await recalibrate(store=store, clock=clock)
     await watch_calibration(operators=operators_place(core), store=store, poster=poster, clock=clock)

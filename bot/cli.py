@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import Callable, Coroutine
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,9 +31,17 @@ language_model = typer.Typer(
     no_args_is_help=True, help="Start a language model on this machine, and see what it can do."
 )
 app.add_typer(language_model, name="llm")
+dead_letters = typer.Typer(no_args_is_help=True, help="What the chats did not take.")
+app.add_typer(dead_letters, name="dead-letters")
 
 out = Console()
 err = Console(stderr=True)
+
+
+class Chat(StrEnum):
+    SLACK = "slack"
+    TEAMS = "teams"
+
 
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")]
 
@@ -117,11 +127,87 @@ def ingest(sources: Annotated[list[str] | None, typer.Argument(help="Sources to 
 
 
 @app.command()
-def doctor() -> None:
+def backup(file: Path) -> None:
+    """Write the embedded workspace to a file, also while the bot runs: state, workflows, models, index."""
+    from bot.backup import run_backup
+
+    run_backup(load_settings(), file, out)
+
+
+@app.command()
+def restore(
+    file: Path,
+    force: Annotated[bool, typer.Option("--force", help="Replace the workspace that is there.")] = False,
+) -> None:
+    """Make the embedded workspace what it was when the file was written by `backup`."""
+    from bot.backup import run_restore
+
+    run_restore(load_settings(), file, out, force=force)
+
+
+@app.command()
+def forget(
+    person: Annotated[str, typer.Option(help="Somebody's id on the chat, such as U012AB3CD.")] = "",
+    thread: Annotated[str, typer.Option(help="The id of a thread's first message, such as 1700000000.000100.")] = "",
+) -> None:
+    """Delete what a person, or what people in a thread, said to Plumbline."""
+    from bot.retention import run_forget
+
+    if not (person or thread):
+        raise typer.BadParameter("Name whom or what: --person, --thread or both.")
+    _run(lambda settings: run_forget(settings, person, thread, out))
+
+
+@app.command()
+def doctor(
+    chat: Annotated[Chat | None, typer.Argument(help="Only this chat, in all its parts.")] = None,
+) -> None:
     """Check settings, tokens, reachability and index, and say how to mend what is wrong."""
     from bot.doctor import run_doctor
 
-    _run(lambda settings: run_doctor(settings, out))
+    _run(lambda settings: run_doctor(settings, out, chat or ""))
+
+
+@app.command()
+def audit(
+    since: Annotated[str, typer.Option(help="From when on: 24h, 7d, 2026-03-14 or a time with a zone.")] = "24h",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+) -> None:
+    """Print who saw and did what, oldest first."""
+    from bot.audit_log import run_audit
+
+    _run(lambda settings: run_audit(settings, since, out, as_json=as_json))
+
+
+@dead_letters.command("list")
+def dead_letters_list(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+) -> None:
+    """Print what the chats did not take, newest first."""
+    from bot.dead_letters import run_dead_letters
+
+    _run(lambda settings: run_dead_letters(settings, [], out, every=False, as_json=as_json))
+
+
+@dead_letters.command("retry")
+def dead_letters_retry(
+    intents: Annotated[list[str] | None, typer.Argument(help="As `list` prints them.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+) -> None:
+    """Have messages that a chat did not take tried again."""
+    from bot.dead_letters import run_dead_letters
+
+    if not intents and not every:
+        raise typer.BadParameter("name the dead letters to be tried again, or give --all")
+    _run(lambda settings: run_dead_letters(settings, intents or [], out, every=every, as_json=False))
+
+
+@app.command()
+def openapi() -> None:
+    """Print the OpenAPI description of every HTTP route as JSON."""
+    from bot.openapi import describe
+
+    sys.stdout.write(json.dumps(describe(), indent=2) + "\n")
 
 
 @language_model.command("up")
@@ -183,6 +269,20 @@ def eval_answers(
 
     figures = run(questions, corpus)
     print_table(figures, out)
+    write_json(figures, json_file)
+
+
+@evaluations.command("severity")
+def eval_severity(
+    incidents: Annotated[Path, typer.Option(help="JSON lines with `title` or `alert`, texts and `severity`.")],
+    json_file: JsonFile = None,
+) -> None:
+    """How often is the severity that past incidents suggest the right one?"""
+    from bot.evaluation.report import write_json
+    from bot.evaluation.severity import print_figures, run
+
+    figures = run(incidents)
+    print_figures(figures, out)
     write_json(figures, json_file)
 
 
@@ -330,14 +430,29 @@ def eval_agent_stability(
 def eval_load(
     rate: Annotated[float, typer.Option(help="Signed events a second, half of them mentions, half alerts.")] = 50.0,
     seconds: Annotated[float, typer.Option(help="How long to send.")] = 60.0,
+    kill: Annotated[int, typer.Option(help="Kill -9 a replica so often, and send as long as that takes.")] = 0,
+    replicas: Annotated[int, typer.Option(help="With --kill: replicas; more than one need a PostgreSQL.")] = 1,
+    database_url: Annotated[str, typer.Option(help="With --kill: an empty PostgreSQL database.")] = "",
+    storm: Annotated[bool, typer.Option("--storm", help="10 000 alerts of one group and 1 000 of 200.")] = False,
+    seed: Annotated[int, typer.Option(help="With --kill and --storm: of what is left to chance.")] = 0,
     json_file: JsonFile = None,
 ) -> None:
-    """Does a running bot keep up? Starts `serve` on the sample company and a Slack of our own beside it."""
-    from bot.evaluation.load import print_table, run
+    """Does a running bot keep up? Starts `serve` on the sample company and a Slack of our own beside it.
+
+    With --kill: is everything said once, however often it dies? With --storm: is a storm one message for each group, and
+    does the chat's limit hold?
+    """
+    from bot.evaluation import kills, load
+    from bot.evaluation import storm as storms
     from bot.evaluation.report import write_json
 
-    figures = asyncio.run(run(rate, seconds))
-    print_table(figures, out)
+    if storm:
+        figures = asyncio.run(storms.run(10_000, 200, 1_000, seconds, patience=1_800, seed=seed))
+    elif kill:
+        figures = asyncio.run(kills.run(kill, replicas, database_url, rate, seed))
+    else:
+        figures = asyncio.run(load.run(rate, seconds))
+    load.print_table(figures, out)
     write_json(figures, json_file)
-    if figures["lost"] or figures["duplicated"]:
+    if figures["lost"] or figures["duplicated"] or figures.get("unfinished"):
         raise typer.Exit(1)

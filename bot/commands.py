@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from adapters.terminal import TerminalMessenger, render
 from bot.behaviours import behaviours
 from bot.settings import Settings
+from bot.tracing import tracing
 from bot.webhook_sources import webhook_parser
 from bot.wiring import Core, ingest, learn_owners, new_incident_id, open_core
 from bot.workspace import load_workspace
@@ -37,8 +38,9 @@ async def run_serve(settings: Settings, out: Console) -> int:
     """Run the bot until it is told to stop."""
     from bot.server import serve
 
-    async with open_core(settings, load_workspace(settings.config)) as core:
-        await serve(core, lambda address: out.print(f"Plumbline listens on {address}", highlight=False))
+    with tracing(settings):
+        async with open_core(settings, load_workspace(settings.config)) as core:
+            await serve(core, lambda address: out.print(f"Plumbline listens on {address}", highlight=False))
     return 0
 
 

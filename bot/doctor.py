@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
@@ -13,54 +12,36 @@ from rich.text import Text
 
 from adapters.clock import SystemClock
 from bot import tool_sections as sections
+from bot.catalogue_wiring import read_catalogue
+from bot.finding import Finding
 from bot.llm_check import check_model
 from bot.model_metrics import TokenTally
 from bot.model_wiring import llama_server
+from bot.on_call_wiring import open_schedule
 from bot.settings import Settings
+from bot.slack_doctor import check_slack
 from bot.source_sections import SourceSection
 from bot.source_wiring import open_source
+from bot.team_sections import CatalogueSection, OnCallSection
+from bot.teams_doctor import check_teams
 from bot.tool_wiring import open_tool
+from bot.webhook_doctor import check_webhooks
 from bot.wiring import open_core
 from bot.workspace import Workspace, load_workspace
-from core.conversation import Platform
 from core.errors import PlumblineError
 from core.ports import CheckedSource
 
 TIMEOUT = 5.0  # seconds for an outside system to answer
 TOOL_TIMEOUT = 20.0  # seconds for one to answer about all of its services
-SLACK_SCOPES = frozenset(
-    {
-        "app_mentions:read",
-        "chat:write",
-        "channels:history",
-        "channels:read",
-        "commands",
-        "groups:history",
-        "groups:read",
-    }
-    | {"im:history", "im:read", "users:read"}
-)
+SLACK, TEAMS = "slack", "teams"
+CHATS = (SLACK, TEAMS)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One check. `mend` says what to do, empty if all is well; `fatal` findings make the exit code 1."""
-
-    what: str
-    result: str
-    mend: str = ""
-    fatal: bool = True
-
-    @property
-    def well(self) -> bool:
-        return not self.mend
-
-
-async def run_doctor(settings: Settings, out: Console) -> int:
-    """Print every finding; exit code 1 if a fatal one is among them."""
+async def run_doctor(settings: Settings, out: Console, only: str = "") -> int:
+    """Print every finding, or those about one chat (`slack`, `teams`); exit code 1 if a fatal one is among them."""
     failed = False
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT)) as session:
-        async for finding in _findings(settings, session):
+        async for finding in _findings(settings, session, only):
             mark, style = ("✓", "green") if finding.well else ("✗", "red") if finding.fatal else ("!", "yellow")
             out.print(Text(f"{mark} {finding.what}: {finding.result}", style))
             if finding.mend:
@@ -69,27 +50,33 @@ async def run_doctor(settings: Settings, out: Console) -> int:
     return 1 if failed else 0
 
 
-async def _findings(settings: Settings, session: aiohttp.ClientSession) -> AsyncIterator[Finding]:
+async def _findings(settings: Settings, session: aiohttp.ClientSession, only: str) -> AsyncIterator[Finding]:
     try:
         workspace = load_workspace(settings.config)
     except PlumblineError as error:
         yield Finding("plumbline.yaml", "cannot be used", str(error))
         return
+    if only:
+        async for finding in _chat(only, settings, workspace, session):
+            yield finding
+        return
     yield _workspace(settings, workspace)
     yield _data_folder(settings.data_dir)
     yield await _state(settings, workspace)
-    yield await _slack(settings, session)
-    async for finding in _open_channels(settings, workspace, session):
-        yield finding
-    yield _teams(settings)
+    for chat in CHATS:
+        async for finding in _chat(chat, settings, workspace, session):
+            yield finding
     yield await _language_models(settings)
     for section in workspace.sources:
         yield await check_source(section, settings, session)
     for tool in workspace.tools:
         yield await check_tool(tool, session)
-    if settings.local and settings.webhook_secret is None:
-        mend = "Anybody on this machine can open an incident. Set PLUMBLINE_WEBHOOK_SECRET to change that."
-        yield Finding("webhooks", "open to this machine", mend, fatal=False)
+    for schedule in workspace.on_call:
+        yield await check_schedule(schedule, session)
+    for catalogue in workspace.catalogues:
+        yield await check_catalogue(catalogue, workspace, settings)
+    for finding in check_webhooks(settings, workspace.webhooks):
+        yield finding
 
 
 def _workspace(settings: Settings, workspace: Workspace) -> Finding:
@@ -134,59 +121,15 @@ async def _state(settings: Settings, workspace: Workspace) -> Finding:
     return Finding("index", f"{count} passages")
 
 
-async def _slack(settings: Settings, session: aiohttp.ClientSession) -> Finding:
-    if settings.slack_bot_token is None:
-        return Finding("Slack", "off (SLACK_BOT_TOKEN is not set)")
-    headers = {"Authorization": f"Bearer {settings.slack_bot_token.get_secret_value()}"}
-    try:
-        async with session.post(f"{settings.slack_api_url}auth.test", headers=headers) as response:
-            granted = {scope.strip() for scope in response.headers.get("X-OAuth-Scopes", "").split(",")} - {""}
-            body = await response.json()
-    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-        return Finding(
-            "Slack", "does not answer", f"{settings.slack_api_url}: {error}. Check the network and SLACK_API_URL."
-        )
-    if not body.get("ok"):
-        return Finding(
-            "Slack", f"refuses the token: {body.get('error')}", "Install the app anew and copy its bot token."
-        )
-    missing = SLACK_SCOPES - granted
-    if granted and missing:
-        return Finding("Slack", "scopes are missing", f"Add {', '.join(sorted(missing))} and reinstall the app.")
-    if settings.slack_signing_secret is None and settings.slack_app_token is None:
-        return Finding("Slack", "cannot receive", "Set SLACK_SIGNING_SECRET (HTTP) or SLACK_APP_TOKEN (Socket Mode).")
-    return Finding("Slack", f"connected as {body.get('user')} in {body.get('team')}")
-
-
-async def _open_channels(
-    settings: Settings, workspace: Workspace, session: aiohttp.ClientSession
+async def _chat(
+    name: str, settings: Settings, workspace: Workspace, session: aiohttp.ClientSession
 ) -> AsyncIterator[Finding]:
-    """Channels that Slack calls private and plumbline.yaml does not: their incidents would be named to everybody."""
-    if settings.slack_bot_token is None:
-        return
-    headers = {"Authorization": f"Bearer {settings.slack_bot_token.get_secret_value()}"}
-    for channel in workspace.channels:
-        query = {"channel": channel.ids.get(Platform.SLACK, "")}
-        if channel.private or not query["channel"]:
-            continue
-        try:
-            async with session.get(
-                f"{settings.slack_api_url}conversations.info", params=query, headers=headers
-            ) as info:
-                answer: dict[str, dict[str, bool]] = await info.json()
-        except (aiohttp.ClientError, TimeoutError, ValueError):
-            return  # the check of Slack itself has said so
-        if answer.get("channel", {}).get("is_private"):
-            mend = "Set `private: true` for it in plumbline.yaml, or its incidents are named in other channels."
-            yield Finding(f"channel {channel.name}", "is private in Slack", mend)
-
-
-def _teams(settings: Settings) -> Finding:
-    if settings.teams_app_id and settings.teams_app_password is None:
-        return Finding("Teams", "has no password", "Set TEAMS_APP_PASSWORD, or unset TEAMS_APP_ID.")
-    if settings.teams_app_id:
-        return Finding("Teams", f"app {settings.teams_app_id} through {settings.teams_sdk}")
-    return Finding("Teams", "anonymous, for the playground on this machine" if settings.teams_anonymous else "off")
+    if name == SLACK:
+        async for finding in check_slack(settings, workspace, session):
+            yield finding
+    else:
+        async for finding in check_teams(settings, workspace, session):
+            yield finding
 
 
 async def _language_models(settings: Settings) -> Finding:
@@ -248,6 +191,34 @@ async def _asked(tool: sections.ToolSection, session: aiohttp.ClientSession) -> 
         mend = f"No answer within {TOOL_TIMEOUT:.0f} s: check the network and its address."
         return Finding(tool.name, "does not answer", mend)
     return Finding(tool.name, f"{tool.kind.replace('_', ' ')} lets us in")
+
+
+async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession) -> Finding:
+    """Whether the system that knows who is on call lets us in. Without it the triage goes on."""
+    try:
+        async with asyncio.timeout(TOOL_TIMEOUT):
+            await open_schedule(section, session).check()
+    except PlumblineError as error:
+        return Finding(section.name, "cannot say who is on call", str(error), fatal=False)
+    except TimeoutError:
+        return Finding(section.name, "does not answer", f"No answer within {TOOL_TIMEOUT:.0f} s.", fatal=False)
+    return Finding(section.name, "says who is on call")
+
+
+async def check_catalogue(section: CatalogueSection, workspace: Workspace, settings: Settings) -> Finding:
+    """Whether a catalogue of teams can be read. Without it the teams of plumbline.yaml count."""
+    what = f"{section.kind} {section.place}"
+    try:
+        async with asyncio.timeout(TOOL_TIMEOUT):
+            found = await read_catalogue(section, workspace, settings)
+    except PlumblineError as error:
+        return Finding(what, "cannot be read", str(error), fatal=False)
+    except TimeoutError:
+        return Finding(what, "does not answer", f"No answer within {TOOL_TIMEOUT:.0f} s.", fatal=False)
+    rules = sum(len(code.rules) for code in found.code)
+    return Finding(
+        what, f"{len(found.teams)} teams, {rules} rules, {len(found.dependencies)} services that call others"
+    )
 
 
 async def _prometheus(tool: sections.PrometheusTool, session: aiohttp.ClientSession) -> Finding:

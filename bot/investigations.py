@@ -5,22 +5,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
-from bot.wiring import Core
+from bot.wiring import Core, redactor
 from core.audience import incident_audience
 from core.conversation import Audience
-from core.errors import Unavailable
+from core.errors import ChatBusy, Unavailable
 from core.incident import Incident
 from core.ports import LanguageModel
 from core.triage.model_documents import TeamDocuments
+from handlers.arrange_incident import Surroundings, arrange_incident, watch_incidents
+from handlers.check_firing import over_already
 from handlers.explain_incident import explain_incident
-from handlers.investigate_incident import investigate_incident, report_progress
+from handlers.investigate_incident import investigate_incident, is_under_way, report_progress
 from handlers.investigate_with_model import Progress
+from handlers.keep_quiet import hold_incident, is_held
 from handlers.negotiate_owner import Negotiator, Observe
 from handlers.observe_incident import Readers, observe_incident
 from handlers.post_message import Poster
-from handlers.present_incident import ping_owner, present_incident
+from handlers.present_incident import ping_owner, present_details, present_incident
+from handlers.suggest_duplicate import suggest_duplicate
+from handlers.suggest_severity import suggest_severity
 from handlers.triage_incident import triage_incident
 from handlers.write_postmortem import write_postmortem
 
@@ -36,6 +42,13 @@ class Investigations:
         self._poster = poster
         self._judge = core.model if core.workspace.two_step else None
         self._negotiators = _negotiators(core.model)
+        self._around = Surroundings(
+            core.workspace.channels,
+            core.workspace.teams,
+            core.workspace.dependencies,
+            core.workspace.maintenance,
+            core.tools.monitors,
+        )
         tools = core.tools
         self._readers = Readers(
             tools.logs,
@@ -45,30 +58,41 @@ class Investigations:
             code=tools.code,
             toolboxes=tools.toolboxes,
             embedder=core.knowledge.embedder,
+            graphs=tools.graphs,
         )
 
     async def triage(self, incident: Incident, audience: Audience) -> Incident:
-        """Who should own it; with a language model the teams negotiate."""
+        """Who should own it: the teams negotiate, played by the language model if there is one."""
         return await self._triaged(incident, audience, self._negotiators)
 
     async def triage_at_once(self, incident: Incident, audience: Audience) -> Incident:
-        """The same without asking the language model, whose managers take their time."""
-        return await self._triaged(incident, audience, None)
+        """The same without what takes its time: the language model, and what the teams' monitoring shows."""
+        return await self._triaged(incident, audience, None, looks=False)
 
-    async def explain(self, incident: Incident, audience: Audience, progress: Progress | None = None) -> Incident:
-        """Why it broke, and who should own it in the light of that."""
+    async def explain(
+        self, incident: Incident, audience: Audience, progress: Progress | None = None, over: str = ""
+    ) -> Incident:
+        """Why it broke, and who should own it in the light of that.
+
+        `over` says why it is not worth a long analysis: then the language model is not asked.
+        """
         core = self._core
+        model = core.model if not over else None
         explained = await explain_incident(
             incident,
             self._readers,
             history=await asyncio.to_thread(core.history.readable_by, audience),
             store=core.store,
             clock=core.clock,
-            model=core.model,
+            model=model,
             progress=progress,
             teams=core.workspace.teams,
+            redact=redactor(core),
         )
-        return await self.triage(explained, audience)
+        cut_short = over if core.model is not None else ""
+        return await self._triaged(
+            replace(explained, cut_short=cut_short), audience, self._negotiators if not over else None
+        )
 
     async def explain_in_sight(self, incident: Incident, audience: Audience) -> Incident:
         """The same for an incident that is posted: its message says at every step what is being done."""
@@ -76,32 +100,78 @@ class Investigations:
         async def progress(doing: str) -> None:
             await report_progress(incident.id, doing, store=self._core.store)
             with suppress(Unavailable):  # the next step says more; the work does not wait for a chat
-                policy = self._core.workspace.policy
-                await present_incident(incident.id, store=self._core.store, poster=self._poster, policy=policy)
+                await self._present(incident.id)
 
-        return await self.explain(incident, audience, progress)
+        over = await over_already(incident, self._around.monitors)
+        return await self.explain(incident, audience, progress, over)
 
     async def step(self, incident_id: str, investigate: Investigate) -> None:
-        """One step of an incident's own investigation, whose findings stand where the incident is posted."""
+        """One step of an incident's own investigation, whose findings stand where the incident is posted.
+
+        One that is silenced or a part of another is left as it is: what is missing is done once it stands for itself.
+        """
         channels = self._core.workspace.channels
-        await investigate_incident(
-            incident_id,
-            lambda incident: investigate(incident, incident_audience(incident, channels)),
-            store=self._core.store,
-        )
+
+        async def looked_into(incident: Incident) -> Incident:
+            is_alone = incident.silenced is None and incident.absorbed is None
+            return await investigate(incident, incident_audience(incident, channels)) if is_alone else incident
+
+        await investigate_incident(incident_id, looked_into, store=self._core.store)
 
     async def present(self, incident_id: str) -> None:
         """Bring the chats up to date: the message, a ping if policy wants one, a postmortem once it is over."""
         core, poster = self._core, self._poster
         store, policy = core.store, core.workspace.policy
-        await present_incident(incident_id, store=store, poster=poster, policy=policy)
+        try:
+            await self._present(incident_id)
+        except ChatBusy:
+            if await is_under_way(incident_id, store=store):
+                return  # the work does not wait for a chat, and its last step shows all of it
+            raise
+        if await is_held(incident_id, store=store):
+            return
         await ping_owner(incident_id, policy=policy, teams=core.workspace.teams, store=store, poster=poster)
         await write_postmortem(incident_id, store=store, poster=poster, public_url=core.settings.public_url)
 
-    async def _triaged(self, incident: Incident, audience: Audience, negotiators: Negotiators | None) -> Incident:
+    async def show(self, incident_id: str) -> None:
+        """Bring the chats up to date, with the details of what is known."""
+        await self.present(incident_id)
+        await present_details(incident_id, store=self._core.store, poster=self._poster)
+
+    async def watch(self) -> None:
+        """Look after the open incidents: whose silence is over, and whose leader."""
+        await watch_incidents(self._around, store=self._core.store, clock=self._core.clock)
+
+    async def _present(self, incident_id: str) -> None:
+        core = self._core
+        await arrange_incident(incident_id, self._around, store=core.store, clock=core.clock)
+        await present_incident(
+            incident_id,
+            store=core.store,
+            poster=self._poster,
+            clock=core.clock,
+            policy=core.workspace.policy,
+            channels=core.workspace.channels,
+            holds=partial(hold_incident, store=core.store, clock=core.clock),
+        )
+
+    async def _triaged(
+        self, incident: Incident, audience: Audience, negotiators: Negotiators | None, *, looks: bool = True
+    ) -> Incident:
         core = self._core
         history = await asyncio.to_thread(core.history.readable_by, audience)
         observe = partial(observe_incident, readers=self._readers, history=history, clock=core.clock)
+        model = core.model if looks else None
+        incident = await suggest_severity(incident, history=history, store=core.store, clock=core.clock, model=model)
+        incident = await suggest_duplicate(
+            incident,
+            audience=audience,
+            channels=core.workspace.channels,
+            dependencies=core.workspace.dependencies,
+            store=core.store,
+            clock=core.clock,
+            model=model,
+        )
         return await triage_incident(
             incident,
             teams=core.workspace.teams,
@@ -111,6 +181,9 @@ class Investigations:
             owners=await core.owner_models.load(),
             negotiator=negotiators(observe) if negotiators else None,
             judge=self._judge,
+            schedules=core.schedules,
+            observe=observe if looks else None,
+            code=core.workspace.code,
         )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import signal
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,26 +17,43 @@ from aiohttp import web
 from aiohttp.log import server_logger
 from dbos import DBOS
 
+from adapters import pacing
 from adapters.console.live import Live
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
 from adapters.console.sources import SourceStatus
+from adapters.pacing import PacedMessenger
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.teams_conversations import SqlTeamsConversations
-from bot import workflows
+from bot import engine, workflows
+from bot.audit_log import record_start
 from bot.behaviours import behaviours
+from bot.dispatcher import Dispatcher
+from bot.doors import HEADERS_TIMEOUT
+from bot.figures import Figures, shown
+from bot.home_pages import home_pages
+from bot.intake import Intake
+from bot.measured_messenger import MeasuredMessenger
+from bot.replica import Replica, new_replica
 from bot.routes import Webhooks, build_app, is_our_fault
 from bot.schedules import INGEST, build_schedules
-from bot.tasks import Dispatcher, TaskInbox
+from bot.tasks import TaskInbox
 from bot.webhook_sources import webhook_sources
-from bot.wiring import Core, new_incident_id, places_for, secret
+from bot.wiring import Core, new_incident_id, places_for, redactor, secret
 from core.conversation import Platform
 from core.curated import SOURCE as CURATED
 from core.errors import PlumblineError
 from core.incident import AlertDelivery
 from core.ports import Inbox, Messenger, Task, ThreadReader
-from handlers.open_incident import open_incident
+from handlers.arrange_incident import is_anything_open
+from handlers.ask_in_form import AskInForm
+from handlers.keep_quiet import is_anything_held
+from handlers.open_incident import open_incidents
 from handlers.post_message import Poster
+from handlers.redeliver import ask_to_redeliver
+from handlers.show_again import ShownAgain
+
+SWITCHING = 0.0005  # seconds after which an analysis lets the loop run: an acknowledgement waits for it several times
 
 log = structlog.get_logger()
 
@@ -56,28 +75,48 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
     choose_places = places_for(core.settings, core.workspace)
     sources = webhook_sources(core.workspace.webhooks)
     async with AsyncExitStack() as stack:
-        dispatcher = Dispatcher(core.store, lambda task: flows.start(task))  # noqa: PLW0108 -- flows comes later
+        name = new_replica()
+        dispatcher = Dispatcher(core.store, name, lambda task: flows.start(task))  # noqa: PLW0108 -- flows comes later
         inbox = TaskInbox(core.store, dispatcher.ring)
         live = Live()
         messages = SqlConsoleMessages(core.engine)
         console = ConsoleMessenger(messages, live, core.clock)
         slack = await _slack(core, inbox, stack)
         teams = await _teams(core, inbox, stack)
-        messengers: dict[Platform, Messenger] = {Platform.CONSOLE: console}
-        messengers |= {Platform.SLACK: slack.messenger} if slack else {}
-        messengers |= {Platform.TEAMS: teams.messenger} if teams else {}
+        messengers: dict[Platform, Messenger] = {Platform.CONSOLE: MeasuredMessenger(Platform.CONSOLE, console)}
+        messengers |= _paced(Platform.SLACK, slack, pacing.slack_budget(core.settings.slack_post_interval))
+        messengers |= _paced(Platform.TEAMS, teams, pacing.TEAMS)
 
-        workflows.configure(core.settings.workflow_database)
+        engine.configure(core.settings.workflow_database, name)
         threads = {Platform.SLACK: slack.threads} if slack and slack.threads else {}
         handlers = behaviours(core, Poster(core.store, messengers), threads)
         flows = workflows.Workflows(handlers, asyncio.get_running_loop())
+        replica = Replica(name, core.store, core.clock, flows.running)
+        await replica.join()
         await asyncio.to_thread(DBOS.launch)
         stack.push_async_callback(_stop_workflows)
 
+        redact = redactor(core)
+
+        intake = Intake(
+            partial(
+                open_incidents,
+                store=core.store,
+                places_for=choose_places,
+                new_id=new_incident_id,
+                redact=redact,
+            )
+        )
+
         async def accept_delivery(delivery: AlertDelivery) -> str | None:
-            incident = await open_incident(delivery, store=core.store, places_for=choose_places, new_id=new_incident_id)
+            incident = await intake.take(delivery)
             dispatcher.ring()
             return incident.id if incident else None
+
+        async def retry(intent: str) -> bool:
+            is_asked = await ask_to_redeliver(intent, store=core.store)
+            dispatcher.ring()
+            return is_asked
 
         pages = ConsolePages(
             messages=messages,
@@ -92,20 +131,30 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
             token=secret(core.settings.console_token),
             clock=core.clock,
             replays=replays or {},
+            retry=retry,
         )
+        figures = Figures(core.store, core.clock)
+        stack.enter_context(shown(figures))
         app = build_app(
             webhooks=Webhooks(sources, accept_delivery, secret(core.settings.webhook_secret), core.clock),
             slack=slack.handle if slack else None,
             teams=teams.handle if teams else None,
-            ready=partial(_missing, core),
+            ready=partial(_missing, core, replica),
             add_console=pages.add_routes,
+            look=figures.look,
         )
-        await _start_background(core, dispatcher, stack)
+        await record_start(core.settings, store=core.store, clock=core.clock)
+        await _start_background(core, dispatcher, replica, stack)
         yield await _listen(app, core, stack)
+
+
+def _paced(platform: Platform, chat: Chat | None, budget: pacing.Budget) -> dict[Platform, Messenger]:
+    return {platform: PacedMessenger(MeasuredMessenger(platform, chat.messenger), budget)} if chat else {}
 
 
 async def serve(core: Core, on_ready: Callable[[str], None], replays: Replays | None = None) -> None:
     """Serve until SIGINT or SIGTERM."""
+    sys.setswitchinterval(SWITCHING)
     stop = asyncio.Event()
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
@@ -120,22 +169,29 @@ async def _stop_workflows() -> None:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
-async def _start_background(core: Core, dispatcher: Dispatcher, stack: AsyncExitStack) -> None:
+async def _start_background(core: Core, dispatcher: Dispatcher, replica: Replica, stack: AsyncExitStack) -> None:
     async def accept(task: Task) -> None:
         async with core.store.transaction() as transaction:
             await transaction.tasks.add(task)
         dispatcher.ring()
 
-    scheduler = build_schedules(accept, core.clock)
+    scheduler = build_schedules(
+        accept,
+        core.clock,
+        is_anything_held=partial(is_anything_held, store=core.store),
+        is_anything_open=partial(is_anything_open, store=core.store),
+    )
     scheduler.start()
     stack.callback(scheduler.shutdown, wait=False)
-    # Sources may have changed while nobody looked.
-    await accept(Task(f"{INGEST}:{core.clock.now():%Y-%m-%dT%H:%M:%S.%f}", INGEST, INGEST, {}))
-    serving = asyncio.create_task(dispatcher.serve())
+    # Sources may have changed while nobody looked. Replicas that start together, or again and again, read them once.
+    sources = hashlib.sha256(repr(core.workspace.sources).encode()).hexdigest()[:8]
+    await accept(Task(f"{INGEST}:{core.clock.now():%Y-%m-%dT%H:%M}:{sources}", INGEST, INGEST, {}))
+    serving = [asyncio.create_task(dispatcher.serve()), asyncio.create_task(replica.serve())]
 
     async def stop() -> None:
-        serving.cancel()
-        await asyncio.gather(serving, return_exceptions=True)
+        for task in serving:
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
         await dispatcher.drain()
 
     stack.push_async_callback(stop)
@@ -143,7 +199,7 @@ async def _start_background(core: Core, dispatcher: Dispatcher, stack: AsyncExit
 
 async def _listen(app: web.Application, core: Core, stack: AsyncExitStack) -> str:
     server_logger.addFilter(is_our_fault)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=2.0)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=2.0, keepalive_timeout=HEADERS_TIMEOUT)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     site = web.TCPSite(runner, core.settings.host, core.settings.port)
@@ -174,7 +230,9 @@ async def _sources_status(core: Core) -> list[SourceStatus]:
     ]
 
 
-async def _missing(core: Core) -> str:
+async def _missing(core: Core, replica: Replica) -> str:
+    if replica.trouble:
+        return replica.trouble
     async with core.store.transaction() as transaction:
         await transaction.ingestions.all()  # does the database answer?
     return "" if await core.knowledge.index.count() or not core.workspace.sources else "nothing is indexed yet"
@@ -197,6 +255,9 @@ async def _slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None
         app_token=secret(settings.slack_app_token),
         channels=core.workspace.channels,
         inbox=inbox,
+        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
+        home_of=home_pages(core),
+        examples=core.workspace.examples,
         clock=core.clock,
     )
     stack.push_async_callback(inbound.close)
@@ -210,6 +271,7 @@ async def _teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None
     if not settings.teams_enabled:
         return None
     from adapters.teams.access_token import AccessToken
+    from adapters.teams.audiences import TeamsAudiences
     from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE
     from adapters.teams.guests import TeamsGuests
     from adapters.teams.inbound import TeamsInbound
@@ -219,20 +281,21 @@ async def _teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None
     references = SqlTeamsConversations(core.engine)
     cloud = THIS_MACHINE if settings.teams_anonymous else PUBLIC_CLOUD
     app_id, password = settings.teams_app_id, secret(settings.teams_app_password) or ""
-    token = AccessToken(app_id, password, settings.teams_tenant_id, cloud) if app_id else None
+    tenant_ids = settings.teams_tenant_ids
+    token = AccessToken(app_id, password, tenant_ids, cloud) if app_id else None
     transport = open_transport(settings.teams_sdk, token)
-    messenger = TeamsMessenger(
-        transport=transport, references=references, tenant_id=settings.teams_tenant_id, cloud=cloud
-    )
+    messenger = TeamsMessenger(transport=transport, references=references, tenant_ids=tenant_ids, cloud=cloud)
+    guests = TeamsGuests(token, core.clock) if token else None
     inbound = TeamsInbound(
         app_id=app_id,
-        tenant_id=settings.teams_tenant_id,
+        tenant_ids=tenant_ids,
         anonymous=settings.teams_anonymous,
-        channels=core.workspace.channels,
+        audiences=TeamsAudiences(core.workspace.channels, guests),
         inbox=inbox,
+        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
+        standing=ShownAgain(core.store, core.workspace.policy),
         references=references,
         clock=core.clock,
-        guests=TeamsGuests(token, core.clock) if token else None,
         cloud=cloud,
     )
     stack.push_async_callback(messenger.close)

@@ -35,10 +35,13 @@ class Settings(BaseSettings):
     public_url: str = Field("", validation_alias="PLUMBLINE_PUBLIC_URL")  # of the local page, as people reach it
     console_token: SecretStr | None = Field(None, validation_alias="PLUMBLINE_CONSOLE_TOKEN")
     log: Literal["console", "json"] = Field("console", validation_alias="PLUMBLINE_LOG")
+    otlp_endpoint: str = Field("", validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT")  # of an OpenTelemetry collector
     slack_bot_token: SecretStr | None = Field(None, validation_alias="SLACK_BOT_TOKEN")
     slack_signing_secret: SecretStr | None = Field(None, validation_alias="SLACK_SIGNING_SECRET")
     slack_app_token: SecretStr | None = Field(None, validation_alias="SLACK_APP_TOKEN")
     slack_api_url: str = Field("https://slack.com/api/", validation_alias="SLACK_API_URL")
+    slack_post_interval: float = Field(1.05, validation_alias="SLACK_POST_INTERVAL", ge=0)  # seconds, in a channel
+    slack_config_token: SecretStr | None = Field(None, validation_alias="SLACK_CONFIG_TOKEN")  # for the doctor alone
     teams_app_id: str = Field("", validation_alias="TEAMS_APP_ID")
     teams_app_password: SecretStr | None = Field(None, validation_alias="TEAMS_APP_PASSWORD")
     teams_tenant_id: str = Field("", validation_alias="TEAMS_TENANT_ID")
@@ -79,6 +82,11 @@ class Settings(BaseSettings):
     @property
     def teams_enabled(self) -> bool:
         return bool(self.teams_app_id) or self.teams_anonymous
+
+    @property
+    def teams_tenant_ids(self) -> frozenset[str]:
+        """The tenants whose people are heard; none: those of all."""
+        return frozenset(tenant.strip() for tenant in self.teams_tenant_id.split(",") if tenant.strip())
 
     @property
     def database(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from typing import TYPE_CHECKING
 
 import aiohttp
 
@@ -12,6 +13,9 @@ from adapters.sources.past_incidents import PastIncidentSource
 from bot import source_sections as sections
 from bot.settings import Settings, named_secret
 from core.ports import ChangingSource, Clock, KnowledgeSource
+
+if TYPE_CHECKING:
+    from adapters.sources.git_repository import GitRepositorySource
 
 
 def open_source(
@@ -34,7 +38,7 @@ def open_source(
 
             return TeamsExportSource(section.name, section.path)
         case sections.GitRepositorySection():
-            return _git(section, settings)
+            return open_repository(section, settings)
         case sections.ConfluenceSection():
             return _confluence(section, session)
         case sections.SlackChannelsSection():
@@ -43,7 +47,8 @@ def open_source(
             return _teams(section, settings, session, clock)
 
 
-def _git(section: sections.GitRepositorySection, settings: Settings) -> ChangingSource:
+def open_repository(section: sections.GitRepositorySection, settings: Settings) -> GitRepositorySource:
+    """The repository that a section describes. Raises ConfigurationError."""
     from adapters.sources.git_repository import GitRepositorySource, Repository
 
     return GitRepositorySource(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import aiohttp
 from pydantic import SecretStr
 from sqlalchemy.ext.asyncio import AsyncEngine
+from threadpoolctl import threadpool_limits
 
 from adapters.clock import SystemClock
 from adapters.encoder_file import EncoderFile
@@ -21,8 +22,10 @@ from adapters.sources.curated import CuratedSource
 from adapters.sources.past_incidents import load_past_incidents
 from adapters.store.database import migrate, open_database
 from adapters.store.store import SqlStore
+from bot.catalogue_wiring import with_catalogues
 from bot.growing_history import GrowingHistory
 from bot.model_wiring import open_model
+from bot.on_call_wiring import open_on_call
 from bot.settings import Settings
 from bot.source_sections import PastIncidentsSection, SourceSection
 from bot.source_wiring import open_source
@@ -39,11 +42,13 @@ from core.ports import (
     EncoderStore,
     Ingestion,
     KnowledgeSource,
+    OnCall,
     OwnerModelStore,
     PassageIndex,
 )
 from core.routing import incident_place, incident_places, routing_facts
 from core.team import Route
+from handlers.fit_severity import fit_severity
 from handlers.fit_triage import fit_triage
 from handlers.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
 
@@ -71,10 +76,11 @@ class Core:
     store: SqlStore
     knowledge: Knowledge
     tools: Tools
+    schedules: tuple[OnCall, ...]
     history: GrowingHistory
     owner_models: OwnerModelStore
     model: ModelPool | None  # None: the evidence engine works alone
-    writing_index: asyncio.Lock = field(default_factory=asyncio.Lock)  # held by one ingestion at a time
+    awaiting_index: asyncio.Lock = field(default_factory=asyncio.Lock)  # held by the ingestion that is next
 
 
 @asynccontextmanager
@@ -82,12 +88,16 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
     """Open the database, the index and the tools. Raises IndexUnavailable if another process holds the index."""
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     async with AsyncExitStack() as stack:
+        # A triage multiplies small matrices: threads for them only wait for each other, longest on a busy machine.
+        stack.enter_context(threadpool_limits(1, user_api="blas"))
         engine = open_database(settings.database)
         stack.push_async_callback(engine.dispose)
         await migrate(engine)
         session = await stack.enter_async_context(aiohttp.ClientSession())
+        workspace = await with_catalogues(workspace, settings)
         clock = SystemClock()
         store = SqlStore(engine)
+        stack.push_async_callback(store.locks.close)
         knowledge = _knowledge(settings, workspace, session, store, clock)
         stack.push_async_callback(knowledge.index.close)
         model = await stack.enter_async_context(open_model(settings, session, clock))
@@ -102,6 +112,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
             store=store,
             knowledge=knowledge,
             tools=open_tools(workspace.tools, session),
+            schedules=open_on_call(workspace.on_call, workspace.teams, session),
             history=history,
             owner_models=OwnerModelFile(settings.data_dir / "owners.npz"),
             model=model,
@@ -155,13 +166,16 @@ async def ingest(
     core: Core, on_progress: Callable[[IngestProgress], None] = lambda _: None, only: str = ""
 ) -> IngestReport:
     """Bring the corpus up to date, or only the source of this name, and remember how fresh each source is."""
-    async with core.writing_index:
+    async with AsyncExitStack() as stack:
+        async with core.awaiting_index:
+            await stack.enter_async_context(core.store.lock("write the index"))
         return await _ingest(core, on_progress, only)
 
 
 async def learn_owners(core: Core) -> bool:
     """Learn which team owns which incidents, from all that ended so far; whether there were enough."""
     await core.history.grow(core.store)
+    await fit_severity(core.history.whole, store=core.store, clock=core.clock)
     return await fit_triage(
         core.history.incidents,
         teams=core.workspace.teams,

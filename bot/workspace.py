@@ -10,15 +10,20 @@ from typing import Annotated, Literal, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from bot.maintenance_sections import MaintenanceSection, maintenance_of
+from bot.retention_section import RetentionSection
 from bot.section import Section
-from bot.source_sections import SourceSection
+from bot.source_sections import GitRepositorySection, SourceSection
+from bot.team_sections import CatalogueSection, OnCallSection, TeamSection
 from bot.tool_sections import CodeTool, KubernetesTool, ToolSection
 from bot.webhook_sections import WebhooksSection
 from core.answering.help_desk import HelpDesk
+from core.code_owners import CodeOwners
 from core.confidence.policy import NO_POLICY, Policy
 from core.conversation import Channel, Platform
 from core.curated import LIFETIME, SOURCE
 from core.errors import ConfigurationError
+from core.silences import Maintenance
 from core.team import Route, Team
 
 
@@ -28,24 +33,6 @@ class ChannelSection(Section):
     slack: str | None = None
     teams: str | None = None
     console: str | None = None
-
-
-class MentionSection(Section):
-    """What pings a team: in Slack the id of a user group, in Teams a person's directory id or address."""
-
-    slack: Annotated[str, Field(pattern=r"^S[A-Z0-9]{2,20}$")] | None = None
-    teams: Annotated[str, Field(pattern=r"^[A-Za-z0-9@._:-]{3,200}$")] | None = None
-
-
-class TeamSection(Section):
-    id: str
-    name: str
-    document: Path | None = None
-    services: tuple[str, ...] = ()
-    channel: str = ""
-    on_call: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()  # ids that it had before, or those of teams that were merged into it
-    mention: MentionSection = MentionSection()
 
 
 class RouteSection(Section):
@@ -91,6 +78,8 @@ class _File(Section):
     channels: tuple[ChannelSection, ...] = ()
     sources: tuple[SourceSection, ...] = ()
     teams: tuple[TeamSection, ...] = ()
+    on_call: tuple[OnCallSection, ...] = ()
+    catalogues: tuple[CatalogueSection, ...] = ()
     routes: tuple[RouteSection, ...] = ()
     tools: tuple[ToolSection, ...] = ()
     dependencies: dict[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
@@ -98,7 +87,9 @@ class _File(Section):
     privacy: PrivacySection = PrivacySection()
     curated: CuratedSection = CuratedSection()
     webhooks: WebhooksSection = WebhooksSection()
+    retention: RetentionSection = RetentionSection()
     confidence: ConfidenceSection = ConfidenceSection()
+    maintenance: tuple[MaintenanceSection, ...] = ()
     operators: str = ""  # the channel that is told when something is wrong with Plumbline itself
 
 
@@ -118,9 +109,14 @@ class Workspace(BaseModel):
     private_names: tuple[str, ...] = ()
     curated_for: timedelta = LIFETIME
     webhooks: WebhooksSection = WebhooksSection()
+    retention: RetentionSection = RetentionSection()
     policy: Policy = NO_POLICY
     two_step: bool = False  # see ConfidenceSection
+    maintenance: Maintenance = Maintenance()
     operators: str = ""  # name of a channel, empty for none
+    on_call: tuple[OnCallSection, ...] = ()
+    catalogues: tuple[CatalogueSection, ...] = ()
+    code: tuple[CodeOwners, ...] = ()  # from the catalogues, the owners named by the ids of teams
 
     @property
     def help_desk(self) -> HelpDesk:
@@ -151,7 +147,9 @@ def load_workspace(path: Path | None) -> Workspace:
         name=file.name,
         channels=tuple(_channel(section) for section in channels),
         sources=tuple(_absolute(section, folder) for section in file.sources),
-        teams=tuple(_team(section, folder) for section in file.teams),
+        teams=tuple(section.team(folder) for section in file.teams),
+        on_call=file.on_call,
+        catalogues=tuple(_absolute(section, folder) for section in file.catalogues),
         routes=tuple(section.route() for section in file.routes) or (Route((channels[0].name,)),),
         tools=tuple(_absolute(section, folder) for section in file.tools),
         dependencies=file.dependencies,
@@ -159,8 +157,10 @@ def load_workspace(path: Path | None) -> Workspace:
         private_names=file.privacy.names,
         curated_for=timedelta(days=file.curated.days),
         webhooks=file.webhooks,
+        retention=file.retention,
         policy=Policy(file.confidence.ask_below, file.confidence.ping_owner_above),
         two_step=file.confidence.estimator == "two-step",
+        maintenance=maintenance_of(file.maintenance),
         operators=file.operators,
     )
 
@@ -219,6 +219,10 @@ def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
     for index, source in enumerate(file.sources):
         if source.name == SOURCE:
             yield ("sources", index, "name"), f"{SOURCE} is what people confirmed as answers: use another name"
+    repositories = {source.name for source in file.sources if isinstance(source, GitRepositorySection)}
+    for index, catalogue in enumerate(file.catalogues):
+        if catalogue.source and catalogue.source not in repositories:
+            yield ("catalogues", index, "source"), f"there is no git_repository source {catalogue.source}"
     for location, name in _named_channels(file):
         if name not in channels:
             yield location, f"there is no channel {name}"
@@ -241,32 +245,6 @@ def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
 def _channel(section: ChannelSection) -> Channel:
     ids = {Platform.SLACK: section.slack, Platform.TEAMS: section.teams, Platform.CONSOLE: section.console}
     return Channel(section.name, {platform: id_ for platform, id_ in ids.items() if id_}, section.private)
-
-
-def _team(section: TeamSection, folder: Path) -> Team:
-    document = ""
-    if section.document is not None:
-        file = folder / section.document
-        try:
-            document = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise ConfigurationError(f"Team {section.id}: {file} cannot be read: {reason}.") from None
-    return Team(
-        section.id,
-        section.name,
-        document,
-        frozenset(section.services),
-        section.channel,
-        section.on_call,
-        section.aliases,
-        _ids(section.mention),
-    )
-
-
-def _ids(section: MentionSection) -> dict[Platform, str]:
-    ids = {Platform.SLACK: section.slack, Platform.TEAMS: section.teams}
-    return {platform: id_ for platform, id_ in ids.items() if id_}
 
 
 def _absolute(section: S, folder: Path) -> S:

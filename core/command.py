@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core.confidence.resolution import is_resolution
+from core.maintenance import read_maintenance
 
 _CORRECTION = re.compile(r"\s*correct(?:ion)?\s*:", re.IGNORECASE)
 _THANKS = re.compile(
@@ -18,6 +19,11 @@ _THANKS = re.compile(
     re.IGNORECASE,
 )
 
+_HELLO = re.compile(
+    r"\s*(?:hello|hi|hey|hallo|good (?:morning|afternoon|evening))[\s,.!]*(?:there|plumbline)?[\s.!👋]*", re.IGNORECASE
+)
+_QUIET_HOURS = re.compile(r"(?:off|\d.*)?", re.IGNORECASE | re.DOTALL)
+
 
 class CommandName(StrEnum):
     ASK = "ask"
@@ -26,7 +32,12 @@ class CommandName(StrEnum):
     CORRECT = "correct"
     RESOLUTION = "resolution"
     THANKS = "thanks"
+    MAINTENANCE = "maintenance"
     STATUS = "status"
+    HOME = "home"
+    SETTINGS = "settings"
+    QUIET = "quiet"
+    HELLO = "hello"
     HELP = "help"
 
 
@@ -37,12 +48,15 @@ class Command:
 
 
 def parse_command(text: str) -> Command:
-    """`help` and `status` stand alone; `ask`, `triage` and `rca` take the rest; anything else is a question.
+    """`help`, `home`, `status` and `settings` stand alone; `quiet` takes hours or `off`; `ask`, `triage` and `rca` take the rest.
 
+    Anything else is a question.
     A question that merely begins with such a word ("status of the canary?") stays a question; so `correct` needs its
     colon. Words of thanks are none. A note of how an incident ended (“root cause: …”) is taken whole. Empty text is
     `help`.
     """
+    if _HELLO.fullmatch(text):
+        return Command(CommandName.HELLO)
     if _THANKS.fullmatch(text):
         return Command(CommandName.THANKS)
     if correction := _CORRECTION.match(text):
@@ -53,8 +67,12 @@ def parse_command(text: str) -> Command:
     if not words:
         return Command(CommandName.HELP)
     first, rest = words[0].lower(), words[1] if len(words) > 1 else ""
-    if first in (CommandName.HELP, CommandName.STATUS):
+    if first == CommandName.QUIET and _QUIET_HOURS.fullmatch(rest):
+        return Command(CommandName.QUIET, rest)
+    if first in (CommandName.HELP, CommandName.STATUS, CommandName.HOME, CommandName.SETTINGS):
         return Command(CommandName(first)) if not rest else Command(CommandName.ASK, text.strip())
+    if first == CommandName.MAINTENANCE and read_maintenance(rest) is not None:
+        return Command(CommandName.MAINTENANCE, rest)
     if first in (CommandName.TRIAGE, CommandName.RCA):
         return Command(CommandName(first), rest)
     if first == CommandName.ASK and rest:

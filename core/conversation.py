@@ -78,7 +78,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as it was asked. `id` is the idempotency key of the chat event that brought it."""
+    """A question as it was asked. `id` names the message that asks it.
+
+    `revision` names the edit that the message was changed by last, empty as it was first written: the question is then
+    asked again, and its answer replaces the one that stands there. `history` is what it quotes, or what came before it.
+    """
 
     id: str
     text: str
@@ -87,6 +91,17 @@ class Question:
     audience: Audience
     asked_at: datetime
     history: tuple[Turn, ...] = field(default=())
+    revision: str = ""
+
+    @property
+    def key(self) -> str:
+        """The idempotency key of the chat event that brought it."""
+        return f"{self.id}:{self.revision}" if self.revision else self.id
+
+
+def turn_key(question_id: str, speaker: Speaker) -> str:
+    """The key under which a question, or the answer to it, is remembered."""
+    return f"{question_id}:question" if speaker is Speaker.PERSON else f"{question_id}:answer"
 
 
 @dataclass(frozen=True, slots=True)

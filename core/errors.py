@@ -36,8 +36,20 @@ class ChatUnavailable(Unavailable):
     """Slack, Teams or the local page did not take a message. The post stays recorded and is tried again."""
 
 
+class ChatBusy(ChatUnavailable):
+    """A chat asks to wait, or is known to: nothing was posted. The post is tried again when its turn comes."""
+
+
+class Undeliverable(PlumblineError):
+    """A chat will never take this message in this place. It is kept as a dead letter until an operator has it retried."""
+
+
 class Withdrawn(PlumblineError):
-    """A message was to be posted, and what it answers was deleted meanwhile. It is not posted; what stood is gone."""
+    """A message was to be posted, and what it answers was deleted or changed meanwhile. It is not posted."""
+
+
+class QuietNow(Unavailable):
+    """A channel wants to be left alone. What has time is said there when its quiet hours end."""
 
 
 class MessageNotFound(PlumblineError):

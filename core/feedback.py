@@ -1,11 +1,11 @@
-"""A pressed button, in our terms."""
+"""A pressed button or a reaction, in our terms."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.conversation import Audience, Person, Place
+from core.conversation import Audience, MessageReference, Person, Place
 from core.messages import Verdict
 
 NOBODY = Audience(frozenset())
@@ -17,7 +17,7 @@ class Feedback:
 
     `id` is the idempotency key of the chat event. `place` is where a reply belongs (the message's thread), `audience`
     who reads along there. `text` is what was typed into the field above the button, `choice` the id of the team that was
-    picked there: both untrusted.
+    picked there: both untrusted. `in_form`: the platform asks for the rest in a form of its own, so nobody else need.
     """
 
     id: str
@@ -29,3 +29,20 @@ class Feedback:
     text: str = ""
     audience: Audience = NOBODY
     choice: str = ""
+    in_form: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """Somebody put a reaction that says yes or no to a message of ours, or took it back.
+
+    `id` is the idempotency key of the chat event. Of `message`, the platform, the channel and the message's id are known;
+    its thread may be missing.
+    """
+
+    id: str
+    message: MessageReference
+    approves: bool
+    person: Person
+    at: datetime
+    taken_back: bool = False

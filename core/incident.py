@@ -71,7 +71,8 @@ class AlertDelivery:
 
     `key` is the idempotency key: a request that says the same again has the same key. It counts until the incident is
     resolved: an alert that fires anew may be told in the same words. `omitted` counts the alerts of the group that the
-    request names but `alerts` does not hold.
+    request names but `alerts` does not hold. `replicated`: the sender may run in replicas, of which one can tell late
+    what another has told to be over.
     """
 
     key: str
@@ -80,6 +81,7 @@ class AlertDelivery:
     alerts: tuple[Alert, ...]
     received_at: datetime
     omitted: int = 0
+    replicated: bool = False
 
     @property
     def fires(self) -> bool:
@@ -124,6 +126,7 @@ class OwnerProposal:
 
     `owner` is None when nobody can be named: then a person is asked, and the candidates say who is nearest. `votes` are
     those of the negotiation, in its order. `note` says what went otherwise than planned, empty if nothing did.
+    `on_call_unknown` names the system that could not say who is on call, empty if it could.
     """
 
     owner: TeamScore | None
@@ -133,6 +136,28 @@ class OwnerProposal:
     prediction_id: str
     votes: tuple[Vote, ...] = ()
     note: str = ""
+    on_call_unknown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SeveritySuggestion:
+    """How severe it probably is. `evidence` says why, in words; it names past incidents and is untrusted."""
+
+    severity: Severity
+    evidence: tuple[str, ...]
+    badge: Badge
+    prediction_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateSuggestion:
+    """The earlier incident that it is probably another sign of. `evidence` says why, in words. All texts are untrusted."""
+
+    incident_id: str
+    title: str
+    evidence: tuple[str, ...]
+    badge: Badge
+    prediction_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +195,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A possible cause. `score` in [0, 1] ranks it among its rivals and is no probability."""
+    """A possible cause. `score` in [0, 1] ranks it among its rivals and is no probability.
+
+    `evidence` speaks for it, `contradicting` against it.
+    """
 
     cause: str
     service: str
@@ -179,6 +207,7 @@ class Hypothesis:
     disproof: str
     next_check: str
     responsibility: Responsibility | None = None  # None where nothing tells
+    contradicting: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +252,31 @@ class Explanation:
         return self.hypotheses[0] if self.hypotheses else None
 
 
+@dataclass(frozen=True, slots=True)
+class Absorption:
+    """An incident is shown as a part of another one, its `leader` (an id), and not looked into for itself.
+
+    `reason` says why, `person` who said so: empty for the rules of `core.grouping`. Both are untrusted.
+    """
+
+    leader: str
+    reason: str
+    at: datetime
+    person: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Silenced:
+    """Why an incident is recorded and not posted: it was `silenced_by` a maintenance window or a monitoring system.
+
+    `until` is when that ends, as far as is known. `reason` is untrusted.
+    """
+
+    silenced_by: str
+    reason: str
+    until: datetime
+
+
 class Stage(StrEnum):
     """How far the work on an incident has come; each stage is shown in its message."""
 
@@ -239,8 +293,8 @@ class Incident:
     fire as well and are too many to be kept. `alert_count` counts distinct alerts that ever belonged to it, and of these
     `unseen_count` those that a delivery only counted. `delivery_count` is the number of requests folded into it,
     `reopened_count` how often it fired again after it was resolved, `severity` the worst that any of its alerts ever
-    had. `progress` says what is being done at this stage, empty if that
-    says it all.
+    had, unless a person said how severe it is (`severity_by`). `progress` says what is being done at this stage, empty
+    if that says it all. `duplicate_of` is the id of the incident that a person confirmed it is another sign of.
     """
 
     id: str
@@ -271,6 +325,16 @@ class Incident:
     resolution: Resolution | None = None  # what somebody noted when it ended
     reopened_count: int = 0
     also_in: tuple[Place, ...] = ()  # beside `place`, where its thread is led: the same message stands there
+    reopenings: tuple[datetime, ...] = ()  # the latest times that it fired again, oldest first
+    flapping: bool = False  # it fires and resolves again and again (see `core.folding`)
+    absorbed: Absorption | None = None
+    apart_from: tuple[str, ...] = ()  # the ids of incidents that people said it does not belong to
+    silenced: Silenced | None = None
+    cut_short: str = ""  # why the analysis ended before it was complete, empty if it did not
+    suggested_severity: SeveritySuggestion | None = None
+    severity_by: str = ""
+    suggested_duplicate: DuplicateSuggestion | None = None
+    duplicate_of: str = ""
     revision: int = 1
 
     @property

@@ -1,8 +1,11 @@
-"""How an incident came to its owner, line by line, the same on every platform."""
+"""What is told of an incident line by line, the same on every platform: its owner, its standing, its parts."""
 
 from __future__ import annotations
 
-from core.incident import Hop, Incident, Vote
+from collections.abc import Sequence
+
+from core.incident import Absorption, Hop, Incident, IncidentState, Vote
+from core.messages import RelatedIncident, Verdict
 
 
 def owner_story(incident: Incident) -> tuple[str, ...]:
@@ -10,6 +13,33 @@ def owner_story(incident: Incident) -> tuple[str, ...]:
     owner = incident.owner.owner if incident.owner is not None else None
     names = _names(incident)
     return (*(owner.reasons if owner is not None else ()), *(_hop(hop, names) for hop in incident.hops))
+
+
+def suggested_severity(incident: Incident) -> str:
+    """“looks critical”, or by whom it was said; empty where nothing is suggested."""
+    suggestion = incident.suggested_severity
+    if incident.severity_by:
+        return f"{incident.severity}, says {incident.severity_by}"
+    return f"looks {suggestion.severity}" if suggestion is not None else ""
+
+
+def suggested_duplicate(incident: Incident) -> str:
+    """Of which incident it is probably another sign, or surely; empty where nothing is suggested. Untrusted."""
+    suggestion = incident.suggested_duplicate
+    if suggestion is None:
+        return ""
+    sure = "of" if incident.duplicate_of else "probably of"
+    return f"{sure} {suggestion.title} ({suggestion.incident_id})"
+
+
+def suggestions_told(incident: Incident) -> tuple[str, ...]:
+    """What speaks for the suggested severity and duplicate, line by line. Untrusted."""
+    told: list[str] = []
+    if severity := incident.suggested_severity:
+        told += [f"Looks {severity.severity}: {each}" for each in severity.evidence]
+    if duplicate := incident.suggested_duplicate:
+        told += [f"Duplicate of {duplicate.incident_id}: {each}" for each in duplicate.evidence]
+    return tuple(told)
 
 
 def votes_told(incident: Incident) -> tuple[str, ...]:
@@ -34,3 +64,54 @@ def _hop(hop: Hop, names: dict[str, str]) -> str:
 def _vote(vote: Vote, names: dict[str, str]) -> str:
     choice = names.get(vote.choice, vote.choice) if vote.choice else "nobody"
     return f"Round {vote.round}, {names.get(vote.voter, vote.voter)} for {choice}: {vote.reason}"
+
+
+MAX_PARTS = 5  # incidents that are named in the message of the one that leads them
+
+
+def standing(incident: Incident) -> tuple[str, ...]:
+    """What is out of the ordinary about an incident, line by line. Untrusted."""
+    lines: list[str] = []
+    if incident.flapping:
+        lines.append(f"Flapping: it fired again {incident.reopened_count} times. Nobody is called anew.")
+    if incident.silenced is not None:
+        until = f"{incident.silenced.until:%Y-%m-%d %H:%M} UTC"
+        reason = f": {incident.silenced.reason}" if incident.silenced.reason else ""
+        lines.append(f"Silenced by {incident.silenced.silenced_by} until {until}{reason}")
+    if incident.cut_short:
+        lines.append(incident.cut_short)
+    return tuple(lines)
+
+
+def absorbed_because(absorption: Absorption) -> str:
+    """Why an incident is a part of another one. Untrusted."""
+    return f"{absorption.person} says so" if absorption.person else absorption.reason
+
+
+def parts_counted(parts: Sequence[RelatedIncident]) -> str:
+    """How many incidents are a part of this one, with how many alerts; empty for none."""
+    if not parts:
+        return ""
+    incidents = "1 more incident" if len(parts) == 1 else f"{len(parts)} more incidents"
+    alerts = sum(part.alert_count for part in parts)
+    still_open = sum(part.is_open for part in parts)
+    return f"{incidents} with {alerts} {'alert' if alerts == 1 else 'alerts'}, {still_open} still open"
+
+
+def part_told(part: RelatedIncident) -> str:
+    """One of them, in a few words after its title."""
+    alerts = f"{part.alert_count} {'alert' if part.alert_count == 1 else 'alerts'}"
+    return alerts if part.is_open else f"{alerts}, resolved"
+
+
+def grouping_verdict(incident: Incident) -> tuple[Verdict, ...]:
+    """The button that says which incidents belong together, none for one that is over and stands for itself."""
+    if incident.absorbed is not None:
+        return (Verdict.SEPARATE,)
+    return (Verdict.BELONGS,) if incident.state is IncidentState.OPEN else ()
+
+
+def is_put_off(incident: Incident) -> bool:
+    """Whether it is not looked into for now, since it is silenced or a part of another, and nothing is known of it."""
+    is_alone = incident.absorbed is None and incident.silenced is None
+    return not is_alone and incident.owner is None and incident.explanation is None

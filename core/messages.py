@@ -9,16 +9,33 @@ from core.answering.answer import Answer
 from core.confidence.badge import Badge
 from core.confidence.badge_explanation import BadgeExplanation
 from core.confidence.drift import Drift
-from core.confidence.prediction import Estimator
+from core.confidence.prediction import Estimator, PredictionKind
+from core.conversation import Person
 from core.curated import CuratedAnswer
 from core.incident import Incident
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerMessage:
-    """The reply to a question, with its feedback buttons."""
+    """The reply to a question, with its feedback buttons.
+
+    `draft_for` is who asked while the answer is still being checked: it then holds the sentences that have passed and
+    will stay. None once it is whole.
+    """
 
     answer: Answer
+    draft_for: Person | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedIncident:
+    """What an incident's message says of another one. `url` leads to the other's message, empty where none is known."""
+
+    incident_id: str
+    title: str
+    alert_count: int
+    is_open: bool
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +43,14 @@ class IncidentMessage:
     """The one message of an incident, edited in place as the work goes on.
 
     `asks_owner` and `asks_cause`: what was found is put as a question, because the badge is low (see `Policy`).
+    `leader` is the incident that it is a part of, `parts` are those that are a part of it, the first one first.
     """
 
     incident: Incident
     asks_owner: bool = False
     asks_cause: bool = False
+    leader: RelatedIncident | None = None
+    parts: tuple[RelatedIncident, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +68,13 @@ class CorrectionRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class CauseRequest:
+    """Asks what the cause was instead of the one that was called wrong. `prediction_id` is that claim's."""
+
+    prediction_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class HandoverRequest:
     """Asks whose an incident is instead, with a picker of `teams` (ids and names) and a field for the reason.
 
@@ -57,6 +84,14 @@ class HandoverRequest:
     incident_id: str
     owner: str
     teams: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRequest:
+    """Asks which incident another one belongs to, with a picker of `incidents` (ids and titles), at least one."""
+
+    incident_id: str
+    incidents: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +113,14 @@ class OwnerPing:
     """Calls the team that very probably owns an incident. `mention` is the team's own id on the platform.
 
     Empty where plumbline.yaml names none: then the team is only named. It never addresses everybody in a channel.
+    `prediction_id` is that of the claim, empty if it is none that is stored. `on_call` are those of it who are on call.
     """
 
     team_name: str
     mention: str
     badge: Badge
+    prediction_id: str = ""
+    on_call: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +137,13 @@ class DriftAlarm:
 
     @property
     def title(self) -> str:
-        return f"{self.estimator.kind.capitalize()}s, {self.estimator.engine}"
+        return f"{self.estimator.kind.plural.capitalize()}, {self.estimator.engine}"
 
     @property
     def text(self) -> str:
         drift = self.drift
         return (
-            f"The confidence of {self.estimator.kind}s ({self.estimator.engine}, {self.estimator.version}) has drifted. "
+            f"The confidence of {self.estimator.kind.plural} ({self.estimator.engine}, {self.estimator.version}) has drifted. "
             f"The last {drift.outcomes} that were judged promised {100 * drift.promised:.0f} % on average and "
             f"{100 * drift.kept:.0f} % turned out right; they are off by {100 * drift.error:.1f} %, "
             f"and chance explains at most {100 * drift.limit:.1f} %."
@@ -134,12 +172,29 @@ Message = (
     | IncidentDetails
     | CorrectionRequest
     | HandoverRequest
+    | JoinRequest
     | ProposalMessage
     | BadgeMessage
     | OwnerPing
     | DriftAlarm
     | Notice
 )
+
+Form = CorrectionRequest | HandoverRequest | CauseRequest  # what a platform may ask in a form of its own
+
+
+def claim(message: Message) -> str:
+    """The id of the one prediction that a message claims; empty if it claims none or several."""
+    match message:
+        case AnswerMessage(answer):
+            return answer.prediction_id or ""
+        case IncidentDetails(incident):
+            return (incident.explanation.prediction_id or "") if incident.explanation is not None else ""
+        case OwnerPing():
+            return message.prediction_id
+        case _:
+            return ""
+
 
 ASK_WHAT_IS_RIGHT = (
     "What is right? Type it below, or reply to me in this thread with “correct:” and the right answer. "
@@ -148,6 +203,9 @@ ASK_WHAT_IS_RIGHT = (
 WHOSE_IS_IT = "Whose incident is it? Pick the team, or only say why it is not yours: then I look on."
 PICK_TEAM = "Team"
 WHY_NOT_OURS = "Why (I learn from it)"
+WHICH_INCIDENT = "Which incident does this one belong to? Its message then shows this one as a part."
+PICK_INCIDENT = "Incident"
+WHAT_WAS_IT = "What was the cause? It is kept with your judgement, and the next badge learns from both."
 PROPOSED = "Proposed as the answer to:"
 TENTATIVE = "I am not certain: other documents come about as close. The nearest that I have:"
 CONFLICTING = "Another source says otherwise. Newest first:"
@@ -155,6 +213,8 @@ ASK = "Ask:"  # before the teams that may know
 WHY = "Why this confidence?"
 JUDGED_BY = "Judged by:"
 PING = "this is very probably yours."
+ON_CALL = "On call"
+ON_CALL_UNKNOWN = "unknown, {name} did not say"  # who is on call
 IS_IT_YOURS = "Is this yours, {team}?"
 COULD_IT_BE = "Could it be this? {cause}"
 
@@ -169,10 +229,17 @@ class Verdict(StrEnum):
     OWNER_WRONG = "owner-wrong"
     CAUSE_RIGHT = "cause-right"
     CAUSE_WRONG = "cause-wrong"
+    SEVERITY_RIGHT = "severity-right"
+    SEVERITY_WRONG = "severity-wrong"
+    DUPLICATE_RIGHT = "duplicate-right"
+    DUPLICATE_WRONG = "duplicate-wrong"
     TAKE_IT = "take-it"
     HAND_OVER = "hand-over"
     REASSIGN = "reassign"
     NOT_OURS = "not-ours"
+    SEPARATE = "separate"
+    BELONGS = "belongs"
+    JOIN = "join"
     CORRECTION = "correction"
     CONFIRM = "confirm"
     WHY_ANSWER = "why-answer"
@@ -188,10 +255,17 @@ VERDICT_LABELS = {
     Verdict.OWNER_WRONG: "Wrong owner",
     Verdict.CAUSE_RIGHT: "Right cause",
     Verdict.CAUSE_WRONG: "Wrong cause",
+    Verdict.SEVERITY_RIGHT: "Right severity",
+    Verdict.SEVERITY_WRONG: "Wrong severity",
+    Verdict.DUPLICATE_RIGHT: "It is a duplicate",
+    Verdict.DUPLICATE_WRONG: "No duplicate",
     Verdict.TAKE_IT: "Take it",
     Verdict.HAND_OVER: "Reassign …",
     Verdict.REASSIGN: "Reassign",
     Verdict.NOT_OURS: "Not ours",
+    Verdict.SEPARATE: "Separate",
+    Verdict.BELONGS: "Belongs together with …",
+    Verdict.JOIN: "Put together",
     Verdict.CORRECTION: "Send",
     Verdict.CONFIRM: "Confirm",
     Verdict.WHY_ANSWER: "Why this number?",
@@ -202,6 +276,15 @@ VERDICT_LABELS = {
 # They ask what a badge rests on.
 WHY_VERDICTS = frozenset({Verdict.WHY_ANSWER, Verdict.WHY_OWNER, Verdict.WHY_CAUSE})
 
+# The buttons that say yes and no to each kind of claim.
+JUDGEMENTS = {
+    PredictionKind.ANSWER: (Verdict.HELPFUL, Verdict.WRONG),
+    PredictionKind.OWNER: (Verdict.OWNER_RIGHT, Verdict.OWNER_WRONG),
+    PredictionKind.CAUSE: (Verdict.CAUSE_RIGHT, Verdict.CAUSE_WRONG),
+    PredictionKind.SEVERITY: (Verdict.SEVERITY_RIGHT, Verdict.SEVERITY_WRONG),
+    PredictionKind.DUPLICATE: (Verdict.DUPLICATE_RIGHT, Verdict.DUPLICATE_WRONG),
+}
+
 # What a judging button says about the prediction that it stands under; the other buttons judge nothing.
 CORRECT = {
     Verdict.HELPFUL: True,
@@ -210,4 +293,8 @@ CORRECT = {
     Verdict.OWNER_WRONG: False,
     Verdict.CAUSE_RIGHT: True,
     Verdict.CAUSE_WRONG: False,
+    Verdict.SEVERITY_RIGHT: True,
+    Verdict.SEVERITY_WRONG: False,
+    Verdict.DUPLICATE_RIGHT: True,
+    Verdict.DUPLICATE_WRONG: False,
 }

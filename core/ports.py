@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.audit import Act, AuditEntry, NumberedEntry
+from core.channel_settings import ChannelSettings
 from core.confidence.calibrator import Calibrator
 from core.confidence.prediction import Estimator, Outcome, Prediction, PredictionKind
-from core.conversation import MessageReference, Place, Question, Turn
+from core.conversation import Audience, MessageReference, Place, Question, Turn
+from core.correlation import current_correlation
 from core.curated import CuratedAnswer
-from core.feedback import Feedback
+from core.feedback import Feedback, Reaction
 from core.incident import Incident
 from core.knowledge.document import Document, Passage
 from core.knowledge.windows import WindowedPassage
 from core.language_model import ModelReply, ModelRequest
-from core.messages import Message
+from core.messages import Form, Message, Verdict
+from core.rca.recorded_failure import RecordedFailure
+from core.silences import Silence
 
 if TYPE_CHECKING:  # it is built on the vector types below
     from core.knowledge.encoder import Encoder
+    from core.knowledge.wording import Wording
     from core.triage.owner_model import OwnerModel
 
 
@@ -123,21 +129,30 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class EncodedPassage:
-    """A passage as it is stored: its text, its term weights, its dense vector of unit length, and its windows."""
+    """A passage as it is stored: its text, its term weights, its dense vector of unit length, its windows, its wording."""
 
     passage: Passage
     lexical: SparseVector
     dense: NDArray[np.float32]
     windows: WindowedPassage
+    wording: Wording
 
 
 @dataclass(frozen=True, slots=True)
-class ScoredPassage:
-    """A passage, its windows, and one retriever's score for it: an inner product, higher is better."""
+class Hit:
+    """What a search found: the id of a passage, and its score, an inner product, higher is better."""
+
+    passage_id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPassage:
+    """A passage as it is read again, its windows and its wording."""
 
     passage: Passage
     windows: WindowedPassage
-    score: float
+    wording: Wording
 
 
 class PassageIndex(Protocol):
@@ -159,14 +174,16 @@ class PassageIndex(Protocol):
         """Remove everything and expect dense vectors of this length from now on."""
         ...
 
-    async def search_lexical(self, query: SparseVector, readers: frozenset[str], limit: int) -> list[ScoredPassage]:
+    async def search_lexical(self, query: SparseVector, readers: frozenset[str], limit: int) -> list[Hit]:
         """The passages readable by one of `readers` with the highest inner product above 0, best first."""
         ...
 
-    async def search_dense(
-        self, query: NDArray[np.float32], readers: frozenset[str], limit: int
-    ) -> list[ScoredPassage]:
+    async def search_dense(self, query: NDArray[np.float32], readers: frozenset[str], limit: int) -> list[Hit]:
         """The passages readable by one of `readers` with the highest inner product, best first."""
+        ...
+
+    async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[StoredPassage]:
+        """These passages in this order, without those that are gone or that none of `readers` may read."""
         ...
 
     async def passages_of(self, document_id: str, readers: frozenset[str]) -> list[Passage]:
@@ -285,8 +302,8 @@ class LanguageModel(Protocol):
 class Messenger(Protocol):
     """Speaks on one chat platform.
 
-    Raises ChatUnavailable when the platform does not answer or asks to wait, MessageNotFound when the message to
-    edit or to reply to is gone.
+    Raises ChatUnavailable when the platform does not answer, ChatBusy when it asks to wait and took nothing,
+    MessageNotFound when the message to edit or to reply to is gone, Undeliverable when it will never take a message.
     """
 
     async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
@@ -303,6 +320,22 @@ class Messenger(Protocol):
 
     async def delete(self, reference: MessageReference) -> None:
         """Take a message that was posted away again; one that is gone already is left at that."""
+        ...
+
+    async def link(self, reference: MessageReference) -> str:
+        """The address of a message for people who may read it; empty where none is known. Does not raise."""
+        ...
+
+
+@runtime_checkable
+class SignallingMessenger(Protocol):
+    """A messenger whose platform can show that somebody is waited for, other than by a message."""
+
+    async def signal(self, place: Place, text: str) -> bool:
+        """Show this line until the next post in the thread; False if the platform has no such sign there.
+
+        Raises ChatUnavailable.
+        """
         ...
 
 
@@ -462,6 +495,56 @@ class Tool(Protocol):
         ...
 
 
+class DependencyReader(Protocol):
+    """Reads which service calls which, as traces show it. Raises ToolUnavailable."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
+        """Caller → the services that it called within the window, each once, in order of their names."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FailedBuild:
+    """A run of a pipeline that failed, with the end of the log of its first failed step. Untrusted.
+
+    `service` is the one whose builds these are, `project` what the build server calls it. Where there is no build server
+    because somebody pasted a log, all but the log and the service are empty.
+    """
+
+    system: str
+    project: str
+    service: str
+    run: str
+    step: str
+    log: str
+    url: str = ""
+    at: datetime | None = None
+
+    @property
+    def history_key(self) -> str:
+        """Under what confirmed failures of the same kind are kept; empty where nothing tells what ran."""
+        return f"{self.system or 'pasted'}: {self.project}" if self.project else ""
+
+
+@runtime_checkable
+class BuildReader(Protocol):
+    """Reads builds that failed. Raises ToolUnavailable."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def linked_failure(self, url: str) -> FailedBuild | None:
+        """The failed run that a link leads to; None if it did not fail, or is not one of the configured projects."""
+        ...
+
+    async def last_failure(self, service: str, before: datetime) -> FailedBuild | None:
+        """The latest run of a service that began before that time, if it failed; None for an unknown service."""
+        ...
+
+
 @runtime_checkable
 class CheckedTool(Protocol):
     """A system that an investigation reads, behind a door: whether it opens can be told without an incident."""
@@ -471,6 +554,21 @@ class CheckedTool(Protocol):
 
     async def check(self) -> None:
         """Raises ToolUnavailable when the token, its rights, the configuration or the way there is wrong."""
+        ...
+
+
+class AlertMonitor(Protocol):
+    """A monitoring system that tells what it knows of alerts right now. Raises ToolUnavailable."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def firing(self, incident: Incident) -> bool | None:
+        """Whether an alert of this incident fires, silenced or not; None if this system cannot tell."""
+        ...
+
+    async def silences(self) -> list[Silence]:
+        """Those that are in force; none where the system knows no silences."""
         ...
 
 
@@ -488,17 +586,58 @@ class Toolbox(Protocol):
         ...
 
 
+# --- people ----------------------------------------------------------------------------------------------------------
+
+
+class OnCall(Protocol):
+    """Who is on call, team by team."""
+
+    @property
+    def name(self) -> str:
+        """What people call the system that holds the schedules."""
+        ...
+
+    @property
+    def teams(self) -> frozenset[str]:
+        """The ids of the teams whose schedules it has."""
+        ...
+
+    async def people(self, team_id: str, at: datetime) -> tuple[str, ...]:
+        """Those on call for a team at a time (with a zone), the one to call first before the others. Untrusted.
+
+        Nobody for a team that is not in `teams`, or while nobody is on call. Raises ToolUnavailable when the schedule
+        cannot be read.
+        """
+        ...
+
+
 # --- state -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A workflow to be started. `key` is its idempotency key; `payload` is JSON-compatible."""
+    """A workflow to be started. `key` is its idempotency key; `payload` is JSON-compatible.
+
+    `correlation` is that of the request or task that asks for it (see `core.correlation`), empty if nothing did.
+    """
 
     key: str
     workflow: str
     subject: str
     payload: Mapping[str, Any]
+    correlation: str = field(default_factory=current_correlation)
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """Tasks that nobody has taken on yet: how many, and since when the oldest waits, None if none does.
+
+    `under_way` are those that were taken on and have not ended.
+    """
+
+    waiting: int
+    oldest: datetime | None
+    under_way: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -511,10 +650,11 @@ class Post:
     reference: MessageReference | None = None
     content_hash: str = ""
     withdrawn: bool = False  # it must not stand there any more, nor be posted again
+    claim: str = ""  # the id of the prediction that it claims, see `core.messages.claim`
 
 
 class TaskStore(Protocol):
-    """Workflows that were asked for and not all started yet: what makes an acknowledged event safe."""
+    """Workflows that were asked for, until they have ended: what makes an acknowledged event safe."""
 
     async def add(self, task: Task) -> bool:
         """Record a task. False, and nothing is changed, if its key was ever recorded before."""
@@ -527,11 +667,39 @@ class TaskStore(Protocol):
         """
         ...
 
-    async def claim(self, limit: int) -> list[Task]:
-        """The oldest tasks that are not marked as started, also those that were claimed before (by a dead process)."""
+    async def claim(self, owner: str, limit: int) -> list[Task]:
+        """The oldest tasks that have not ended and belong to no replica; they belong to `owner` from now on."""
         ...
 
-    async def mark_started(self, key: str) -> None: ...
+    async def release(self, owners: Collection[str], kept: Collection[str] = ()) -> int:
+        """Let go of what `owners` claimed and has not ended, but for these keys; how many that were."""
+        ...
+
+    async def end(self, keys: Collection[str]) -> None:
+        """Nothing is left to do for these tasks."""
+        ...
+
+    async def reopen(self, keys: Collection[str], owner: str) -> None:
+        """These tasks have not ended after all, and belong to `owner`."""
+        ...
+
+    async def backlog(self) -> Backlog:
+        """What waits, and what is under way, whoever works on it."""
+        ...
+
+
+class ReplicaStore(Protocol):
+    """The processes that work on this store, and those that did and left work behind."""
+
+    async def seen(self, replica: str, at: datetime) -> None:
+        """It is at work, and now by its own clock is `at`: nobody is thought dead because of that."""
+        ...
+
+    async def all(self) -> dict[str, datetime]:
+        """When each was seen last."""
+        ...
+
+    async def remove(self, replica: str) -> None: ...
 
 
 class IncidentStore(Protocol):
@@ -555,8 +723,28 @@ class IncidentStore(Protocol):
         """The latest incidents, newest first."""
         ...
 
+    async def near(self, incident: Incident, services: frozenset[str], since: datetime, limit: int) -> list[Incident]:
+        """Open incidents that began at `since` or later, oldest first, and may have to do with this stored one.
+
+        They are of one of these services, hold an alert that either was opened with, or come from another source about
+        the same service.
+        """
+        ...
+
+    async def open(self, limit: int) -> list[Incident]:
+        """Open incidents, oldest first."""
+        ...
+
+    async def led_by(self, incident_id: str, limit: int) -> list[Incident]:
+        """The incidents that were absorbed by this one, oldest first."""
+        ...
+
     async def noted(self, limit: int) -> list[Incident]:
         """The latest incidents with a note on how they ended, newest first."""
+        ...
+
+    async def ended(self, limit: int) -> list[Incident]:
+        """The latest incidents that are resolved or have such a note, newest first."""
         ...
 
     async def save(self, incident: Incident) -> None:
@@ -573,9 +761,13 @@ class PostStore(Protocol):
 
     async def attempted(self, intent: str) -> None: ...
 
-    async def posted(self, intent: str, reference: MessageReference, content_hash: str) -> None: ...
+    async def posted(self, intent: str, reference: MessageReference, content_hash: str, claim: str = "") -> None: ...
 
-    async def edited(self, intent: str, content_hash: str) -> None: ...
+    async def edited(self, intent: str, content_hash: str, claim: str = "") -> None: ...
+
+    async def at(self, reference: MessageReference) -> Post | None:
+        """What was posted as this message; its thread does not matter. None if Plumbline posted no such message."""
+        ...
 
     async def forget(self, intent: str) -> None:
         """The message is gone: go back to the wish to post."""
@@ -583,6 +775,62 @@ class PostStore(Protocol):
 
     async def withdraw(self, intent: str, place: Place) -> Post:
         """Never post it again, even if nobody meant to so far; the record of what stands there now."""
+        ...
+
+    async def outdate(self, intent: str, place: Place, at: datetime, patience: timedelta) -> bool:
+        """Wish that it be brought up to date. False if somebody was asked to less than `patience` ago and has not yet.
+
+        Whoever does it learns of this wish, and sees what this transaction writes.
+        """
+        ...
+
+    async def wishes(self, intent: str) -> int:
+        """How often that was wished."""
+        ...
+
+    async def mend(self, intent: str, wishes: int) -> bool:
+        """It was brought up to date, with what was stored when there were so many wishes. False if there are more."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A message that the chat will never take as it is, and why; until a person has it tried again."""
+
+    intent: str
+    place: Place
+    message: Message
+    reason: str
+    at: datetime
+
+
+class DeadLetterStore(Protocol):
+    """What could not be posted."""
+
+    async def add(self, intent: str, place: Place, message: Message, reason: str) -> None:
+        """Keep a message from now on, in place of what was kept for its intent."""
+        ...
+
+    async def get(self, intent: str) -> DeadLetter | None: ...
+
+    async def latest(self, limit: int) -> list[DeadLetter]:
+        """Newest first."""
+        ...
+
+    async def count(self) -> int: ...
+
+    async def remove(self, intent: str) -> None: ...
+
+
+class SilenceStore(Protocol):
+    """Maintenance windows that people declared in a chat."""
+
+    async def save(self, silence: Silence) -> None:
+        """Insert or replace."""
+        ...
+
+    async def not_over(self, at: datetime) -> list[Silence]:
+        """Those that end after `at`, the first to end first."""
         ...
 
 
@@ -597,6 +845,10 @@ class PredictionStore(Protocol):
 
     async def label(self, outcome: Outcome) -> None:
         """Store a label. A later label by the same person on the same prediction replaces the earlier one."""
+        ...
+
+    async def unlabel(self, prediction_id: str, labelled_by: str) -> None:
+        """Take the label of this person back; nothing if there is none."""
         ...
 
     async def labels_of(self, prediction_id: str) -> list[Outcome]:
@@ -635,6 +887,10 @@ class ConversationStore(Protocol):
 
     async def add(self, key: str, place: Place, turn: Turn, at: datetime) -> None:
         """Remember a turn; one with a known key is left as it is."""
+        ...
+
+    async def forget(self, key: str) -> None:
+        """Forget a turn; nothing if there is none."""
         ...
 
     async def get(self, key: str, place: Place) -> Turn | None:
@@ -695,15 +951,99 @@ class CuratedStore(Protocol):
         ...
 
 
+class BuildFailureStore(Protocol):
+    """Failed builds that were told to people, and the lines that these confirmed."""
+
+    async def get(self, failure_id: str) -> RecordedFailure | None: ...
+
+    async def save(self, failure: RecordedFailure) -> None:
+        """Insert or replace."""
+        ...
+
+    async def confirmed(self, project: str, limit: int) -> list[RecordedFailure]:
+        """The latest confirmed ones of a project, newest first."""
+        ...
+
+    async def in_thread(self, place: Place) -> RecordedFailure | None:
+        """The latest one that was asked for in the thread at `place`; None outside a thread."""
+        ...
+
+    async def forget_older(self, project: str, keep: int) -> None:
+        """Of a project's confirmed ones, and of the others, keep the latest `keep` each."""
+        ...
+
+
+class AuditStore(Protocol):
+    """Who saw and did what. Entries are added, and forgotten when they are old; none is ever changed."""
+
+    async def add(self, entry: AuditEntry) -> None:
+        """Add an entry; one with a known key is left as it is."""
+        ...
+
+    async def latest(self, limit: int, before: int | None = None, act: Act | None = None) -> list[NumberedEntry]:
+        """The latest entries (of this act), newest first; with `before`, those whose number is below it."""
+        ...
+
+    async def since(self, at: datetime, after: int, limit: int) -> list[NumberedEntry]:
+        """The first `limit` entries from `at` on whose number is above `after`, in ascending order of number."""
+        ...
+
+    async def forget_before(self, at: datetime) -> int:
+        """Delete the entries from before `at`, and return how many. For the retention policy alone."""
+        ...
+
+
+class ChannelSettingsStore(Protocol):
+    """What is set for a channel. Of a place, only the platform and the channel matter."""
+
+    async def get(self, place: Place) -> ChannelSettings:
+        """What was saved last for the channel; the defaults if nothing ever was."""
+        ...
+
+    async def save(self, place: Place, settings: ChannelSettings) -> None:
+        """Insert or replace."""
+        ...
+
+
+class HeldIncidentStore(Protocol):
+    """Incidents that a channel's quiet hours hold back, until it was told of them. Of a place, the channel matters."""
+
+    async def hold(self, incident_id: str, place: Place) -> None:
+        """It is to be told there later, also if it was told before."""
+        ...
+
+    async def places(self, incident_id: str) -> frozenset[Place]:
+        """The places that it is held for, told or not."""
+        ...
+
+    async def waiting(self) -> list[tuple[str, Place]]:
+        """Everything that is to be told, by channel and incident."""
+        ...
+
+    async def tell(self, incident_id: str, place: Place) -> None:
+        """The place was told of it; it still is not posted there."""
+        ...
+
+    async def release(self, incident_id: str, place: Place) -> None:
+        """It is posted there as usual."""
+        ...
+
+
 class Transaction(Protocol):
     """The stores, written together or not at all."""
 
     @property
     def tasks(self) -> TaskStore: ...
     @property
+    def replicas(self) -> ReplicaStore: ...
+    @property
     def incidents(self) -> IncidentStore: ...
     @property
     def posts(self) -> PostStore: ...
+    @property
+    def dead_letters(self) -> DeadLetterStore: ...
+    @property
+    def silences(self) -> SilenceStore: ...
     @property
     def predictions(self) -> PredictionStore: ...
     @property
@@ -714,6 +1054,14 @@ class Transaction(Protocol):
     def cursors(self) -> CursorStore: ...
     @property
     def curated(self) -> CuratedStore: ...
+    @property
+    def build_failures(self) -> BuildFailureStore: ...
+    @property
+    def channel_settings(self) -> ChannelSettingsStore: ...
+    @property
+    def held_incidents(self) -> HeldIncidentStore: ...
+    @property
+    def audit(self) -> AuditStore: ...
 
 
 class Store(Protocol):
@@ -721,6 +1069,14 @@ class Store(Protocol):
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction: committed when the block ends, rolled back when it raises."""
+        ...
+
+    def lock(self, name: str) -> AbstractAsyncContextManager[None]:
+        """Held by one task at a time, of all processes on this store; a process that dies lets go. Not reentrant.
+
+        A holder that loses its database meanwhile may not be alone any more: what it guards must bear that, as a
+        message does that is only shown out of date until its next edit.
+        """
         ...
 
 
@@ -731,17 +1087,48 @@ class Inbox(Protocol):
     """Where the inbound adapters hand in what people do in a chat.
 
     Each call returns as soon as the event is durably recorded (milliseconds), so that the chat can be acknowledged;
-    the work happens afterwards. An event whose id was handed in before is dropped.
+    the work happens afterwards. An event whose key was handed in before is dropped.
     """
 
     async def ask(self, question: Question) -> None:
-        """A mention, a direct message or a slash command; the text is what follows the bot's name."""
+        """A mention, a direct message or a slash command, or such a message that was edited (see `Question.revision`).
+
+        The text is what follows the bot's name.
+        """
         ...
 
     async def press(self, feedback: Feedback) -> None:
         """A pressed button."""
         ...
 
+    async def react(self, reaction: Reaction) -> None:
+        """A reaction to a message that may be one of ours."""
+        ...
+
     async def retract(self, question_id: str, place: Place) -> None:
         """A message was deleted that may have been a question; `question_id` is the id that it had or would have had."""
+        ...
+
+
+class Standing(Protocol):
+    """What a message of ours shows, for platforms that ask for it again."""
+
+    async def message(self, reference: MessageReference) -> Message | None:
+        """As it would be shown now, within milliseconds; None for one that nothing can change any more.
+
+        Of the reference, the platform, the channel and the message's id matter. Raises StoreUnavailable.
+        """
+        ...
+
+
+class Forms(Protocol):
+    """What is asked of somebody whose press leaves a question open, for platforms that can ask it in a form."""
+
+    async def form(self, verdict: Verdict, subject: str, audience: Audience) -> Form | None:
+        """The form for a press of this button, within milliseconds; None if nothing is to be asked.
+
+        It says nothing that the audience of the message may not read.
+
+        Raises StoreUnavailable.
+        """
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import structlog
@@ -12,12 +13,13 @@ from core.answering.answer import Answer
 from core.answering.find import ENGINE, find_answer
 from core.answering.help_desk import HelpDesk
 from core.answering.model_answer import VERSION as MODEL_VERSION
-from core.answering.model_answer import model_answer
+from core.answering.model_answer import ShowDraft, model_answer, no_draft
+from core.audit import Act, AuditEntry, audit_entry
 from core.confidence.evidence import VERSION
 from core.confidence.prediction import Evaluation, PredictionKind
 from core.confidence.reference import Claim, Reference
-from core.conversation import Question, Speaker, Turn
-from core.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.conversation import Question, Speaker, Turn, turn_key
+from core.errors import InvalidReply, ModelUnavailable, PromptTooLong, Unavailable
 from core.knowledge.retriever import Retriever
 from core.language_model import ModelRequest, Urgency
 from core.messages import AnswerMessage
@@ -25,14 +27,18 @@ from core.ports import Clock, LanguageModel, Store
 from handlers.estimate_confidence import estimate_confidence
 from handlers.post_message import Poster
 from handlers.record_prediction import record_prediction
-from handlers.show_waiting import answer_intent, shown_waiting
+from handlers.show_waiting import Waiting, answer_intent, shown_waiting
 
 HISTORY_TURNS = 8  # of the thread, the latest ones
 MODEL_DEADLINE = 60.0  # seconds that the language model has for the whole answer; then the evidence engine gives it
 JUDGED_BY = 8  # retrieved passages that a composed answer is judged by
 WITHOUT_MODEL = "The language model gave no usable answer in time; the documents are quoted instead."
 
-ANSWERED = "answer"  # what the message shows, once it is no sign of waiting any more
+MAX_WAITS = 3  # times that a chat which asks to wait is waited for with a composed answer in hand
+LONGEST_WAIT = 5.0  # seconds each time
+
+ANSWERED = "answer"  # what the message shows, once it is no sign of waiting any more; the revision follows
+UNFINISHED = "Still checking what else I may say: no confidence yet."
 
 NO_HELP_DESK = HelpDesk()
 
@@ -60,19 +66,27 @@ async def answer_question(
 
     `position` is the place of a requester in the queue for the model, from 1; 0 if it does not wait.
     """
-    async with shown_waiting(question, lambda: position(_requester(question)), poster=poster):
+    async with shown_waiting(question, lambda: position(_requester(question)), poster=poster) as waiting:
         answer = await prepare_answer(
-            question, retriever=retriever, store=store, clock=clock, model=model, judge=judge, help_desk=help_desk
+            question,
+            retriever=retriever,
+            store=store,
+            clock=clock,
+            model=model,
+            judge=judge,
+            help_desk=help_desk,
+            draft=lambda draft: _show_draft(draft, question, waiting, poster),
         )
-    await poster.post_or_edit(answer_intent(question.id), question.place, AnswerMessage(answer), ANSWERED)
+    version = f"{ANSWERED}:{question.revision}" if question.revision else ANSWERED
+    await _show(AnswerMessage(answer), question, version, poster)
     async with store.transaction() as transaction:
-        conversations = transaction.conversations
-        await conversations.add(
-            f"{question.id}:question", question.place, Turn(Speaker.PERSON, question.text), question.asked_at
-        )
-        await conversations.add(
-            f"{question.id}:answer", question.place, Turn(Speaker.PLUMBLINE, _said(answer)), clock.now()
-        )
+        for speaker, said, at in (
+            (Speaker.PERSON, question.text, question.asked_at),
+            (Speaker.PLUMBLINE, _said(answer), clock.now()),
+        ):
+            key = turn_key(question.id, speaker)
+            await transaction.conversations.add(key, question.place, Turn(speaker, said), at)
+        await transaction.audit.add(_shown(question, answer, clock))
 
 
 async def prepare_answer(
@@ -84,8 +98,11 @@ async def prepare_answer(
     model: LanguageModel | None = None,
     judge: LanguageModel | None = None,
     help_desk: HelpDesk = NO_HELP_DESK,
+    draft: ShowDraft = no_draft,
 ) -> Answer:
     """The answer with its badge, not posted anywhere; its prediction is stored.
+
+    `draft` is shown what a model composed as far as it has been checked (see `model_answer`).
 
     The language model gives it, if there is one; should it fail, the evidence engine does, and the answer says so.
     With a `judge`, an answer that a model composed waits for its two-step estimate; without, the checks that it passed
@@ -93,7 +110,7 @@ async def prepare_answer(
     """
     async with store.transaction() as transaction:
         history = await transaction.conversations.history(question.place, HISTORY_TURNS)
-    answer, evaluation = await _found(replace(question, history=question.history or history), retriever, model)
+    answer, evaluation = await _found(replace(question, history=question.history or history), retriever, model, draft)
     answer = help_desk.completed(answer, question)
     if answer.abstained:
         return answer
@@ -132,13 +149,39 @@ async def _judged(
     )
 
 
-async def _found(question: Question, retriever: Retriever, model: LanguageModel | None) -> tuple[Answer, Evaluation]:
+async def _show(message: AnswerMessage, question: Question, version: str, poster: Poster) -> None:
+    """Show the whole answer. What a model took long to compose is not thrown away because the chat asks to wait a bit."""
+    waits = 0 if message.answer.engine == ENGINE else MAX_WAITS
+    while True:
+        try:
+            await poster.post_or_edit(answer_intent(question.id), question.place, message, version)
+        except Unavailable as error:
+            if not waits or error.retry_after is None or error.retry_after > LONGEST_WAIT:
+                raise
+            waits -= 1
+            await asyncio.sleep(error.retry_after)
+        else:
+            return
+
+
+async def _show_draft(draft: Answer, question: Question, waiting: Waiting, poster: Poster) -> None:
+    """Show the sentences that have passed; a chat that does not take them gets the whole answer later."""
+    message = AnswerMessage(replace(draft, note=UNFINISHED), draft_for=question.asker)
+    version = f"draft:{len(draft.sentences)}:{question.revision}"
+    await waiting.end()
+    with suppress(Unavailable):
+        await poster.post_or_edit(answer_intent(question.id), question.place, message, version)
+
+
+async def _found(
+    question: Question, retriever: Retriever, model: LanguageModel | None, draft: ShowDraft
+) -> tuple[Answer, Evaluation]:
     if model is None:
         return await find_answer(question, retriever)
     request = ModelRequest((), urgency=Urgency.PERSON, requester=_requester(question), deadline=MODEL_DEADLINE)
     try:
         async with asyncio.timeout(MODEL_DEADLINE):
-            return await model_answer(question, retriever, model, request)
+            return await model_answer(question, retriever, model, request, draft)
     except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
         reason = str(error) or f"It took longer than {MODEL_DEADLINE:.0f} seconds."
         log.warning("answered without the language model", question=question.id, reason=reason)
@@ -148,6 +191,20 @@ async def _found(question: Question, retriever: Retriever, model: LanguageModel 
 
 def _said(answer: Answer) -> str:
     return " ".join(sentence.text for sentence in answer.sentences)
+
+
+def _shown(question: Question, answer: Answer, clock: Clock) -> AuditEntry:
+    """Who was shown which documents, also of those that are named as the nearest to no answer."""
+    return audit_entry(
+        f"answered:{question.key}",
+        clock.now(),
+        Act.ANSWERED,
+        question.asker,
+        question.id,
+        place=question.place,
+        documents=tuple(dict.fromkeys(citation.document_id for citation in answer.citations)),
+        detail="abstained" if answer.abstained else answer.engine,
+    )
 
 
 def _requester(question: Question) -> str:

@@ -14,9 +14,10 @@ from handlers.update_incident import update_incident
 async def investigate_incident(
     incident_id: str, investigate: Callable[[Incident], Awaitable[Incident]], *, store: Store
 ) -> None:
-    """Save what `investigate` finds: owner, explanation and stage.
+    """Save what `investigate` finds: owner, explanation, suggestions and stage.
 
-    Alerts that arrived meanwhile are kept, and so is the owner if people sent the incident to another team meanwhile.
+    Alerts that arrived meanwhile are kept, and so is the owner if people sent the incident to another team meanwhile,
+    and what they said of a suggestion.
     """
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
@@ -29,6 +30,9 @@ async def investigate_incident(
             latest,
             owner=found.owner if latest.hops == incident.hops else latest.owner,
             explanation=found.explanation,
+            cut_short=found.cut_short,
+            suggested_severity=latest.suggested_severity if latest.severity_by else found.suggested_severity,
+            suggested_duplicate=latest.suggested_duplicate if latest.duplicate_of else found.suggested_duplicate,
             stage=found.stage,
             progress="",
         ),
@@ -42,5 +46,19 @@ async def report_progress(incident_id: str, doing: str, *, store: Store) -> None
 
 
 async def conclude_investigation(incident_id: str, *, store: Store) -> None:
-    """The work is done, whatever came of it."""
-    await update_incident(incident_id, lambda latest: replace(latest, stage=Stage.DONE), store)
+    """The work is done, whatever came of it, unless it was put off: the incident is silenced, or a part of another."""
+
+    def concluded(latest: Incident) -> Incident:
+        is_put_off = latest.silenced is not None or latest.absorbed is not None
+        return latest if is_put_off else replace(latest, stage=Stage.DONE)
+
+    await update_incident(incident_id, concluded, store)
+
+
+async def is_under_way(incident_id: str, *, store: Store) -> bool:
+    """Whether an incident that stands in a chat is being looked into, so that more will be shown of it."""
+    async with store.transaction() as transaction:
+        incident = await transaction.incidents.get(incident_id)
+    if incident is None or incident.message is None:
+        return False
+    return incident.stage is not Stage.DONE and incident.silenced is None and incident.absorbed is None

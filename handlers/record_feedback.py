@@ -13,13 +13,15 @@ from handlers.open_incident import present_task
 from handlers.post_message import Poster
 from handlers.update_incident import update_incident
 
+MAX_COMMENT = 300  # characters that are kept
+
 ASK_A_PERSON = "{person} would like a person to answer this. Whoever knows: please reply here in the thread."
 
 
 async def record_feedback(feedback: Feedback, *, store: Store, poster: Poster) -> None:
     """Store the label; `take it` names the person on the incident, `ask a person` calls into the thread.
 
-    Whoever calls an answer wrong is asked what is right.
+    Whoever calls an answer wrong is asked what is right, unless the platform asks in a form.
 
     A button of a prediction that no longer exists is ignored: there is nothing to learn from it.
     """
@@ -30,7 +32,7 @@ async def record_feedback(feedback: Feedback, *, store: Store, poster: Poster) -
         await poster.post_once(f"ask-a-person:{feedback.subject}", feedback.place, Notice(text, NoticeKind.INFORMATION))
     else:
         await _label(feedback, store)
-        if feedback.verdict is Verdict.WRONG:
+        if feedback.verdict is Verdict.WRONG and not feedback.in_form:
             await ask_what_is_right(feedback, store=store, poster=poster)
 
 
@@ -38,8 +40,9 @@ async def _label(feedback: Feedback, store: Store) -> None:
     person = f"{feedback.person.platform}:{feedback.person.id}"
     async with store.transaction() as transaction:
         if await transaction.predictions.get(feedback.subject) is not None:
+            comment = " ".join(feedback.text.split())[:MAX_COMMENT]
             await transaction.predictions.label(
-                Outcome(feedback.subject, CORRECT[feedback.verdict], person, feedback.at)
+                Outcome(feedback.subject, CORRECT[feedback.verdict], person, feedback.at, comment)
             )
 
 

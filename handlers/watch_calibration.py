@@ -11,13 +11,17 @@ from core.confidence.prediction import Estimator
 from core.conversation import Place
 from core.messages import DriftAlarm
 from core.ports import Clock, Store
+from handlers.keep_quiet import wait_for_morning
 from handlers.post_message import Poster
 
 log = structlog.get_logger()
 
 
 async def watch_calibration(*, operators: Place | None, store: Store, poster: Poster, clock: Clock) -> None:
-    """Look at every estimator; an alarm is posted once a night. Without a place for it, the log and the page tell."""
+    """Look at every estimator; an alarm is posted once a night. Without a place for it, the log and the page tell.
+
+    Raises QuietNow while the operators' channel wants to be left alone.
+    """
     async with store.transaction() as transaction:
         estimators = await transaction.predictions.estimators()
     for estimator in estimators:
@@ -26,6 +30,7 @@ async def watch_calibration(*, operators: Place | None, store: Store, poster: Po
             continue
         log.warning("calibration drifted", estimator=str(estimator), error=alarm.drift.error, limit=alarm.drift.limit)
         if operators is not None:
+            await wait_for_morning(operators, store=store, clock=clock)
             intent = f"drift:{estimator.kind}:{estimator.engine}:{estimator.version}:{clock.now():%Y-%m-%d}"
             await poster.post_once(intent, operators, alarm)
 

@@ -9,7 +9,7 @@ import asyncio
 import base64
 import os
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -29,6 +29,7 @@ FETCH_TIMEOUT = 300.0  # seconds
 READ_TIMEOUT = 60.0  # seconds
 MAX_OUTPUT = 64 * 1024 * 1024  # bytes of a listing or a file
 FILES = 100  # read before what was read is handed on
+NEWEST = "refs/plumbline/newest"  # what was fetched last; git forgets its own note of it when a fetch fails
 
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _DEFAULT_LINKS = "{url}/blob/{commit}/{path}"  # GitHub, GitLab and Gitea understand it
@@ -117,17 +118,36 @@ class GitRepositorySource:
         unread = {known for known in kept if now[self._path(known)] not in changed}
         yield Changes((), known_ids - unread - read, commit)
 
+    async def read_files(
+        self, wanted: Callable[[PurePosixPath], bool], max_files: int, max_bytes: int
+    ) -> dict[PurePosixPath, bytes]:
+        """The wanted files of the newest commit, of what was fetched before where it cannot be fetched now.
+
+        Without those of more than `max_bytes`. Raises SourceUnavailable, also for more than `max_files`.
+        """
+        try:
+            commit = await self._newest()
+        except SourceUnavailable:
+            commit = await self._fetched()
+        files = [file for file in await self._listed(commit) if wanted(file.path) and file.size <= max_bytes]
+        if len(files) > max_files:
+            raise SourceUnavailable(f"{self._name} has {len(files)} such files; at most {max_files} are read.")
+        return {file.path: await self._git("cat-file", "blob", file.blob) for file in files}
+
     def _path(self, document_id: str) -> PurePosixPath:
         return PurePosixPath(document_id.removeprefix(f"{self._name}/").partition("#page=")[0])
 
     async def _newest(self) -> str:
         """The commit to read."""
-        repository = self._repository
-        if repository.url:
+        if self._repository.url:
             await self._fetch()
-            revision = "FETCH_HEAD"
-        else:
-            revision = f"refs/heads/{repository.branch}" if repository.branch else "HEAD"
+        return await self._fetched()
+
+    async def _fetched(self) -> str:
+        """The same without fetching it."""
+        repository = self._repository
+        local = f"refs/heads/{repository.branch}" if repository.branch else "HEAD"
+        revision = NEWEST if repository.url else local
         return (await self._git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")).decode().strip()
 
     async def _fetch(self) -> None:
@@ -137,7 +157,7 @@ class GitRepositorySource:
             await self._git("init", "--bare", "--quiet")
         await self._git(
             *("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-commit-graph"),
-            *("--end-of-options", repository.url, repository.branch or "HEAD"),
+            *("--end-of-options", repository.url, f"+{repository.branch or 'HEAD'}:{NEWEST}"),
             seconds=FETCH_TIMEOUT,
         )
 
@@ -152,19 +172,26 @@ class GitRepositorySource:
             return {}
 
     async def _files(self, commit: str) -> dict[PurePosixPath, _File]:
+        """The files that documents are read from."""
+        files = dict[PurePosixPath, _File]()
+        for file in await self._listed(commit):
+            if not has_format(file.path):
+                continue
+            if file.size > max_bytes(file.path):
+                log.warning("document_left_out", source=self._name, path=str(file.path), error="The file is too large.")
+                continue
+            files[file.path] = file
+        return files
+
+    async def _listed(self, commit: str) -> list[_File]:
         """Links and submodules are no files here."""
         listing = await self._git("ls-tree", "-r", "-z", "--long", "--full-tree", commit)
-        files = dict[PurePosixPath, _File]()
+        files: list[_File] = []
         for entry in listing.decode("utf-8", "surrogateescape").split("\x00"):
             description, _, name = entry.partition("\t")
             mode, kind, blob, size = (*description.split(), "", "", "", "")[:4]
-            path = PurePosixPath(name)
-            if kind != "blob" or mode == "120000" or not has_format(path) or not name.isprintable():
-                continue
-            if int(size) > max_bytes(path):
-                log.warning("document_left_out", source=self._name, path=name, error="The file is too large.")
-                continue
-            files[path] = _File(path, blob, int(size))
+            if kind == "blob" and mode != "120000" and name.isprintable():
+                files.append(_File(PurePosixPath(name), blob, int(size)))
         return files
 
     async def _documents(self, file: _File, commit: str) -> list[Document]:

@@ -76,6 +76,6 @@ def _strength(measure: float) -> Strength:
 
 
 def _told(record: TrackRecord, kind: PredictionKind) -> str:
-    noun = f"{kind} that was" if record.judged == 1 else f"{kind}s that were"
+    noun = f"{kind} that was" if record.judged == 1 else f"{kind.plural} that were"
     shown = f"{100 * record.above:.0f}–{100 * record.up_to:.0f} %"
     return f"Of {record.judged} {noun} shown at {shown} and judged since, {record.right} turned out right."

@@ -8,23 +8,23 @@ from core.confidence.prediction import Evaluation
 from core.rca.observations import Observations
 from core.rca.scene import Scene
 
-VERSION = "cause-evidence-1"
+VERSION = "cause-evidence-2"
 RIVAL_WEIGHT = 0.5  # of the first cause's support, that a rival as good as it takes away
 FAILED_TOOL_WEIGHT = 0.5  # of what could be known, that is left when a tool could not be read
 
 
 def evaluate_cause(scores: Sequence[float], scene: Scene, observations: Observations) -> Evaluation:
-    """COE: whether logs, metrics, changes and a dated first sign were there to decide with.
+    """COE: whether logs or other outputs of tools, metrics, changes, and a sign of trouble were there to decide with.
 
     RCE: how well the first cause fits what was seen, less the better its rival fits too. `scores` are those of the
     named causes, best first, at least one.
     """
     service = observations.incident.service
     known = (
-        any(line.service == service for line in observations.logs),
+        any(line.service == service for line in observations.logs) or bool(observations.outputs or observations.builds),
         any(series.service == service for series in observations.series),
         bool(observations.changes),
-        bool(scene.signals),
+        bool(scene.signals or observations.outputs or observations.builds),
     )
     coe = sum(known) / len(known) * (FAILED_TOOL_WEIGHT if observations.unavailable else 1.0)
     rival = scores[1] / scores[0] if len(scores) > 1 else 0.0

@@ -8,12 +8,14 @@ from core.triage.managers import Ground
 from core.triage.negotiate import LEARNED_FROM, Verdict
 from core.triage.owner_model import OwnerModel
 
-VERSION = "owner-evidence-2"
+VERSION = "owner-evidence-3"
 NEAR = 0.5  # similarity from which a past incident counts as the same again
 OWNERSHIP_INFORMS = 0.5  # how far knowing the alert's service alone can decide
 LEARNED_INFORMS = 1.0  # how far a model fitted to the history can decide
 DOCUMENTS_INFORM = 0.2  # how far a fitting team document alone can decide
 MONITORING_INFORMS = 0.6  # how far a located cause alone can decide
+OBSERVED_INFORMS = 0.3  # how far trouble in a team's own services alone can decide
+CODE_INFORMS = 0.3  # how far the owners of failing files alone can decide
 
 
 def evaluate_owner(verdict: Verdict) -> Evaluation:
@@ -28,6 +30,8 @@ def evaluate_owner(verdict: Verdict) -> Evaluation:
     silent *= 1 - OWNERSHIP_INFORMS * (Ground.OWNERSHIP in grounds)
     silent *= 1 - DOCUMENTS_INFORM * (Ground.DOCUMENT in grounds)
     silent *= 1 - MONITORING_INFORMS * (Ground.MONITORING in grounds)
+    silent *= 1 - OBSERVED_INFORMS * (Ground.OBSERVED in grounds)
+    silent *= 1 - CODE_INFORMS * (Ground.CODE in grounds)
     learned = Ground.LEARNED in grounds
     support = [_support(ground, verdict) for ground in sorted(grounds) if not (learned and ground in LEARNED_FROM)]
     return Evaluation(coe=1 - silent, rce=sum(support) / len(support) if support else 0.0)

@@ -11,6 +11,12 @@ class PredictionKind(StrEnum):
     ANSWER = "answer"
     OWNER = "owner"
     CAUSE = "cause"
+    SEVERITY = "severity"
+    DUPLICATE = "duplicate"
+
+    @property
+    def plural(self) -> str:
+        return "severities" if self is PredictionKind.SEVERITY else f"{self}s"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -7,11 +7,13 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from yarl import URL
 
-from adapters.tools.ci import Builds, BuildServer
+from adapters.tools.ci import BuildLink, Builds, BuildServer, without_times
 from adapters.tools.github_actions import GitHubActions
 from adapters.tools.gitlab_ci import GitLabCi
 from adapters.tools.http import Http
@@ -25,7 +27,7 @@ HOUR = TimeWindow(START, START + timedelta(hours=1))
 SHA = "4f2c9a1b77aa0099"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class World:
     """Three runs: 3 began after the window, 2 failed, 1 succeeded."""
 
@@ -34,6 +36,8 @@ class World:
     project: str
     step: str
     log: str
+    page: str  # of run 2, below the server's address
+    address: str = ""
 
 
 def github() -> World:
@@ -50,7 +54,7 @@ def github() -> World:
         }
 
     fake = FakeGitHub([run(3, 75, "success"), run(2, 30, "failure"), run(1, 10, "success")])
-    return World(fake, GitHubActions, "acme/api", "build: Run tests", "E   assert 1 == 2")
+    return World(fake, GitHubActions, "acme/api", "build: Run tests", "E   assert 1 == 2", "acme/api/actions/runs/2")
 
 
 def gitlab() -> World:
@@ -59,7 +63,9 @@ def gitlab() -> World:
         return {"id": number, "status": status, "ref": "main", "sha": SHA, "source": "push", "created_at": at}
 
     fake = FakeGitLab([pipeline(3, 75, "success"), pipeline(2, 30, "failed"), pipeline(1, 10, "success")])
-    return World(fake, GitLabCi, "acme/api", "test: unit (script_failure)", "E   assert 1 == 2")
+    return World(
+        fake, GitLabCi, "acme/api", "test: unit (script_failure)", "E   assert 1 == 2", "acme/api/-/pipelines/2"
+    )
 
 
 def jenkins() -> World:
@@ -75,7 +81,7 @@ def jenkins() -> World:
         }
 
     fake = FakeJenkins([build(3, 75, None), build(2, 30, "FAILURE"), build(1, 10, "SUCCESS")])
-    return World(fake, Jenkins, "acme/api", "console", "E   assert 1 == 2")
+    return World(fake, Jenkins, "acme/api", "console", "E   assert 1 == 2", "job/acme/job/api/2/console")
 
 
 @pytest.fixture(params=[github, gitlab, jenkins], ids=["github", "gitlab", "jenkins"])
@@ -84,22 +90,31 @@ def world(request: pytest.FixtureRequest) -> World:
 
 
 @pytest.fixture
-async def tools(world: World) -> AsyncIterator[dict[str, Tool]]:
+async def tools(builds: Builds) -> dict[str, Tool]:
+    return {tool.name: tool for tool in await builds.tools(("api", "other"), HOUR)}
+
+
+@pytest.fixture
+async def builds(world: World) -> AsyncIterator[Builds]:
+    elsewhere = frozenset[str]()
     async with AsyncExitStack() as stack:
         if isinstance(world.fake, FakeGitHub):
             app = web.Application()
 
             async def log(_: web.Request) -> web.Response:
-                return web.Response(text="collecting\nE   assert 1 == 2\n")
+                return web.Response(
+                    text="2026-03-14T09:30:01.1234567Z collecting\n2026-03-14T09:30:02.1Z E   assert 1 == 2\n"
+                )
 
             app.router.add_get("/log", log)
             storage = TestServer(app)
             await storage.start_server()
             stack.push_async_callback(storage.close)
             world.fake.log_url = f"http://localhost:{storage.port}/log?signature=x"
-        http = await stack.enter_async_context(reached(world.fake, elsewhere=frozenset({"localhost"})))
-        builds = Builds("ci", world.server(http), {"api": world.project})
-        yield {tool.name: tool for tool in await builds.tools(("api", "other"), HOUR)}
+            elsewhere = frozenset({f"localhost:{storage.port}"})
+        http = await stack.enter_async_context(reached(world.fake, elsewhere=elsewhere))
+        world.address = http.url.rstrip("/") + "/"
+        yield Builds("ci", world.server(http), {"api": world.project})
 
 
 async def test_the_runs_before_the_end_of_the_window_are_listed_with_their_failed_steps(
@@ -147,3 +162,75 @@ async def test_a_project_without_a_failure_says_so() -> None:
         found = {tool.name: tool for tool in await builds.tools(("api",), HOUR)}
         assert await found["build_failure"].call({"service": "api"}) == "No run of acme/api failed."
         assert await found["build_runs"].call({"service": "api"}) == "No runs of acme/api."
+
+
+async def test_the_failed_run_that_a_link_leads_to_is_read_without_the_times_of_its_lines(
+    world: World, builds: Builds
+) -> None:
+    found = await builds.linked_failure(f"{world.address}{world.page}")
+    assert found is not None
+    assert (found.system, found.project, found.service, found.run, found.step) == (
+        "ci",
+        "acme/api",
+        "api",
+        "2",
+        world.step,
+    )
+    assert found.at == START + timedelta(minutes=30)
+    assert world.log in found.log.splitlines()
+
+
+async def test_a_run_that_passed_is_no_failure(world: World, builds: Builds) -> None:
+    assert await builds.linked_failure(f"{world.address}{world.page.replace('2', '1')}") is None
+
+
+async def test_a_run_that_does_not_exist_is_named(world: World, builds: Builds) -> None:
+    with pytest.raises(ToolUnavailable, match="404"):
+        await builds.linked_failure(f"{world.address}{world.page.replace('2', '77')}")
+
+
+@pytest.mark.parametrize(
+    "link", ["https://evil.invalid/{page}", "{address}", "{address}{other}", "http://[", "not a link"]
+)
+async def test_a_link_to_another_server_or_project_is_not_followed(link: str, world: World, builds: Builds) -> None:
+    world.fake.refuse(500, times=10)
+    other = world.page.replace("api", "secret")
+    assert await builds.linked_failure(link.format(page=world.page, address=world.address, other=other)) is None
+
+
+async def test_the_last_run_of_a_service_is_read_only_if_it_failed(world: World, builds: Builds) -> None:
+    failed = await builds.last_failure("api", START + timedelta(hours=1))
+    assert failed is not None
+    assert failed.run == "2"
+    assert await builds.last_failure("api", START + timedelta(minutes=20)) is None
+    assert await builds.last_failure("api", START) is None
+    assert await builds.last_failure("other", START + timedelta(hours=1)) is None
+
+
+async def test_the_job_that_a_link_of_gitlab_names_is_found_through_its_pipeline() -> None:
+    world = gitlab()
+    async with reached(world.fake) as http:
+        found = await Builds("ci", GitLabCi(http), {"api": "acme/api"}).linked_failure(
+            f"{http.url.rstrip('/')}/acme/api/-/jobs/81"
+        )
+    assert found is not None
+    assert (found.run, found.step) == ("2", world.step)
+
+
+async def test_a_link_to_github_itself_belongs_to_its_api() -> None:
+    async with aiohttp.ClientSession() as session:
+        server = GitHubActions(Http("GitHub", "https://api.github.com", session))
+        page = "https://github.com/acme/api/actions/runs/2/attempts/1/job/71"
+        assert server.link(URL(page)) == BuildLink("acme/api", "2", "71")
+        assert server.link(URL("https://github.com/acme/api/actions/runs/2/job/71?pr=4")) == BuildLink(
+            "acme/api", "2", "71"
+        )
+        assert server.link(URL("https://github.example/acme/api/actions/runs/2")) is None
+
+
+def test_the_times_that_build_servers_put_before_lines_are_taken_away() -> None:
+    log = (
+        "\ufeff2026-03-14T09:30:01.1234567Z   indented\n2026-03-14T09:30:01.123456Z 01O gitlab\n"
+        "[2026-03-14T09:30:01.123Z] jenkins\n2026-03-14T09:30:02Z\nplain 2026-03-14T09:30:02Z"
+    )
+    assert without_times(log).split("\n") == ["  indented", "gitlab", "jenkins", "", "plain 2026-03-14T09:30:02Z"]

@@ -7,8 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from adapters.tools.kubernetes import Kubernetes, Workload
+from adapters.tools.kubernetes_objects import EVENTS_HEAD
 from core.errors import ToolUnavailable
 from core.ports import LogLine, TimeWindow, Tool
+from core.rca.tool_outputs.clue import ToolOutput
+from core.rca.tool_outputs.conclusion import conclude
 from tests.fakes.tool_servers import FakeKubernetes, event, reached
 
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
@@ -42,10 +45,40 @@ async def test_the_pods_are_described_with_why_they_ended() -> None:
     fake.statuses["api"] = KILLED
     async with reached(fake) as http:
         told = await (await tools(Kubernetes("k8s", http, WORKLOADS)))["kubernetes_pods"].call({"service": "api"})
-    assert told == (
-        "api-0 on node-1: Running; main (api:7) not ready, 4 restarts, waiting CrashLoopBackOff, "
-        "last ended with OOMKilled (exit code 137); Ready is False (ContainersNotReady)"
-    )
+    assert told.splitlines() == [
+        "Name:  api-0",
+        "Namespace:  live",
+        "Node:  node-1",
+        "Status:  Running",
+        "Containers:",
+        "  main:",
+        "    Image:  api:7",
+        "    State:  Waiting",
+        "      Reason:  CrashLoopBackOff",
+        "    Last State:  Terminated",
+        "      Reason:  OOMKilled",
+        "      Exit Code:  137",
+        "    Ready:  False",
+        "    Restart Count:  4",
+        "    Limits:",
+        "      memory:  512Mi",
+        "Conditions:",
+        "  Type  Status  Reason  Message",
+        "  Ready  False  ContainersNotReady",
+    ]
+
+
+async def test_what_is_told_of_pods_and_events_is_understood_as_a_cause() -> None:
+    fake = FakeKubernetes()
+    fake.statuses["api"] = KILLED
+    fake.events = [event("FailedMount", 'configmap "till" not found', "2026-03-14T09:40:00Z")]
+    async with reached(fake) as http:
+        asked = await tools(Kubernetes("k8s", http, WORKLOADS))
+        told = {name: await tool.call({"service": "api"}) for name, tool in asked.items()}
+    pods = conclude("api is down", [ToolOutput("kubernetes_pods", {"service": "api"}, told["kubernetes_pods"])])
+    assert "OOMKilled: it ran out of memory at its limit of 512Mi" in pods.cause
+    events = conclude("api is down", [ToolOutput("kubernetes_events", {"service": "api"}, told["kubernetes_events"])])
+    assert 'FailedMount: configmap "till" not found' in events.cause
 
 
 async def test_the_events_of_its_pods_within_the_window_are_told_page_by_page() -> None:
@@ -60,8 +93,9 @@ async def test_the_events_of_its_pods_within_the_window_are_told_page_by_page() 
     async with reached(fake) as http:
         told = await (await tools(Kubernetes("k8s", http, WORKLOADS)))["kubernetes_events"].call({"service": "api"})
     assert told.splitlines() == [
-        "2026-03-14 09:30:00 UTC Normal Pulled, 3 times: image pulled",
-        "2026-03-14 09:40:00 UTC Warning BackOff, 3 times: Back-off restarting",
+        EVENTS_HEAD,
+        "2026-03-14 09:30:00 UTC  Normal   Pulled              pod/api-0  image pulled (x3)",
+        "2026-03-14 09:40:00 UTC  Warning  BackOff             pod/api-0  Back-off restarting (x3)",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -118,6 +119,21 @@ async def test_loki_is_read_page_by_page_and_no_record_twice(
     fake.most, fake.lines = 7, [line(number // 3, f"request {number:02d}") for number in range(30)]
     assert [each.text for each in await logs.lines("api", HOUR, 100)] == [each.text for each in fake.lines]
     assert len(fake.requests) > 4
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_what_is_read_of_loki_at_once_leaves_no_gap_however_the_records_lie(
+    seed: int, loki: tuple[FakeLoki, Loki], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake, logs = loki
+    chance = random.Random(seed)
+    monkeypatch.setattr("adapters.tools.loki.PAGE", 5)
+    bursts = [chance.uniform(0, 3_500) for _ in range(3)]
+    at = sorted(chance.choice(bursts) + chance.expovariate(0.1) for _ in range(60))
+    fake.most, fake.lines = 5, [line(seconds, f"request {number:02d}") for number, seconds in enumerate(at)]
+    read = [each.text for each in await logs.lines("api", HOUR, 20)]
+    assert read == [each.text for each in fake.lines if each.at < HOUR.end][-len(read) :]
+    assert len(read) >= 10
 
 
 async def test_a_selector_is_no_query_that_a_name_can_change(loki: tuple[FakeLoki, Loki]) -> None:

@@ -73,3 +73,15 @@ async def test_two_who_remember_one_teams_conversation_leave_one(engine: AsyncEn
     references = [{"service_url": f"https://{number}.example"} for number in range(5)]
     await asyncio.gather(*(conversations.put("19:incidents@thread.tacv2", each) for each in references))
     assert await conversations.get("19:incidents@thread.tacv2") in references
+
+
+async def test_a_team_that_the_app_leaves_is_forgotten_with_all_its_channels(engine: AsyncEngine) -> None:
+    conversations = SqlTeamsConversations(engine)
+    for channel, team in (("19:general", "19:general"), ("19:ops", "19:general"), ("19:other", "19:else"), ("a:1", "")):
+        await conversations.put(channel, {"service_url": "https://x/", "team_id": team})
+    await conversations.put("19:from-before", {"service_url": "https://x/"})
+    await conversations.remove("19:general", "19:general")
+    await conversations.remove("19:unknown", "")
+    kept = [await conversations.get(id_) is not None for id_ in ("19:general", "19:ops", "19:other", "a:1")]
+    assert kept == [False, False, True, True]
+    assert await conversations.get("19:from-before") is not None

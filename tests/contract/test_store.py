@@ -17,6 +17,7 @@ from core.conversation import MessageReference, Place, Platform, Speaker, Turn
 from core.errors import Conflict
 from core.incident import Incident, IncidentState
 from core.ports import Ingestion, Post, SourceCursor, Store, Task
+from core.rca.recorded_failure import RecordedFailure
 from tests.databases import database, new_postgres_database, sqlite_url
 from tests.fakes import messages
 from tests.fakes.calibrators import calibrator
@@ -37,7 +38,9 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
             yield SqlStore(engine)
     else:
         async with new_postgres_database(request.getfixturevalue("postgres")) as url, database(url) as engine:
-            yield SqlStore(engine)
+            opened = SqlStore(engine)
+            yield opened
+            await opened.locks.close()
 
 
 class Undone(Exception):
@@ -100,7 +103,7 @@ async def test_a_transaction_that_raises_leaves_nothing_behind(store: Store) -> 
     async with store.transaction() as transaction:
         assert await transaction.incidents.get("i1") is None
         assert await transaction.incidents.add_delivery("delivery", NOW)
-        assert await transaction.tasks.claim(MANY) == []
+        assert await transaction.tasks.claim("us", MANY) == []
         assert await transaction.predictions.get("p1") is None
         assert await transaction.conversations.history(THREAD, MANY) == ()
         assert await transaction.ingestions.all() == []
@@ -122,7 +125,7 @@ async def test_a_conflict_undoes_only_what_its_own_transaction_wrote(store: Stor
     with pytest.raises(Conflict):
         await add_task_and_lose()
     async with store.transaction() as transaction:
-        assert await transaction.tasks.claim(MANY) == []
+        assert await transaction.tasks.claim("us", MANY) == []
         assert await transaction.incidents.get("first") == incident("first")
 
 
@@ -135,29 +138,53 @@ async def test_a_task_is_recorded_once_however_often_it_is_added(store: Store) -
         assert await transaction.tasks.add(first)
     async with store.transaction() as transaction:
         assert not await transaction.tasks.add(again)
-        assert await transaction.tasks.claim(MANY) == [first]
+        assert await transaction.tasks.claim("us", MANY) == [first]
 
 
-async def test_a_task_that_was_started_is_not_recorded_again(store: Store) -> None:
+async def test_a_task_that_has_ended_is_not_recorded_again(store: Store) -> None:
     task = Task("key", "answer", "q1", {})
     async with store.transaction() as transaction:
         await transaction.tasks.add(task)
-        await transaction.tasks.mark_started("key")
+        await transaction.tasks.end(["key", "unknown"])
         assert not await transaction.tasks.add(task)
-        assert await transaction.tasks.claim(MANY) == []
+        assert await transaction.tasks.claim("us", MANY) == []
 
 
-async def test_tasks_are_claimed_oldest_first_until_they_are_started(store: Store) -> None:
+async def test_tasks_are_claimed_oldest_first_and_by_one_replica_each(store: Store) -> None:
     tasks = [Task(f"key {number}", "answer", str(number), {}) for number in (3, 1, 2)]
     for task in tasks:
         async with store.transaction() as transaction:
             await transaction.tasks.add(task)
     async with store.transaction() as transaction:
-        assert await transaction.tasks.claim(2) == tasks[:2]
+        assert await transaction.tasks.claim("us", 2) == tasks[:2]
     async with store.transaction() as transaction:
-        assert await transaction.tasks.claim(2) == tasks[:2], "whoever claimed them may have died"
-        await transaction.tasks.mark_started(tasks[0].key)
-        assert await transaction.tasks.claim(2) == tasks[1:]
+        assert await transaction.tasks.claim("them", MANY) == tasks[2:]
+        assert await transaction.tasks.claim("us", MANY) == []
+
+
+async def test_what_a_replica_lets_go_is_claimed_by_another_one_unless_it_has_ended(store: Store) -> None:
+    tasks = [Task(key, "answer", key, {}) for key in ("ended", "kept", "left")]
+    async with store.transaction() as transaction:
+        for task in tasks:
+            await transaction.tasks.add(task)
+        await transaction.tasks.claim("us", MANY)
+        await transaction.tasks.end(["ended"])
+        assert await transaction.tasks.release(["us"], ["kept"]) == 1
+        assert await transaction.tasks.claim("them", MANY) == tasks[2:]
+        assert await transaction.tasks.release(["us"]) == 1
+        assert await transaction.tasks.claim("them", MANY) == tasks[1:2]
+
+
+async def test_a_task_that_is_reopened_belongs_to_a_replica_until_that_lets_go(store: Store) -> None:
+    task = Task("key", "answer", "q1", {})
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(task)
+        await transaction.tasks.claim("us", MANY)
+        await transaction.tasks.end(["key"])
+        await transaction.tasks.reopen(["key"], "us")
+        assert await transaction.tasks.claim("them", MANY) == []
+        await transaction.tasks.release(["us"])
+        assert await transaction.tasks.claim("them", MANY) == [task]
 
 
 async def test_a_task_waits_until_it_is_claimed(store: Store) -> None:
@@ -166,8 +193,10 @@ async def test_a_task_waits_until_it_is_claimed(store: Store) -> None:
         assert await transaction.tasks.has_waiting("present", "i1")
         assert not await transaction.tasks.has_waiting("present", "i2")
         assert not await transaction.tasks.has_waiting("answer", "i1")
-        await transaction.tasks.claim(MANY)
+        await transaction.tasks.claim("us", MANY)
         assert not await transaction.tasks.has_waiting("present", "i1")
+        await transaction.tasks.release(["us"])
+        assert not await transaction.tasks.has_waiting("present", "i1"), "it may have run, and seen an older state"
 
 
 async def test_a_claim_waits_for_a_writer_who_relies_on_the_waiting_task(store: Store) -> None:
@@ -185,12 +214,48 @@ async def test_a_claim_waits_for_a_writer_who_relies_on_the_waiting_task(store: 
     async def run() -> Incident | None:
         await relies.wait()
         async with store.transaction() as transaction:
-            await transaction.tasks.claim(MANY)
+            await transaction.tasks.claim("us", MANY)
         claimed.set()
         return await got(store, "i1")
 
     _, seen = await asyncio.gather(write(), run())
     assert seen is not None
+
+
+# --- replicas --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_replica_is_known_from_when_it_was_seen_until_it_is_removed(store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.replicas.seen("us", NOW)
+        await transaction.replicas.seen("them", NOW)
+        await transaction.replicas.seen("us", NOW + timedelta(seconds=2))
+        assert await transaction.replicas.all() == {"us": NOW + timedelta(seconds=2), "them": NOW}
+        await transaction.replicas.remove("them")
+        assert list(await transaction.replicas.all()) == ["us"]
+
+
+async def test_a_lock_is_held_by_one_at_a_time(store: Store) -> None:
+    order: list[str] = []
+    held = asyncio.Event()
+
+    async def first() -> None:
+        async with store.lock("message"):
+            held.set()
+            await asyncio.sleep(0)
+            order.append("first")
+
+    async def second() -> None:
+        await held.wait()
+        async with store.lock("another message"):
+            order.append("elsewhere")
+        async with store.lock("message"):
+            order.append("second")
+
+    await asyncio.gather(first(), second())
+    assert order.index("first") < order.index("second")
+    async with store.lock("message"):
+        order.append("third")
 
 
 # --- incidents -------------------------------------------------------------------------------------------------------
@@ -291,6 +356,16 @@ async def test_incidents_with_a_note_come_newest_first(store: Store) -> None:
     async with store.transaction() as transaction:
         assert await transaction.incidents.noted(2) == [noted[2], noted[1]]
         assert len(await transaction.incidents.noted(MANY)) == 3
+
+
+async def test_incidents_that_ended_are_those_that_are_resolved_or_noted_newest_first(store: Store) -> None:
+    over = {"state": IncidentState.RESOLVED, "resolved_at": NOW}
+    resolved = incident("resolved", group_key="r", opened_at=NOW + timedelta(minutes=1), **over)
+    noted = incident("noted", group_key="n", opened_at=NOW + timedelta(minutes=2), resolution=Resolution("a cause"))
+    await saved(store, incident("open", group_key="o"), resolved, noted)
+    async with store.transaction() as transaction:
+        assert await transaction.incidents.ended(MANY) == [noted, resolved]
+        assert await transaction.incidents.ended(1) == [noted]
 
 
 # --- posts -----------------------------------------------------------------------------------------------------------
@@ -505,3 +580,84 @@ async def test_a_time_of_any_zone_comes_back_as_the_same_moment(store: Store) ->
         await transaction.ingestions.record(Ingestion("wiki", elsewhere, 7))
         (ingestion,) = await transaction.ingestions.all()
     assert ingestion.finished_at == NOW
+
+
+def failure(failure_id: str, minute: int = 0, **fields: object) -> RecordedFailure:
+    at = NOW + timedelta(minutes=minute)
+    return replace(RecordedFailure(failure_id, "ci/acme/api", "one\n  zwei ü\n", 0, 1, at, THREAD), **fields)
+
+
+async def test_a_failed_build_comes_back_as_it_was_saved_last(store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.build_failures.save(failure("f"))
+        assert await transaction.build_failures.get("f") == failure("f")
+        confirmed = failure("f", last=0, confirmed_by="slack:U1", place=None)
+        await transaction.build_failures.save(confirmed)
+    async with store.transaction() as transaction:
+        assert await transaction.build_failures.get("f") == confirmed
+        assert await transaction.build_failures.get("g") is None
+
+
+async def test_the_confirmed_failures_of_a_project_come_newest_first(store: Store) -> None:
+    known = [failure(str(number), number, confirmed_by="U1") for number in range(3)]
+    async with store.transaction() as transaction:
+        for each in (*known, failure("open", 7), failure("other", 8, confirmed_by="U1", project="another")):
+            await transaction.build_failures.save(each)
+        assert await transaction.build_failures.confirmed("ci/acme/api", 2) == [known[2], known[1]]
+
+
+async def test_the_failure_of_a_thread_is_the_one_that_was_asked_for_last(store: Store) -> None:
+    elsewhere = replace(THREAD, thread="18.1")
+    async with store.transaction() as transaction:
+        for each in (failure("a"), failure("b", 1), failure("c", 2, place=elsewhere), failure("d", 3, place=None)):
+            await transaction.build_failures.save(each)
+        assert await transaction.build_failures.in_thread(THREAD) == failure("b", 1)
+        assert await transaction.build_failures.in_thread(replace(THREAD, platform=Platform.TEAMS)) is None
+        assert await transaction.build_failures.in_thread(CHANNEL) is None
+
+
+async def test_only_the_latest_failures_of_a_project_are_kept(store: Store) -> None:
+    async with store.transaction() as transaction:
+        for number in range(3):
+            await transaction.build_failures.save(failure(f"open {number}", number))
+            await transaction.build_failures.save(failure(f"told {number}", number, confirmed_by="U1"))
+            await transaction.build_failures.save(failure(f"other {number}", number, project="another"))
+        await transaction.build_failures.forget_older("ci/acme/api", 2)
+        kept = {
+            name: await transaction.build_failures.get(f"{name} 0") is not None for name in ("open", "told", "other")
+        }
+        assert kept == {"open": False, "told": False, "other": True}
+        assert await transaction.build_failures.get("open 1") == failure("open 1", 1)
+
+
+async def test_a_post_is_found_by_its_message_whatever_thread_that_stands_in(store: Store) -> None:
+    reference = MessageReference(THREAD, "17.31")
+    async with store.transaction() as transaction:
+        await transaction.posts.intend("intent", THREAD)
+        await transaction.posts.posted("intent", reference, "v1", "answer-1")
+        await transaction.posts.intend("another", CHANNEL)
+        await transaction.posts.posted("another", MessageReference(CHANNEL, "17.32"), "v1")
+    async with store.transaction() as transaction:
+        found = await transaction.posts.at(MessageReference(replace(THREAD, thread=None), "17.31"))
+        assert found == Post("intent", THREAD, False, reference, "v1", claim="answer-1")
+        assert await transaction.posts.at(MessageReference(replace(THREAD, channel="C0OTHER"), "17.31")) is None
+        assert await transaction.posts.at(MessageReference(THREAD, "17.33")) is None
+        await transaction.posts.edited("intent", "v2", "answer-2")
+    async with store.transaction() as transaction:
+        post = await transaction.posts.at(reference)
+        assert post is not None
+        assert post.claim == "answer-2"
+        await transaction.posts.forget("intent")
+    async with store.transaction() as transaction:
+        assert await transaction.posts.at(reference) is None
+
+
+async def test_a_turn_that_is_forgotten_is_gone(store: Store) -> None:
+    async with store.transaction() as transaction:
+        for key in ("first", "second"):
+            await transaction.conversations.add(key, THREAD, Turn(Speaker.PERSON, key), NOW)
+    async with store.transaction() as transaction:
+        await transaction.conversations.forget("first")
+        await transaction.conversations.forget("never said")
+    async with store.transaction() as transaction:
+        assert [turn.text for turn in await transaction.conversations.history(THREAD, 10)] == ["second"]

@@ -26,7 +26,8 @@ async def add(store: SqlStore, key: str, size: int = 0) -> None:
 
 async def keys(store: SqlStore) -> list[str]:
     async with store.transaction() as transaction:
-        return [task.key for task in await transaction.tasks.claim(100)]
+        await transaction.tasks.release(["us"])
+        return [task.key for task in await transaction.tasks.claim("us", 100)]
 
 
 async def test_a_server_that_is_not_there_makes_the_store_unavailable() -> None:

@@ -73,13 +73,21 @@ async def test_no_other_host_is_asked_and_none_that_is_allowed_gets_the_token() 
     await other.start_server()
     there = {"Location": f"http://localhost:{other.port}/log"}
     async with reached(Answers(web.Response(status=302, headers=there))) as http:
-        with pytest.raises(ToolUnavailable, match="redirects to localhost, which is not configured"):
+        with pytest.raises(ToolUnavailable, match=f"redirects to localhost:{other.port}, which is not configured"):
             await http.text("thing")
         assert seen == []
-    async with reached(Answers(web.Response(status=302, headers=there)), elsewhere=frozenset({"localhost"})) as http:
+    allowed = frozenset({f"localhost:{other.port}"})
+    async with reached(Answers(web.Response(status=302, headers=there)), elsewhere=allowed) as http:
         assert await http.text("thing") == "the log"
         assert seen == [None]
     await other.close()
+
+
+async def test_of_an_allowed_host_no_other_port_is_asked() -> None:
+    there = {"Location": "http://localhost:9/log"}
+    async with reached(Answers(web.Response(status=302, headers=there)), elsewhere=frozenset({"localhost"})) as http:
+        with pytest.raises(ToolUnavailable, match="redirects to localhost:9, which is not configured"):
+            await http.text("thing")
 
 
 async def test_an_answer_of_another_form_is_no_answer() -> None:

@@ -21,6 +21,11 @@ def problems(card: dict[str, Any], summary: str) -> list[str]:
     found = [problem for index, element in enumerate(card["body"]) for problem in _element(f"body[{index}]", element)]
     actions = card.get("actions", [])
     found += [problem for index, action in enumerate(actions) for problem in _action(f"actions[{index}]", action)]
+    if "refresh" in card and (card["refresh"]["action"]["type"], card["refresh"]["action"]["verb"]) != (
+        "Action.Execute",
+        "refresh",
+    ):
+        found.append("refresh: not by Action.Execute")
     primary = [action for action in actions if action.get("mode") != "secondary"]
     if len(primary) > MAX_ACTIONS:
         found.append(f"actions: {len(primary)} of them")
@@ -123,5 +128,10 @@ def _action(path: str, action: dict[str, Any]) -> Iterator[str]:
                 yield f"{path}.fallback: says something else"
             if not action["verb"] or not action["title"]:
                 yield f"{path}: without a verb or a title"
+        case "Action.Submit":  # a button that opens a dialog
+            if set(action["data"]) != {"verdict", "subject", "msteams"} or not action["title"]:
+                yield f"{path}.data: {action['data']}"
+            if action["data"].get("msteams") != {"type": "task/fetch"}:
+                yield f"{path}.data.msteams: opens no dialog"
         case kind:
             yield f"{path}.type: {kind!r} is not used by Plumbline"

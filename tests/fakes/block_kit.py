@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,9 @@ MAX_BLOCKS = 50
 MAX_TEXT = 3_000  # characters
 MAX_ALL_TEXT = 12_000  # characters; undocumented: github.com/slackapi/bolt-js/issues/2509
 MAX_FALLBACK = 40_000  # characters
+MAX_VIEW_BLOCKS = 100
+MAX_VIEW_TITLE = 24  # characters
+MAX_VIEW = 250_000  # bytes
 MAX_ELEMENTS = {"context": 10, "actions": 25}
 
 
@@ -23,6 +27,26 @@ def problems(text: str | None, blocks: list[dict[str, Any]] | None) -> list[str]
         found.append(f"blocks: {len(blocks or [])} of them")
     if (total := sum(map(len, texts(blocks)))) > MAX_ALL_TEXT:
         found.append(f"blocks: {total} characters in all")
+    return found
+
+
+def view_problems(view: dict[str, Any]) -> list[str]:
+    """What Slack would refuse about a form or a person's own page, each in one line."""
+    blocks = view.get("blocks", [])
+    found = [problem for index, block in enumerate(blocks) for problem in _block(f"blocks[{index}]", block)]
+    if not 1 <= len(blocks) <= MAX_VIEW_BLOCKS:
+        found.append(f"blocks: {len(blocks)} of them")
+    if len(view.get("private_metadata", "")) > MAX_TEXT:
+        found.append(f"private_metadata: {len(view['private_metadata'])} characters")
+    if len(json.dumps(view)) > MAX_VIEW:
+        found.append(f"{len(json.dumps(view))} bytes in all")
+    if view.get("type") == "modal":
+        for name in ("title", "submit", "close"):
+            found += _text(name, view.get(name), ("plain_text",), MAX_VIEW_TITLE)
+        if not 1 <= len(view.get("callback_id", "")) <= 255:
+            found.append(f"callback_id: {len(view.get('callback_id', ''))} characters")
+    elif view.get("type") != "home":
+        found.append(f"type: {view.get('type')!r}")
     return found
 
 
@@ -68,6 +92,8 @@ def _block(path: str, block: dict[str, Any]) -> Iterator[str]:
                 yield f"{path}.elements: an action_id twice"
         case "input":
             yield from _text(f"{path}.label", block.get("label"), ("plain_text",), 2_000)
+            if "hint" in block:
+                yield from _text(f"{path}.hint", block["hint"], ("plain_text",), 2_000)
             yield from _field(f"{path}.element", block.get("element", {}))
         case "divider":
             pass

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from types import SimpleNamespace
 from typing import cast
 
@@ -24,13 +25,17 @@ from core.conversation import Channel, MessageReference, Place, Platform
 from core.incident import Incident
 from core.knowledge.document import Document
 from core.knowledge.passages import passages_of
+from core.knowledge.statistics import TermStatistics
 from core.knowledge.windows import windowed
+from core.knowledge.wording import worded
 from core.messages import Message
 from core.ports import EncodedPassage, SparseVector, Transaction
+from handlers.redeliver import ask_to_redeliver
 from tests.fakes.clock import FakeClock
 from tests.fakes.console_messages import InMemoryConsoleMessages
 from tests.fakes.inbox import FakeInbox
 from tests.fakes.passage_index import FakePassageIndex
+from tests.fakes.store import InMemoryAudit, InMemoryDeadLetters, InMemoryTasks
 
 CHANNELS = (
     Channel("help", {Platform.CONSOLE: "help"}),
@@ -48,6 +53,9 @@ class FakeStore:
         self.incidents: dict[str, Incident] = {}
         self.claims: dict[str, tuple[Prediction, Outcome | None]] = {}
         self.calibrators: dict[Estimator, Calibrator] = {}
+        self.audit = InMemoryAudit()
+        self.dead_letters = InMemoryDeadLetters()
+        self.tasks = InMemoryTasks()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
@@ -58,7 +66,8 @@ class FakeStore:
             labelled=self._labelled,
             calibrator=self._calibrator_of,
         )
-        yield cast("Transaction", SimpleNamespace(incidents=incidents, predictions=predictions))
+        others = {"audit": self.audit, "dead_letters": self.dead_letters, "tasks": self.tasks}
+        yield cast("Transaction", SimpleNamespace(incidents=incidents, predictions=predictions, **others))
 
     async def _incident(self, incident_id: str) -> Incident | None:
         return self.incidents.get(incident_id)
@@ -102,7 +111,10 @@ class Site:
         """Put a document into the index."""
         nothing = (SparseVector((), ()), np.zeros(4, np.float32))
         await self.index.upsert(
-            [EncodedPassage(passage, *nothing, windowed(passage)) for passage in passages_of(document)]
+            [
+                EncodedPassage(passage, *nothing, windowed(passage), worded(passage, TermStatistics.empty()))
+                for passage in passages_of(document)
+            ]
         )
 
     def happen(self, incident: Incident) -> None:
@@ -142,6 +154,7 @@ async def console_site(*, token: str | None = None, replays: Mapping[str, Replay
         token=token,
         examples=EXAMPLES,
         replays=replays,
+        retry=partial(ask_to_redeliver, store=site.store),
     )
     app = web.Application()
     pages.add_routes(app)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.conversation import Place, Question
-from core.feedback import Feedback
+from core.feedback import Feedback, Reaction
 
 
 class FakeInbox:
@@ -12,19 +12,26 @@ class FakeInbox:
     def __init__(self) -> None:
         self.questions: list[Question] = []
         self.feedback: list[Feedback] = []
+        self.reactions: list[Reaction] = []
         self.retracted: list[tuple[str, Place]] = []
         self.broken: Exception | None = None
 
     async def ask(self, question: Question) -> None:
         if self.broken is not None:
             raise self.broken
-        if question.id not in {known.id for known in self.questions}:
+        if question.key not in {known.key for known in self.questions}:
             self.questions.append(question)
 
     async def retract(self, question_id: str, place: Place) -> None:
         if self.broken is not None:
             raise self.broken
         self.retracted.append((question_id, place))
+
+    async def react(self, reaction: Reaction) -> None:
+        if self.broken is not None:
+            raise self.broken
+        if reaction.id not in {known.id for known in self.reactions}:
+            self.reactions.append(reaction)
 
     async def press(self, feedback: Feedback) -> None:
         if self.broken is not None:

@@ -1,370 +1,49 @@
-"""Sample messages: each thing that Plumbline can say, at its smallest, as it usually is, and at its largest."""
+"""The sample messages of the product, which are those of the tests too: a new one belongs into core/samples.py."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-
-from core.answering.answer import Answer, Citation, Conflict, Contact, Sentence
-from core.confidence.badge import Badge, Strength
-from core.confidence.badge_explanation import BadgeExplanation, BadgeReference
-from core.confidence.drift import Drift
-from core.confidence.prediction import Estimator, Evaluation, PredictionKind
-from core.confidence.track_record import TrackRecord
-from core.conversation import Person, Place, Platform
-from core.curated import CuratedAnswer
-from core.incident import (
-    Alert,
-    AlertStatus,
-    Evidence,
-    EvidenceKind,
-    Explanation,
-    Hop,
-    Hypothesis,
-    Incident,
-    IncidentState,
-    OwnerProposal,
-    Severity,
-    SimilarIncident,
-    Stage,
-    TeamScore,
-    TimelineEntry,
-    Vote,
-)
-from core.messages import (
-    AnswerMessage,
-    BadgeMessage,
-    CorrectionRequest,
-    DriftAlarm,
-    HandoverRequest,
-    IncidentDetails,
-    IncidentMessage,
-    Message,
-    Notice,
-    NoticeKind,
-    OwnerPing,
-    ProposalMessage,
+from core.samples import (
+    CALIBRATED,
+    HANDBOOK,
+    SAMPLES,
+    START,
+    UNCALIBRATED,
+    abstention,
+    alert,
+    answer,
+    badge_explanation,
+    citation,
+    confirmed,
+    drift_alarm,
+    everywhere,
+    explained_incident,
+    explanation,
+    hypothesis,
+    incident,
+    owner,
+    proposed,
+    resolved_incident,
 )
 
-START = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
-CALIBRATED = Badge(Strength.STRONG, 0.86, outcomes=120, fitted_at=datetime(2026, 3, 1, tzinfo=UTC))
-UNCALIBRATED = Badge(Strength.MODERATE, outcomes=7)
-HANDBOOK = "https://handbook.marigold-ferries.example/deployment"
-
-
-# --- answers ---------------------------------------------------------------------------------------------------------
-
-
-def citation(number: int = 1, title: str = "Rolling back", heading: str = "During a canary", url: str = "") -> Citation:
-    return Citation(
-        number=number,
-        document_id="handbook/deployment/rolling-back.md",
-        passage_id=f"handbook/deployment/rolling-back.md#{number}",
-        title=title,
-        heading=heading,
-        anchor="during-a-canary",
-        url=url or f"{HANDBOOK}/rolling-back#during-a-canary",
-        quote="Run `slipway rollback SERVICE`; it returns the canary to 0 % within 90 seconds.",
-        updated_at=datetime(2026, 2, 11, tzinfo=UTC),
-    )
-
-
-def answer(**fields: object) -> Answer:
-    """An answer of two sentences with two sources."""
-    usual = Answer(
-        question_id="slack:C0ASK:1773480600.000100",
-        question="How do I roll back a canary?",
-        sentences=(
-            Sentence("Run `slipway rollback SERVICE`; it returns the canary to 0 % within 90 seconds.", (1,)),
-            Sentence("During the freeze the release captain must agree first.", (1, 2)),
-        ),
-        citations=(citation(), citation(2, "Change freeze", "Exceptions", f"{HANDBOOK}/change-freeze#exceptions")),
-        engine="evidence",
-        badge=CALIBRATED,
-        prediction_id="answer-1",
-    )
-    return replace(usual, **fields)
-
-
-def abstention(**fields: object) -> Answer:
-    """An honest "I don't know" with the two nearest documents."""
-    return answer(**({"sentences": (), "badge": None, "prediction_id": None} | fields))
-
-
-# --- incidents -------------------------------------------------------------------------------------------------------
-
-
-def alert(number: int = 1, status: AlertStatus = AlertStatus.FIRING) -> Alert:
-    return Alert(
-        fingerprint=f"f{number:07}",
-        name="PaymentGatewayLatencyHigh",
-        status=status,
-        severity=Severity.CRITICAL,
-        starts_at=START,
-        service="payment-gateway",
-        summary="payment-gateway p99 latency above 2 s",
-        description="p99 of POST /charges is 4.8 s on north; booking-api reports timeouts.",
-        labels={"alertname": "PaymentGatewayLatencyHigh", "cluster": "north"},
-    )
-
-
-def owner(**fields: object) -> OwnerProposal:
-    payments = TeamScore(
-        "payments", "Payments", 0.8, ("It runs payment-gateway.", "It fixed 11 of 12 similar incidents.")
-    )
-    usual = OwnerProposal(
-        owner=payments,
-        candidates=(payments, TeamScore("bookings", "Bookings", 0.2)),
-        on_call=("Asha Brandt", "Mateo Silvestri"),
-        badge=CALIBRATED,
-        prediction_id="owner-1",
-    )
-    return replace(usual, **fields)
-
-
-def hypothesis(number: int = 1) -> Hypothesis:
-    return Hypothesis(
-        cause="A configuration change lowered the maximum pool size of payment-gateway from 40 to 4.",
-        service="payment-gateway",
-        score=0.9 / number,
-        evidence=(
-            Evidence(
-                EvidenceKind.CHANGE,
-                "config-4711",
-                "hikari.maximumPoolSize: 40 -> 4",
-                START - timedelta(minutes=11),
-                "https://git.marigold-ferries.example/config/4711",
-            ),
-            Evidence(
-                EvidenceKind.LOG,
-                "payment-gateway",
-                "HikariPool-1 - Connection is not available, request timed out after 30000ms",
-                START - timedelta(minutes=2),
-            ),
-        ),
-        disproof="Latency stays high although the pool has free connections.",
-        next_check="Set the pool size back to 40 in overlays/north and watch the wait time.",
-    )
-
-
-def explanation(**fields: object) -> Explanation:
-    usual = Explanation(
-        hypotheses=(hypothesis(), hypothesis(2)),
-        ruled_out=("Deployment of web-store 11.2: it calls nothing that is slow.",),
-        similar=(
-            SimilarIncident(
-                "INC-0042",
-                "payment-gateway runs out of connections",
-                "payments",
-                "The pool was sized for staging.",
-                "Pool size back to 40.",
-                0.81,
-            ),
-        ),
-        timeline=(
-            TimelineEntry(START - timedelta(minutes=11), "config-4711 applied to payment-gateway"),
-            TimelineEntry(START, "PaymentGatewayLatencyHigh fires"),
-        ),
-        badge=UNCALIBRATED,
-        prediction_id="cause-1",
-    )
-    return replace(usual, **fields)
-
-
-def incident(**fields: object) -> Incident:
-    """An incident of one alert that has just arrived: nobody knows the owner or the cause yet."""
-    usual = Incident(
-        id="incident-1",
-        source="alertmanager",
-        group_key='{}:{alertname="PaymentGatewayLatencyHigh"}',
-        title="payment-gateway p99 latency above 2 s",
-        severity=Severity.CRITICAL,
-        service="payment-gateway",
-        labels={"alertname": "PaymentGatewayLatencyHigh"},
-        alerts=(alert(),),
-        alert_count=1,
-        delivery_count=1,
-        started_at=START,
-        opened_at=START + timedelta(seconds=5),
-        updated_at=START + timedelta(seconds=5),
-        place=Place(Platform.SLACK, "C0INC"),
-    )
-    return replace(usual, **fields)
-
-
-def explained_incident(**fields: object) -> Incident:
-    """An incident whose owner and cause were found."""
-    return incident(**({"stage": Stage.DONE, "owner": owner(), "explanation": explanation()} | fields))
-
-
-def resolved_incident() -> Incident:
-    return explained_incident(
-        state=IncidentState.RESOLVED,
-        resolved_at=START + timedelta(minutes=32),
-        alerts=(alert(status=AlertStatus.RESOLVED),),
-        taken_by="Asha Brandt",
-    )
-
-
-# --- corrections -----------------------------------------------------------------------------------------------------
-
-
-def proposed(**fields: object) -> CuratedAnswer:
-    usual = CuratedAnswer(
-        id="slack:C0ASK:1773480700.000100",
-        question="How do I roll back a canary?",
-        text="Run `slipway rollback SERVICE --now`; without the flag it waits for the traffic to drain.",
-        author=Person(Platform.SLACK, "U0INES", "Ines Okafor"),
-        readers=frozenset({"public"}),
-        proposed_at=START,
-    )
-    return replace(usual, **fields)
-
-
-def confirmed(**fields: object) -> CuratedAnswer:
-    asha = Person(Platform.SLACK, "U0ASHA", "Asha Brandt")
-    return proposed(
-        **({"confirmed_by": asha, "confirmed_at": START, "expires_at": START + timedelta(days=180)} | fields)
-    )
-
-
-# --- confidence ------------------------------------------------------------------------------------------------------
-
-
-def badge_explanation(**fields: object) -> BadgeExplanation:
-    usual = BadgeExplanation(
-        kind=PredictionKind.ANSWER,
-        badge=CALIBRATED,
-        evaluation=Evaluation(0.82, 0.64),
-        references=(BadgeReference("Rolling back", f"{HANDBOOK}/rolling-back"), BadgeReference("Change freeze")),
-        hidden=1,
-        record=TrackRecord(0.8, 0.9, 34, 26),
-        estimator="evidence answer-evidence-3",
-        calibrator="answer:evidence:answer-evidence-3:20260301T030000",
-    )
-    return replace(usual, **fields)
-
-
-def drift_alarm(**fields: object) -> DriftAlarm:
-    """Badges of 90 % that came true in half of the cases."""
-    usual = DriftAlarm(
-        Estimator(PredictionKind.OWNER, "evidence", "owner-evidence-2"),
-        Drift(error=0.4, limit=0.08, promised=0.9, kept=0.5, outcomes=60),
-        shown=(0.9,) * 60,
-        correct=(True, False) * 30,
-    )
-    return replace(usual, **fields)
-
-
-# --- all of them -----------------------------------------------------------------------------------------------------
-
-SAMPLES: dict[str, Message] = {
-    "answer": AnswerMessage(answer()),
-    "answer with an uncalibrated badge": AnswerMessage(answer(badge=UNCALIBRATED)),
-    "abstention": AnswerMessage(abstention()),
-    "abstention without anything near": AnswerMessage(abstention(citations=())),
-    "incident just arrived": IncidentMessage(incident()),
-    "incident with its owner": IncidentMessage(incident(stage=Stage.EXPLAINING, owner=owner())),
-    "incident explained": IncidentMessage(explained_incident()),
-    "incident without an owner": IncidentMessage(explained_incident(owner=owner(owner=None))),
-    "incident without a culprit": IncidentMessage(
-        explained_incident(explanation=explanation(hypotheses=(), badge=None, prediction_id=None))
-    ),
-    "incident that is a storm": IncidentMessage(explained_incident(alert_count=10_000, taken_by="Asha Brandt")),
-    "incident resolved": IncidentMessage(resolved_incident()),
-    "details": IncidentDetails(explained_incident()),
-    "details without a culprit": IncidentDetails(
-        explained_incident(
-            explanation=explanation(hypotheses=(), badge=None, prediction_id=None, unavailable=("loki",))
-        )
-    ),
-    "correction request": CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
-    "handover request": HandoverRequest("incident-1", "Payments", (("bookings", "Bookings"), ("fleet", "Fleet"))),
-    "proposal": ProposalMessage(proposed()),
-    "proposal that was confirmed": ProposalMessage(confirmed()),
-    "incident put as questions": IncidentMessage(explained_incident(), asks_owner=True, asks_cause=True),
-    "badge explanation": BadgeMessage(badge_explanation()),
-    "badge explanation without a number": BadgeMessage(
-        badge_explanation(badge=UNCALIBRATED, record=None, calibrator="", references=(), hidden=0)
-    ),
-    "ping": OwnerPing("Payments", "S0PAYMENTS", CALIBRATED),
-    "ping of a team without a mention": OwnerPing("Payments", "", CALIBRATED),
-    "drift alarm": drift_alarm(),
-    "information": Notice("Ask me about CI/CD and operations.\n• how do I roll back a canary?"),
-    "thanks": Notice("Noted, thank you.", NoticeKind.THANKS),
-    "error": Notice("Something went wrong on my side.", NoticeKind.ERROR, reference="4f2a91bc"),
-}
-
-
-def everywhere(text: str, count: int = 1) -> dict[str, Message]:
-    """Every message with this text in every field that comes from outside, and `count` of everything that repeats."""
-    several = range(1, count + 1)
-    cited = replace(
-        citation(), title=text, heading=text, quote=text, anchor=text, url=text, document_id=text, passage_id=text
-    )
-    said = answer(
-        question=text,
-        sentences=tuple(Sentence(text, tuple(several)) for _ in several),
-        citations=tuple(replace(cited, number=number) for number in several),
-        note=text,
-        tentative=True,
-        conflicts=tuple(Conflict((replace(cited, stale_for=timedelta(days=500)), cited)) for _ in several),
-        contacts=tuple(Contact(text, text, (text,)) for _ in several),
-    )
-    team = TeamScore(text, text, 0.8, tuple(text for _ in several))
-    proposal = owner(
-        owner=team,
-        candidates=tuple(team for _ in several),
-        on_call=tuple(text for _ in several),
-        votes=tuple(Vote(number, text, text, text) for number in several),
-        note=text,
-    )
-    found = explanation(
-        hypotheses=tuple(
-            Hypothesis(
-                text, text, 0.5, tuple(Evidence(EvidenceKind.LOG, text, text, START, text) for _ in several), text, text
-            )
-            for _ in several
-        ),
-        ruled_out=tuple(text for _ in several),
-        similar=tuple(SimilarIncident(text, text, text, text, text, 0.5, text) for _ in several),
-        timeline=tuple(TimelineEntry(START, text) for _ in several),
-        unavailable=tuple(text for _ in several),
-    )
-    alerts = tuple(
-        replace(alert(number), name=text, service=text, summary=text, description=text, labels={text: text}, url=text)
-        for number in several
-    )
-    struck = explained_incident(
-        title=text,
-        service=text,
-        labels={text: text},
-        alerts=alerts,
-        alert_count=count,
-        taken_by=text,
-        owner=proposal,
-        explanation=found,
-        hops=tuple(Hop(text, text, text, text, START) for _ in several),
-    )
-    somebody = Person(Platform.SLACK, text, text)
-    answered = {"question": text, "text": "\n".join(text for _ in several), "author": somebody}
-    return {
-        "proposal": ProposalMessage(proposed(**answered)),
-        "proposal that was confirmed": ProposalMessage(confirmed(**answered, confirmed_by=somebody)),
-        "answer": AnswerMessage(said),
-        "abstention": AnswerMessage(replace(said, sentences=())),
-        "incident": IncidentMessage(struck),
-        "incident without an owner": IncidentMessage(replace(struck, owner=replace(proposal, owner=None))),
-        "details": IncidentDetails(struck),
-        "incident put as questions": IncidentMessage(struck, asks_owner=True, asks_cause=True),
-        "badge explanation": BadgeMessage(
-            badge_explanation(
-                references=tuple(BadgeReference(text, text) for _ in several), estimator=text, calibrator=text
-            )
-        ),
-        "handover request": HandoverRequest("incident-1", text, tuple((f"team-{number}", text) for number in several)),
-        "ping": OwnerPing(text, "", CALIBRATED),
-        "information": Notice(text),
-        "thanks": Notice(text, NoticeKind.THANKS),
-        "error": Notice(text, NoticeKind.ERROR, text),
-    }
+__all__ = [
+    "CALIBRATED",
+    "HANDBOOK",
+    "SAMPLES",
+    "START",
+    "UNCALIBRATED",
+    "abstention",
+    "alert",
+    "answer",
+    "badge_explanation",
+    "citation",
+    "confirmed",
+    "drift_alarm",
+    "everywhere",
+    "explained_incident",
+    "explanation",
+    "hypothesis",
+    "incident",
+    "owner",
+    "proposed",
+    "resolved_incident",
+]

@@ -57,6 +57,9 @@ class RecordingMessenger:
         self.standing.pop(reference, None)
         self._after(trouble)
 
+    async def link(self, reference: MessageReference) -> str:
+        return f"https://chat.example/{reference.message_id}"
+
     async def find(self, place: Place, intent: str) -> MessageReference | None:
         return None if self.forgetful else self._intents.get((place, intent))
 

@@ -164,6 +164,7 @@ class Opsgenie(MonitoringSystem):
 class Grafana(MonitoringSystem):
     source = "grafana"
     acknowledges = False
+    fired = 0
 
     def group(self, status: str, labels: dict[str, str], **changes: Any) -> Payload:
         alert = {
@@ -197,7 +198,11 @@ class Grafana(MonitoringSystem):
         }
 
     def fire(self) -> Payload:
-        return self.group("firing", {"alertname": "LatencyHigh", "service": "till", "severity": "info"})
+        """It begins anew each time, as an alert does that fires again."""
+        self.fired += 1
+        began = (self.began + timedelta(seconds=self.fired)).isoformat()
+        labels = {"alertname": "LatencyHigh", "service": "till", "severity": "info"}
+        return self.group("firing", labels, startsAt=began)
 
     def update(self) -> Payload:
         labels = {"alertname": "LatencyHigh", "service": "till", "severity": "critical"}

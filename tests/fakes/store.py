@@ -3,49 +3,89 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
+from core.audit import Act, AuditEntry, NumberedEntry
+from core.channel_settings import ChannelSettings
 from core.confidence.calibrator import Calibrator
 from core.confidence.prediction import Estimator, Outcome, Prediction, PredictionKind
 from core.conversation import MessageReference, Place, Turn
 from core.curated import CuratedAnswer
 from core.errors import Conflict, StoreUnavailable
 from core.incident import Incident, IncidentState
-from core.ports import Ingestion, Post, SourceCursor, Task
+from core.messages import Message
+from core.ports import Backlog, DeadLetter, Ingestion, Post, SourceCursor, Task
+from core.rca.recorded_failure import RecordedFailure
+from core.silences import Silence
 
 
 @dataclass(slots=True)
 class InMemoryTasks:
     added: dict[str, Task] = field(default_factory=dict)
     claimed: set[str] = field(default_factory=set)
-    started: set[str] = field(default_factory=set)
+    owners: dict[str, str] = field(default_factory=dict)
+    ended: set[str] = field(default_factory=set)
+    added_at: dict[str, datetime] = field(default_factory=dict)
 
     async def add(self, task: Task) -> bool:
         is_new = task.key not in self.added
         self.added.setdefault(task.key, task)
+        self.added_at.setdefault(task.key, datetime.now(UTC))
         return is_new
+
+    async def backlog(self) -> Backlog:
+        waiting = [key for key in self.added if key not in self.ended | self.owners.keys()]
+        oldest = min((self.added_at[key] for key in waiting), default=None)
+        return Backlog(len(waiting), oldest, len(self.owners.keys() - self.ended))
 
     async def has_waiting(self, workflow: str, subject: str) -> bool:
         waiting = [task for key, task in self.added.items() if key not in self.claimed]
         return any((task.workflow, task.subject) == (workflow, subject) for task in waiting)
 
-    async def claim(self, limit: int) -> list[Task]:
-        oldest = [task for key, task in self.added.items() if key not in self.started][:limit]
+    async def claim(self, owner: str, limit: int) -> list[Task]:
+        oldest = [task for key, task in self.added.items() if key not in self.ended | self.owners.keys()][:limit]
         self.claimed |= {task.key for task in oldest}
+        self.owners |= {task.key: owner for task in oldest}
         return oldest
 
-    async def mark_started(self, key: str) -> None:
-        self.started.add(key)
+    async def release(self, owners: Collection[str], kept: Collection[str] = ()) -> int:
+        released = [key for key, owner in self.owners.items() if owner in owners and key not in kept]
+        for key in released:
+            del self.owners[key]
+        return len(released)
+
+    async def end(self, keys: Collection[str]) -> None:
+        self.ended |= set(keys)
+        self.owners = {key: owner for key, owner in self.owners.items() if key not in keys}
+
+    async def reopen(self, keys: Collection[str], owner: str) -> None:
+        self.ended -= set(keys)
+        self.owners |= dict.fromkeys(keys, owner)
+
+
+@dataclass(slots=True)
+class InMemoryReplicas:
+    by_id: dict[str, datetime] = field(default_factory=dict)
+
+    async def seen(self, replica: str, at: datetime) -> None:
+        self.by_id[replica] = at
+
+    async def all(self) -> dict[str, datetime]:
+        return dict(self.by_id)
+
+    async def remove(self, replica: str) -> None:
+        self.by_id.pop(replica, None)
 
 
 @dataclass(slots=True)
 class InMemoryIncidents:
     deliveries: set[str] = field(default_factory=set)
     by_id: dict[str, Incident] = field(default_factory=dict)
+    opened_with: dict[str, frozenset[str]] = field(default_factory=dict)  # the fingerprints of each one's first alerts
 
     async def add_delivery(self, key: str, received_at: datetime) -> bool:
         is_new = key not in self.deliveries
@@ -73,8 +113,34 @@ class InMemoryIncidents:
     async def recent(self, limit: int) -> list[Incident]:
         return sorted(self.by_id.values(), key=lambda each: (each.opened_at, each.id), reverse=True)[:limit]
 
+    async def near(self, incident: Incident, services: frozenset[str], since: datetime, limit: int) -> list[Incident]:
+        mine = self.opened_with[incident.id]
+        return [
+            each
+            for each in await self.open(len(self.by_id))
+            if each.id != incident.id
+            and each.opened_at >= since
+            and (
+                each.service in services
+                or not mine.isdisjoint(self.opened_with[each.id])
+                or bool(each.service and each.service == incident.service and each.source != incident.source)
+            )
+        ][:limit]
+
+    async def open(self, limit: int) -> list[Incident]:
+        oldest = sorted(self.by_id.values(), key=lambda each: (each.opened_at, each.id))
+        return [each for each in oldest if each.state is IncidentState.OPEN][:limit]
+
+    async def led_by(self, incident_id: str, limit: int) -> list[Incident]:
+        oldest = sorted(self.by_id.values(), key=lambda each: (each.opened_at, each.id))
+        return [each for each in oldest if each.absorbed and each.absorbed.leader == incident_id][:limit]
+
     async def noted(self, limit: int) -> list[Incident]:
         return [each for each in await self.recent(len(self.by_id)) if each.resolution is not None][:limit]
+
+    async def ended(self, limit: int) -> list[Incident]:
+        latest = await self.recent(len(self.by_id))
+        return [each for each in latest if each.resolution is not None or each.state is IncidentState.RESOLVED][:limit]
 
     async def save(self, incident: Incident) -> None:
         known = self.by_id.get(incident.id)
@@ -84,12 +150,33 @@ class InMemoryIncidents:
         is_rivalled = rival is not None and rival.id != incident.id and rival.state is IncidentState.OPEN
         if incident.state is IncidentState.OPEN and is_rivalled:
             raise Conflict(f"Incident {incident.id}: another one is open.")
+        self.opened_with.setdefault(incident.id, frozenset(alert.fingerprint for alert in incident.alerts))
         self.by_id[incident.id] = incident
 
 
 @dataclass(slots=True)
 class InMemoryPosts:
     by_intent: dict[str, Post] = field(default_factory=dict)
+    asked: dict[str, datetime] = field(default_factory=dict)
+    wished: dict[str, int] = field(default_factory=dict)
+
+    async def outdate(self, intent: str, place: Place, at: datetime, patience: timedelta) -> bool:
+        await self.intend(intent, place)
+        self.wished[intent] = self.wished.get(intent, 0) + 1
+        since = self.asked.get(intent)
+        if since is not None and since > at - patience:
+            return False
+        self.asked[intent] = at
+        return True
+
+    async def wishes(self, intent: str) -> int:
+        return self.wished.get(intent, 0)
+
+    async def mend(self, intent: str, wishes: int) -> bool:
+        if self.wished.get(intent, 0) != wishes:
+            return False
+        self.asked.pop(intent, None)
+        return True
 
     async def intend(self, intent: str, place: Place) -> Post:
         return self.by_intent.setdefault(intent, Post(intent, place))
@@ -97,14 +184,17 @@ class InMemoryPosts:
     async def attempted(self, intent: str) -> None:
         self._change(intent, attempted=True)
 
-    async def posted(self, intent: str, reference: MessageReference, content_hash: str) -> None:
-        self._change(intent, reference=reference, content_hash=content_hash)
+    async def posted(self, intent: str, reference: MessageReference, content_hash: str, claim: str = "") -> None:
+        self._change(intent, reference=reference, content_hash=content_hash, claim=claim)
 
-    async def edited(self, intent: str, content_hash: str) -> None:
-        self._change(intent, content_hash=content_hash)
+    async def edited(self, intent: str, content_hash: str, claim: str = "") -> None:
+        self._change(intent, content_hash=content_hash, claim=claim)
+
+    async def at(self, reference: MessageReference) -> Post | None:
+        return next((post for post in self.by_intent.values() if _is_at(post, reference)), None)
 
     async def forget(self, intent: str) -> None:
-        self._change(intent, attempted=False, reference=None, content_hash="")
+        self._change(intent, attempted=False, reference=None, content_hash="", claim="")
 
     async def withdraw(self, intent: str, place: Place) -> Post:
         await self.intend(intent, place)
@@ -113,6 +203,48 @@ class InMemoryPosts:
 
     def _change(self, intent: str, **values: object) -> None:
         self.by_intent[intent] = replace(self.by_intent[intent], **values)
+
+
+def _is_at(post: Post, reference: MessageReference) -> bool:
+    """Whether it is this message, whatever thread that is known to stand in."""
+    known = post.reference
+    return known is not None and (
+        replace(known.place, thread=None, workspace=""),
+        known.message_id,
+    ) == (replace(reference.place, thread=None, workspace=""), reference.message_id)
+
+
+@dataclass(slots=True)
+class InMemoryDeadLetters:
+    by_intent: dict[str, DeadLetter] = field(default_factory=dict)
+
+    async def add(self, intent: str, place: Place, message: Message, reason: str) -> None:
+        self.by_intent[intent] = DeadLetter(intent, place, message, reason, datetime.now(UTC))
+
+    async def get(self, intent: str) -> DeadLetter | None:
+        return self.by_intent.get(intent)
+
+    async def latest(self, limit: int) -> list[DeadLetter]:
+        in_order = sorted(self.by_intent.values(), key=lambda letter: letter.intent)
+        return sorted(in_order, key=lambda letter: letter.at, reverse=True)[:limit]
+
+    async def count(self) -> int:
+        return len(self.by_intent)
+
+    async def remove(self, intent: str) -> None:
+        self.by_intent.pop(intent, None)
+
+
+@dataclass(slots=True)
+class InMemorySilences:
+    by_id: dict[str, Silence] = field(default_factory=dict)
+
+    async def save(self, silence: Silence) -> None:
+        self.by_id[silence.id] = silence
+
+    async def not_over(self, at: datetime) -> list[Silence]:
+        lasting = [silence for silence in self.by_id.values() if silence.ends_at > at]
+        return sorted(lasting, key=lambda silence: (silence.ends_at, silence.id))
 
 
 @dataclass(slots=True)
@@ -129,6 +261,9 @@ class InMemoryPredictions:
 
     async def label(self, outcome: Outcome) -> None:
         self.outcomes[outcome.prediction_id, outcome.labelled_by] = outcome
+
+    async def unlabel(self, prediction_id: str, labelled_by: str) -> None:
+        self.outcomes.pop((prediction_id, labelled_by), None)
 
     async def labels_of(self, prediction_id: str) -> list[Outcome]:
         found = [outcome for (about, _), outcome in self.outcomes.items() if about == prediction_id]
@@ -175,6 +310,9 @@ class InMemoryConversations:
 
     async def add(self, key: str, place: Place, turn: Turn, at: datetime) -> None:
         self.turns.setdefault(key, (place, turn))
+
+    async def forget(self, key: str) -> None:
+        self.turns.pop(key, None)
 
     async def get(self, key: str, place: Place) -> Turn | None:
         where, turn = self.turns.get(key, (None, None))
@@ -223,6 +361,106 @@ class InMemoryCurated:
 
 
 @dataclass(slots=True)
+class InMemoryBuildFailures:
+    by_id: dict[str, RecordedFailure] = field(default_factory=dict)
+
+    async def get(self, failure_id: str) -> RecordedFailure | None:
+        return self.by_id.get(failure_id)
+
+    async def save(self, failure: RecordedFailure) -> None:
+        self.by_id[failure.id] = failure
+
+    async def confirmed(self, project: str, limit: int) -> list[RecordedFailure]:
+        return [each for each in self._newest() if each.project == project and each.confirmed_by][:limit]
+
+    async def in_thread(self, place: Place) -> RecordedFailure | None:
+        told = (each for each in self._newest() if each.place and place.thread)
+        return next((each for each in told if _same_thread(each.place, place)), None)
+
+    async def forget_older(self, project: str, keep: int) -> None:
+        for confirmed in (True, False):
+            known = [
+                each for each in self._newest() if each.project == project and bool(each.confirmed_by) is confirmed
+            ]
+            for old in known[keep:]:
+                del self.by_id[old.id]
+
+    def _newest(self) -> list[RecordedFailure]:
+        in_order = sorted(self.by_id.values(), key=lambda each: each.id)
+        return sorted(in_order, key=lambda each: each.found_at, reverse=True)
+
+
+def _same_thread(one: Place | None, other: Place) -> bool:
+    return one is not None and (one.platform, one.channel, one.thread) == (other.platform, other.channel, other.thread)
+
+
+@dataclass(slots=True)
+class InMemoryAudit:
+    entries: list[NumberedEntry] = field(default_factory=list)
+    count: int = 0  # of all that were ever added
+
+    async def add(self, entry: AuditEntry) -> None:
+        if all(known.entry.key != entry.key for known in self.entries):
+            self.count += 1
+            self.entries.append(NumberedEntry(self.count, entry))
+
+    async def latest(self, limit: int, before: int | None = None, act: Act | None = None) -> list[NumberedEntry]:
+        shown = [
+            each
+            for each in reversed(self.entries)
+            if (before is None or each.number < before) and (act is None or each.entry.act is act)
+        ]
+        return shown[:limit]
+
+    async def since(self, at: datetime, after: int, limit: int) -> list[NumberedEntry]:
+        return [each for each in self.entries if each.entry.at >= at and each.number > after][:limit]
+
+    async def forget_before(self, at: datetime) -> int:
+        kept = [each for each in self.entries if each.entry.at >= at]
+        forgotten, self.entries = len(self.entries) - len(kept), kept
+        return forgotten
+
+
+@dataclass(slots=True)
+class InMemoryChannelSettings:
+    by_channel: dict[tuple[str, str], ChannelSettings] = field(default_factory=dict)
+
+    async def get(self, place: Place) -> ChannelSettings:
+        return self.by_channel.get((place.platform, place.channel), ChannelSettings())
+
+    async def save(self, place: Place, settings: ChannelSettings) -> None:
+        self.by_channel[place.platform, place.channel] = settings
+
+
+@dataclass(slots=True)
+class InMemoryHeldIncidents:
+    """By channel and incident: the place, and whether it was told."""
+
+    held: dict[tuple[str, str, str], tuple[Place, bool]] = field(default_factory=dict)
+
+    async def hold(self, incident_id: str, place: Place) -> None:
+        self.held[place.platform, place.channel, incident_id] = place, False
+
+    async def places(self, incident_id: str) -> frozenset[Place]:
+        return frozenset(place for key, (place, _) in self.held.items() if key[2] == incident_id)
+
+    async def waiting(self) -> list[tuple[str, Place]]:
+        return [(key[2], place) for key, (place, told) in sorted(self.held.items(), key=_first) if not told]
+
+    async def tell(self, incident_id: str, place: Place) -> None:
+        key = (place.platform, place.channel, incident_id)
+        if key in self.held:
+            self.held[key] = self.held[key][0], True
+
+    async def release(self, incident_id: str, place: Place) -> None:
+        self.held.pop((place.platform, place.channel, incident_id), None)
+
+
+def _first(entry: tuple[tuple[str, str, str], object]) -> tuple[str, str, str]:
+    return entry[0]
+
+
+@dataclass(slots=True)
 class InMemoryStore:
     """Implements `core.ports.Store`; what was committed can be looked at directly.
 
@@ -233,14 +471,25 @@ class InMemoryStore:
     tasks: InMemoryTasks = field(default_factory=InMemoryTasks)
     incidents: InMemoryIncidents = field(default_factory=InMemoryIncidents)
     posts: InMemoryPosts = field(default_factory=InMemoryPosts)
+    dead_letters: InMemoryDeadLetters = field(default_factory=InMemoryDeadLetters)
+    silences: InMemorySilences = field(default_factory=InMemorySilences)
     predictions: InMemoryPredictions = field(default_factory=InMemoryPredictions)
     conversations: InMemoryConversations = field(default_factory=InMemoryConversations)
     ingestions: InMemoryIngestions = field(default_factory=InMemoryIngestions)
     cursors: InMemoryCursors = field(default_factory=InMemoryCursors)
     curated: InMemoryCurated = field(default_factory=InMemoryCurated)
+    build_failures: InMemoryBuildFailures = field(default_factory=InMemoryBuildFailures)
+    channel_settings: InMemoryChannelSettings = field(default_factory=InMemoryChannelSettings)
+    held_incidents: InMemoryHeldIncidents = field(default_factory=InMemoryHeldIncidents)
+    audit: InMemoryAudit = field(default_factory=InMemoryAudit)
+    replicas: InMemoryReplicas = field(default_factory=InMemoryReplicas)
     conflicts: int = 0
     outages: int = 0
     _writer: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+
+    def lock(self, name: str) -> asyncio.Lock:
+        return self._locks.setdefault(name, asyncio.Lock())
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[InMemoryStore]:
@@ -263,7 +512,23 @@ class InMemoryStore:
             raise Conflict("Somebody else was first.")
 
 
-STORES = ("tasks", "incidents", "posts", "predictions", "conversations", "ingestions", "cursors", "curated")
+STORES = (
+    "tasks",
+    "replicas",
+    "incidents",
+    "posts",
+    "dead_letters",
+    "silences",
+    "predictions",
+    "conversations",
+    "ingestions",
+    "cursors",
+    "curated",
+    "build_failures",
+    "channel_settings",
+    "held_incidents",
+    "audit",
+)
 
 
 def _snapshot(store: object) -> object:

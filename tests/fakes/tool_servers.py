@@ -109,8 +109,11 @@ class FakeKubernetes(FakeToolServer):
         known = {line.service for line in self.lines} | self.statuses.keys()
         pods = [
             {
-                "metadata": {"name": f"{service}-0"},
-                "spec": {"nodeName": "node-1", "containers": [{"name": "main"}]},
+                "metadata": {"name": f"{service}-0", "namespace": "live"},
+                "spec": {
+                    "nodeName": "node-1",
+                    "containers": [{"name": "main", "resources": {"limits": {"memory": "512Mi"}}}],
+                },
                 "status": self.statuses.get(service, {"phase": "Running"}),
             }
         ]
@@ -164,6 +167,7 @@ class FakeGitHub(FakeToolServer):
         base = "/repos/acme/api/actions"
         return [
             web.get(f"{base}/runs", self._runs),
+            web.get(f"{base}/runs/{{run}}", self._run),
             web.get(f"{base}/runs/{{run}}/jobs", self._jobs),
             web.get(f"{base}/jobs/{{job}}/logs", self._log),
         ]
@@ -173,6 +177,10 @@ class FakeGitHub(FakeToolServer):
         return web.json_response(
             {"total_count": len(newest), "workflow_runs": newest[: int(request.query["per_page"])]}
         )
+
+    async def _run(self, request: web.Request) -> web.Response:
+        found = [run for run in self.runs if str(run["id"]) == request.match_info["run"]]
+        return web.json_response(found[0]) if found else web.json_response({"message": "Not Found"}, status=404)
 
     async def _jobs(self, request: web.Request) -> web.Response:
         steps = [{"name": "Set up", "conclusion": "success"}, {"name": "Run tests", "conclusion": "failure"}]
@@ -197,13 +205,22 @@ class FakeGitLab(FakeToolServer):
         base = "/api/v4/projects/acme%2Fapi"
         return [
             web.get(f"{base}/pipelines", self._pipelines),
+            web.get(f"{base}/pipelines/{{pipeline}}", self._pipeline),
             web.get(f"{base}/pipelines/{{pipeline}}/jobs", self._jobs),
+            web.get(f"{base}/jobs/{{job}}", self._job),
             web.get(f"{base}/jobs/{{job}}/trace", self._trace),
         ]
 
     async def _pipelines(self, request: web.Request) -> web.Response:
         before = request.query["created_before"]
         return web.json_response([each for each in self.pipelines if each["created_at"] < before])
+
+    async def _pipeline(self, request: web.Request) -> web.Response:
+        found = [each for each in self.pipelines if str(each["id"]) == request.match_info["pipeline"]]
+        return web.json_response(found[0]) if found else web.json_response({"message": "Not Found"}, status=404)
+
+    async def _job(self, request: web.Request) -> web.Response:
+        return web.json_response({"id": int(request.match_info["job"]), "pipeline": {"id": 2}})
 
     async def _jobs(self, request: web.Request) -> web.Response:
         assert request.query["scope[]"] == "failed"
@@ -227,11 +244,19 @@ class FakeJenkins(FakeToolServer):
 
     def routes(self) -> list[web.RouteDef]:
         base = "/job/acme/job/api"
-        return [web.get(f"{base}/api/json", self._job), web.get(f"{base}/{{build}}/consoleText", self._console)]
+        return [
+            web.get(f"{base}/api/json", self._job),
+            web.get(f"{base}/{{build}}/api/json", self._build),
+            web.get(f"{base}/{{build}}/consoleText", self._console),
+        ]
 
     async def _job(self, request: web.Request) -> web.Response:
         assert request.query["tree"].startswith("builds[")
         return web.json_response({"_class": "org.jenkinsci.plugins.workflow.job.WorkflowJob", "builds": self.builds})
+
+    async def _build(self, request: web.Request) -> web.Response:
+        found = [build for build in self.builds if str(build["number"]) == request.match_info["build"]]
+        return web.json_response(found[0]) if found else web.Response(status=404)
 
     async def _console(self, request: web.Request) -> web.Response:
         return web.Response(text="Started by timer\nE   assert 1 == 2\nFinished: FAILURE\n")

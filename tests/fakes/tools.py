@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from core.errors import ToolUnavailable
-from core.ports import Change, LogLine, Series, TimeWindow
+from core.ports import Change, LogLine, Series, TimeWindow, Tool
 
 
 class FakeLogReader:
@@ -44,6 +45,22 @@ class FakeChangeReader:
 
     async def changes(self, window: TimeWindow) -> list[Change]:
         return [change for change in self._changes if window.start <= change.at < window.end]
+
+
+@dataclass
+class FakeToolbox:
+    """Offers what it was given, or fails."""
+
+    name: str
+    offers: list[Tool] = field(default_factory=list[Tool])
+    fails: bool = False
+    asked: list[tuple[Sequence[str], TimeWindow]] = field(default_factory=list)
+
+    async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:
+        self.asked.append((services, window))
+        if self.fails:
+            raise ToolUnavailable("It is down.")
+        return self.offers
 
 
 class BrokenTool:

@@ -20,6 +20,7 @@ from bot.wiring import ingest, open_core
 from bot.workspace import load_workspace
 from core.conversation import MessageReference, Place
 from core.messages import Message
+from core.ports import Store
 from tests.fakes.slack_api import BOT_TOKEN, SIGNING_SECRET
 from tests.scenario.bot_client import BotClient
 from tests.scenario.company import write_company
@@ -38,10 +39,12 @@ class RunningBot(BotClient):
         app: web.Application,
         slack: WatchedSlack,
         said: list[Message],
+        store: Store,
     ) -> None:
         super().__init__(address, session)
         self.app = app
         self.slack = slack
+        self.store = store
         self.said = said  # on the local page, posted or edited, in order
 
 
@@ -63,6 +66,7 @@ def _settings(folder: Path, slack_url: str) -> Settings:
             "SLACK_BOT_TOKEN": BOT_TOKEN,
             "SLACK_SIGNING_SECRET": SIGNING_SECRET,
             "SLACK_API_URL": slack_url,
+            "SLACK_POST_INTERVAL": 0,  # what is slow for people is slow for tests
         }
     )
 
@@ -96,7 +100,7 @@ async def _running(settings: Settings, slack: WatchedSlack) -> AsyncIterator[Run
                     server.running(core) as address,
                     aiohttp.ClientSession(headers={"Authorization": f"Bearer {TOKEN}"}) as session,
                 ):
-                    yield RunningBot(address, session, apps[0], slack, said)
+                    yield RunningBot(address, session, apps[0], slack, said, core.store)
         finally:
             # The engine holds one instance per process, and has no public way to forget it.
             _get_or_create_dbos_registry().instance_info_map.clear()

@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -30,11 +31,13 @@ from adapters.slack.threads import SlackThreads
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.teams_conversations import SqlTeamsConversations
 from adapters.teams.access_token import AccessToken
+from adapters.teams.audiences import TeamsAudiences
 from adapters.teams.guests import TeamsGuests
 from adapters.teams.inbound import TeamsInbound
 from adapters.teams.messenger import TeamsMessenger
 from adapters.teams.transport import open_transport
 from bot.behaviours import behaviours
+from bot.home_pages import home_pages
 from bot.routes import Webhooks, build_app
 from bot.settings import Settings
 from bot.wiring import Core, ingest, open_core
@@ -43,7 +46,10 @@ from bot.workspace import load_workspace
 from core.conversation import Place, Platform, Question
 from core.feedback import Feedback
 from core.messages import Verdict
+from handlers.ask_in_form import AskInForm
 from handlers.post_message import Poster
+from handlers.redeliver import ask_to_redeliver
+from handlers.show_again import ShownAgain
 from tests.fakes import slack_api, teams_connector
 from tests.fakes.slack_api import FakeSlack
 from tests.fakes.teams_connector import TeamsConnector
@@ -142,6 +148,11 @@ class Company:
             assert response.status in (204, 404), await response.text()
         return thread or str(max((await self._console.latest()).values()))
 
+    async def open_home(self, user: str) -> None:
+        """A person's own page in Slack."""
+        event = {"type": "app_home_opened", "user": user, "channel": HOMES[user], "tab": "home", "event_ts": "17.1"}
+        await self._signed(json.dumps(slack_api.event_callback(event)), "application/json")
+
     async def page(self, path: str) -> str:
         async with self._http.get(path) as response:
             return await response.text()
@@ -159,6 +170,11 @@ class Company:
         for call in self._slack.calls:
             if call.method.startswith("chat."):
                 said.setdefault(call.arguments["channel"], []).append(json.dumps(call.arguments))
+            elif call.method == "views.publish":
+                said.setdefault(HOMES[call.arguments["user_id"]], []).append(json.dumps(call.arguments))
+            elif call.method == "views.open":
+                about = json.loads(call.arguments["view"]["private_metadata"])
+                said.setdefault(about["channel"], []).append(json.dumps(call.arguments))
         for sent in (*self._teams.sent, *self._teams.updated):
             said.setdefault(sent.conversation.partition(";")[0], []).append(json.dumps(sent.activity))
         for channel in CONSOLE_PLACES:
@@ -167,6 +183,7 @@ class Company:
         return said
 
 
+HOMES = {INES: "D0INES", MATEO: "D0MATEO", GUEST: "D0GUEST"}  # read by whom the direct messages are read by
 SLACK_PLACES: dict[str, Callable[..., Awaitable[str]]] = {
     **dict.fromkeys((HELP, PAYMENTS, KEEPERS, "C0GUESTS", "G0GROUP", slack_api.SHARED_CHANNEL), Company.on_slack),
     "D0INES": Company.on_slack,
@@ -227,20 +244,24 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
         app_token=None,
         channels=channels,
         inbox=inbox,
+        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
+        home_of=home_pages(core),
+        examples=core.workspace.examples,
         clock=core.clock,
     )
     stack.push_async_callback(slack_inbound.close)
-    tenant, cloud = teams_connector.TENANT, teams.cloud
-    credentials = {"app_id": teams_connector.APP_ID, "tenant_id": tenant, "cloud": cloud}
+    tenants, cloud = frozenset({teams_connector.TENANT}), teams.cloud
+    credentials = {"app_id": teams_connector.APP_ID, "tenant_ids": tenants, "cloud": cloud}
     token = AccessToken(app_password=teams_connector.APP_PASSWORD, **credentials)
     teams_inbound = TeamsInbound(
         **credentials,
         anonymous=False,
-        channels=channels,
+        audiences=TeamsAudiences(channels, TeamsGuests(token, core.clock)),
         inbox=inbox,
+        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
+        standing=ShownAgain(core.store),
         references=references,
         clock=core.clock,
-        guests=TeamsGuests(token, core.clock),
     )
     stack.push_async_callback(teams_inbound.close)
     transport = open_transport("agents", token)
@@ -249,7 +270,7 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
     client = slack_client(slack_api.BOT_TOKEN, slack.url, session)
     messengers = {
         Platform.SLACK: SlackMessenger(client),
-        Platform.TEAMS: TeamsMessenger(transport=transport, references=references, tenant_id=tenant, cloud=cloud),
+        Platform.TEAMS: TeamsMessenger(transport=transport, references=references, tenant_ids=tenants, cloud=cloud),
         Platform.CONSOLE: ConsoleMessenger(console, live, core.clock),
     }
     inbox.behaviours = behaviours(core, Poster(core.store, messengers), {Platform.SLACK: SlackThreads(client)})
@@ -263,6 +284,7 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
         channels=channels,
         workspace_name=core.workspace.name,
         clock=core.clock,
+        retry=partial(ask_to_redeliver, store=core.store),
     )
     app = build_app(
         webhooks=Webhooks({}, _nothing, None, core.clock),

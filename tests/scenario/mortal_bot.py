@@ -18,10 +18,10 @@ from dbos import DBOS
 from dbos._dbos import _get_or_create_dbos_registry
 
 from adapters.slack.messenger import SlackMessenger
+from bot.dispatcher import Dispatcher
 from bot.schedules import INGEST
 from bot.server import serve
 from bot.settings import load_settings
-from bot.tasks import Dispatcher
 from bot.telemetry import configure_logging
 from bot.wiring import open_core
 from bot.workflows import Workflows
@@ -51,7 +51,7 @@ class Moment(StrEnum):
     """When a bot dies."""
 
     NEVER = "never"
-    AFTER_START = "a workflow is started, and nobody has noted it"
+    AFTER_START = "a workflow is started, and has done nothing yet"
     BEFORE_STEP = "the steps before this one are checkpointed, and it is about to begin"
     SAID = "the chat has taken what this step had to post or to edit, and nobody has noted it"
     AFTER_STEP = "this step is done, and not checkpointed"
@@ -146,7 +146,7 @@ async def _serve(on_ready: Callable[[str], None]) -> None:
 
 def _prepare(death: Death, reports: Connection) -> None:
     """Put the killer where the bot will pass it."""
-    run, start, mark_started = Workflows._run, Dispatcher._start, Dispatcher._mark_started
+    run, start = Workflows._run, Dispatcher._start
     current_step: ContextVar[int] = ContextVar("current_step")
 
     def pass_by(moment: Moment, step: int = 0) -> None:
@@ -163,15 +163,12 @@ def _prepare(death: Death, reports: Connection) -> None:
         pass_by(Moment.AFTER_STEP, step)
         return reports.send(name)
 
-    async def mortal_start(self: Dispatcher, task: Task) -> bool:
+    async def mortal_start(self: Dispatcher, task: Task) -> None:
         if task.workflow != INGEST and death.moment is Moment.ASLEEP:
             await asyncio.Event().wait()
-        return await start(self, task)
-
-    async def mortal_mark_started(self: Dispatcher, task: Task) -> bool:
+        await start(self, task)
         if task.workflow != INGEST:
             pass_by(Moment.AFTER_START)
-        return await mark_started(self, task)
 
     def mortal(say: Callable[..., Awaitable[Any]]) -> Any:
         async def said(*arguments: Any) -> Any:
@@ -185,6 +182,5 @@ def _prepare(death: Death, reports: Connection) -> None:
     _get_or_create_dbos_registry().get_internal_queue()._polling_interval_sec = 0.05
     Workflows._run = mortal_run
     Dispatcher._start = mortal_start
-    Dispatcher._mark_started = mortal_mark_started
     SlackMessenger.post = mortal(SlackMessenger.post)
     SlackMessenger.edit = mortal(SlackMessenger.edit)

@@ -16,7 +16,7 @@ import pytest_asyncio
 from core.conversation import PUBLIC
 from core.messages import Verdict
 from tests.scenario.canaries import CANARIES, HELP, PAYMENTS, PRIVATE_THREAD, Canary
-from tests.scenario.canary_company import SLACK_PLACES, Company, company
+from tests.scenario.canary_company import HOMES, SLACK_PLACES, Company, company
 
 SEED = 20260314
 WAYS = 500
@@ -180,6 +180,15 @@ async def test_a_button_that_was_never_shown_in_a_channel_shows_nothing_there(la
     subjects = [*known, "curated-2", "I1", *(f"answer:evidence:{question.id}" for question in private)]
     for channel, verdict, subject in product((HELP, "D0MATEO", "C0GUESTS"), Verdict, subjects):
         await lanternfish.press(channel, verdict, subject, "something else")
+    assert await leaks(lanternfish) == []
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_a_person_s_own_page_shows_nothing_that_they_may_not_read(lanternfish: Company) -> None:
+    for user, place in HOMES.items():
+        before = len((await lanternfish.received()).get(place, []))
+        await lanternfish.open_home(user)
+        assert len((await lanternfish.received())[place]) == before + 1
     assert await leaks(lanternfish) == []
 
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from dbos import DBOS
 
+from adapters import pacing
 from bot.workflows import FIRST_DELAY, LONGEST_DELAY, MAX_RUNNING
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import is_done
@@ -35,6 +36,8 @@ class Sleep:
 def sleep(monkeypatch: pytest.MonkeyPatch) -> Sleep:
     sleep = Sleep()
     monkeypatch.setattr(DBOS, "sleep_async", sleep)
+    # The pause of a channel is not slept through here, so that nobody else may keep to it.
+    monkeypatch.setattr(pacing.PacedMessenger, "rest", lambda _self, _lane, _error: None)
     return sleep
 
 
@@ -53,6 +56,14 @@ async def test_the_pauses_grow_up_to_a_limit_and_the_bot_never_gives_up(bot: Run
     assert len(sleep.seconds) == 12
     assert all(earlier <= later for earlier, later in pairwise(sleep.seconds))
     assert sleep.seconds[-1] == LONGEST_DELAY
+
+
+async def test_ten_minutes_without_a_chat_lose_nothing(bot: RunningBot, sleep: Sleep) -> None:
+    bot.slack.refuse(503, method="chat.postMessage", times=25)
+    asked = await bot.slack.asks(bot.address, QUESTION)
+    await bot.slack.until(lambda: bot.slack.replies(asked))
+    assert sum(sleep.seconds) > 600
+    assert len(bot.slack.replies(asked)) == 1
 
 
 async def test_a_pause_that_the_chat_asks_for_is_kept(bot: RunningBot, sleep: Sleep) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from adapters.slack.render import render as in_slack
+from adapters.teams.elements import REFRESH
 from adapters.teams.render import render as in_teams
 from core.incident import Incident
 from core.language_model import ModelRequest, Role
@@ -61,7 +62,7 @@ PAYLOADS = (
 )
 PLACES = ("log line", "commit message", "alert label", "tool output")
 PLAN = {"read_logs", "list_changes", "outside"}
-OURS = {str(verdict) for verdict in Verdict}
+OURS = {REFRESH, *(str(verdict) for verdict in Verdict)}
 
 
 @dataclass
@@ -154,7 +155,8 @@ def _nothing_was_called_outside_of_the_plan(outcome: Outcome) -> None:
     taken = [step.action for step in outcome.trajectory.steps if step.action and not step.fault]
     assert {action.tool for action in taken} <= PLAN
     assert len(taken) == 3
-    assert outcome.outside.calls == [{"service": "shop"}]
+    by_plan, by_model = [{"service": "shop"}, {"service": "cart"}], [{"service": "shop"}]
+    assert outcome.outside.calls == [*by_plan, *by_model]
     assert set(outcome.logs.asked) <= {"shop", *CALLS, "stock", "vault"}
     refused = [step for step in outcome.trajectory.steps if step.fault]
     assert len(refused) == 4

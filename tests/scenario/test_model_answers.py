@@ -22,6 +22,7 @@ from adapters.slack.client import slack_client
 from adapters.slack.inbound import SlackInbound
 from adapters.slack.messenger import SlackMessenger
 from bot.behaviours import behaviours
+from bot.home_pages import home_pages
 from bot.routes import Webhooks, build_app
 from bot.settings import Settings
 from bot.wiring import ingest, open_core
@@ -30,6 +31,7 @@ from core.conversation import Platform
 from core.errors import ModelUnavailable
 from core.language_model import ModelRequest
 from handlers.answer_question import WITHOUT_MODEL
+from handlers.ask_in_form import AskInForm
 from handlers.post_message import Poster
 from tests.fakes import slack_api
 from tests.fakes.answering_script import AnsweringScript, Statements, agreeing, prompt
@@ -100,6 +102,9 @@ async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
             app_token=None,
             channels=core.workspace.channels,
             inbox=inbox,
+            forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
+            home_of=home_pages(core),
+            examples=core.workspace.examples,
             clock=core.clock,
         )
         stack.push_async_callback(inbound.close)

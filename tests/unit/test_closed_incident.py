@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from core.closed_incident import closed_incident
+from core.closed_incident import OwnerLabels, closed_incident
 from core.confidence.resolution import Resolution
-from core.incident import Hop
-from core.team import Team, team_named
+from core.incident import Hop, Incident, IncidentState
+from core.team import NOBODY, Team, team_named
 from tests.fakes.messages import START, resolved_incident
 
 TEAMS = (Team("payments", "Payments"), Team("bookings", "Bookings & Seats", aliases=("reservations",)))
@@ -64,3 +64,58 @@ def test_without_a_note_there_is_nothing_to_learn() -> None:
 def test_a_team_is_known_by_its_id_its_name_and_its_aliases(text: str, team: str | None) -> None:
     named = team_named(text, TEAMS)
     assert (named.id if named else None) == team
+
+
+# --- without a note ----------------------------------------------------------------------------------------------------
+
+SEATS = (replace(TEAMS[0], on_call=("Ada",)), replace(TEAMS[1], on_call=("Mira",), members=frozenset({"Grace"})))
+
+
+def gave(team: str, *, away: str = "") -> tuple[Hop, ...]:
+    return (Hop(away, team, "Ada", "", START),)
+
+
+@pytest.mark.parametrize(
+    ("incident", "labels", "owner"),
+    [
+        (replace(resolved_incident(), taken_by="Mira"), OwnerLabels(), "bookings"),
+        (replace(resolved_incident(), taken_by="Grace"), OwnerLabels(), "bookings"),
+        (replace(resolved_incident(), hops=gave("bookings", away="payments")), OwnerLabels(), "bookings"),
+        (replace(resolved_incident(), hops=gave("reservations")), OwnerLabels(), "bookings"),
+        (resolved_incident(), OwnerLabels("payments"), "payments"),
+        (replace(resolved_incident(), taken_by="Mira", hops=gave("bookings")), OwnerLabels("bookings"), "bookings"),
+    ],
+)
+def test_an_incident_that_was_taken_reassigned_or_confirmed_trains_the_next_triage(
+    incident: Incident, labels: OwnerLabels, owner: str
+) -> None:
+    past = closed_incident(incident, SEATS, READERS, labels)
+    assert past is not None
+    assert (past.owner, past.root_cause) == (owner, "")
+
+
+@pytest.mark.parametrize(
+    ("incident", "labels"),
+    [
+        (resolved_incident(), OwnerLabels()),
+        (replace(resolved_incident(), taken_by="Somebody"), OwnerLabels()),
+        (replace(resolved_incident(), taken_by="Ada", hops=gave("bookings")), OwnerLabels()),
+        (replace(resolved_incident(), taken_by="Mira"), OwnerLabels("payments")),
+        (replace(resolved_incident(), taken_by="Mira"), OwnerLabels(wrong=frozenset({"bookings"}))),
+        (replace(resolved_incident(), taken_by="Mira", hops=gave("", away="bookings")), OwnerLabels()),
+        (replace(resolved_incident(), taken_by="Mira", state=IncidentState.OPEN, resolved_at=None), OwnerLabels()),
+    ],
+)
+def test_what_nobody_said_what_is_disputed_and_what_is_not_over_trains_nothing(
+    incident: Incident, labels: OwnerLabels
+) -> None:
+    assert closed_incident(incident, SEATS, READERS, labels) is None
+
+
+@pytest.mark.parametrize("said", ["nobody", "No team.", "none"])
+def test_a_note_can_say_that_it_was_nobodys_whoever_took_it(said: str) -> None:
+    past = closed_incident(
+        replace(resolved_incident(), taken_by="Mira", resolution=Resolution("a test alarm", owner=said)), SEATS, READERS
+    )
+    assert past is not None
+    assert past.owner == NOBODY

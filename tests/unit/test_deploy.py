@@ -30,7 +30,13 @@ def test_the_bot_of_the_compose_file_runs_without_a_profile_and_the_models_only_
     compose: dict[str, Any],
 ) -> None:
     profiles = {name: service.get("profiles") for name, service in compose["services"].items()}
-    assert profiles == {"plumbline": None, "llm": ["llm"], "llm-cpu": ["llm-cpu"]}
+    assert profiles == {
+        "plumbline": None,
+        "llm": ["llm"],
+        "llm-cpu": ["llm-cpu"],
+        "postgres": ["replicas"],
+        "qdrant": ["replicas"],
+    }
 
 
 def test_both_model_services_answer_to_one_name_with_parallel_slots_metrics_and_a_health_probe(
@@ -101,3 +107,12 @@ def test_the_actions_of_every_template_are_closed() -> None:
         opened = len(re.findall(r"\{\{-? *(?:if|range|with|define)\b", text))
         assert opened == len(re.findall(r"\{\{-? *end\b", text)), template.name
         assert text.count("{{") == text.count("}}"), template.name
+
+
+def test_replicas_come_with_a_shared_database_and_index_a_disruption_budget_and_a_rolling_update() -> None:
+    text = (CHART / "templates" / "bot.yaml").read_text(encoding="utf-8")
+    shared = re.findall(r"\{\{- if \.Values\.postgresql \}\}(.+?)\{\{- (?:else|end) \}\}", text, re.DOTALL)
+    for part in ("RollingUpdate", "PLUMBLINE_DATABASE_URL", "PLUMBLINE_QDRANT_URL", "PodDisruptionBudget", "emptyDir"):
+        assert any(part in each for each in shared), part
+    assert "kind: NetworkPolicy" in text
+    assert "type: Recreate" in text

@@ -10,7 +10,7 @@ from bs4 import BeautifulSoup
 from adapters.console.messages import ConsoleMessage
 from adapters.console.payload import Content, PersonMessage, encode
 from adapters.console.render import Renderer, verdict_subjects, web_url
-from core.messages import Message, Verdict
+from core.messages import IncidentMessage, Message, Verdict
 from tests.fakes import messages
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -113,7 +113,7 @@ def test_an_incident_without_an_owner_or_a_culprit_says_so() -> None:
 
 def test_only_what_can_be_judged_is_asked_for() -> None:
     arrived = messages.incident()
-    assert verdict_subjects(arrived) == {Verdict.TAKE_IT: "incident-1"}
+    assert verdict_subjects(arrived) == dict.fromkeys((Verdict.TAKE_IT, Verdict.BELONGS), "incident-1")
     explained = messages.explained_incident()
     assert verdict_subjects(explained) == {
         Verdict.OWNER_RIGHT: "owner-1",
@@ -123,8 +123,12 @@ def test_only_what_can_be_judged_is_asked_for() -> None:
         Verdict.TAKE_IT: "incident-1",
         Verdict.WHY_OWNER: "owner-1",
         Verdict.HAND_OVER: "incident-1",
+        Verdict.BELONGS: "incident-1",
         Verdict.WHY_CAUSE: "cause-1",
     }
+    (part,) = [each for name, each in messages.SAMPLES.items() if name == "incident that is a part of another"]
+    assert isinstance(part, IncidentMessage)
+    assert verdict_subjects(part.incident).keys() == {Verdict.TAKE_IT, Verdict.SEPARATE}
     assert Verdict.TAKE_IT not in verdict_subjects(messages.resolved_incident())
 
 

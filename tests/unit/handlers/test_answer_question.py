@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -270,3 +271,64 @@ async def test_a_quoted_answer_is_never_judged_by_a_model(retriever: Retriever, 
     await prepare_answer(question(ROLLBACK), retriever=retriever, store=store, clock=FakeClock(), judge=judge)
     (prediction,) = store.predictions.by_id.values()
     assert (prediction.estimator_version, judge.requests) == (VERSION, [])
+
+
+def composing_both(shown: Statements) -> list[tuple[str, list[int]]]:
+    cited = [number for number, text in shown.items() if "slip rollback" in text]
+    return [(COMPOSED, cited), ("The traffic returns within 90 seconds.", cited)]
+
+
+async def test_sentences_are_shown_as_they_pass_and_the_whole_takes_their_place(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    model = agreeing(AnsweringScript(composing_both, question=ROLLBACK))
+    await answered(question(ROLLBACK), retriever, store, chat, model)
+    ((_, draft),) = chat.posted
+    assert isinstance(draft, AnswerMessage)
+    assert [sentence.text for sentence in draft.answer.sentences] == [COMPOSED]
+    assert draft.draft_for == question(ROLLBACK).asker
+    assert (draft.answer.badge, draft.answer.prediction_id) == (None, None), "nobody judges half an answer"
+    (whole,) = chat.standing.values()
+    assert isinstance(whole, AnswerMessage)
+    assert len(whole.answer.sentences) == 2
+    assert (whole.draft_for, whole.answer.note) == (None, "")
+
+
+async def test_a_chat_that_takes_no_draft_gets_the_whole_answer(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    chat.trouble.append(Trouble.DOWN)
+    model = agreeing(AnsweringScript(composing_both, question=ROLLBACK))
+    await answered(question(ROLLBACK), retriever, store, chat, model)
+    assert len(chat.standing) == 1
+    assert len(last(chat).answer.sentences) == 2
+
+
+async def test_an_edited_question_has_an_edited_answer(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    await answered(question("what is the wifi password?"), retriever, store, chat)
+    edited = replace(question(ROLLBACK), revision="1773480650.000000")
+    for _ in range(2):  # the step may run twice
+        await answered(edited, retriever, store, chat)
+    assert len(chat.standing) == 1
+    assert len(chat.edited) == 1
+    (shown,) = chat.standing.values()
+    assert isinstance(shown, AnswerMessage)
+    assert "slip rollback" in shown.answer.sentences[0].text
+
+
+async def test_a_composed_answer_waits_in_hand_for_a_chat_that_asks_to_wait_a_bit(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    model = agreeing(AnsweringScript(composing, question=ROLLBACK))
+    chat.trouble.append(Trouble.DOWN)
+    chat.retry_after = 0.0
+    await answered(question(ROLLBACK), retriever, store, chat, model)
+    asked = len(model.requests)
+    assert len(chat.standing) == 1
+    chat.trouble.append(Trouble.DOWN)
+    chat.retry_after = 60.0
+    with pytest.raises(ChatUnavailable):
+        await answered(question(ROLLBACK, "q2"), retriever, InMemoryStore(), chat, model)
+    assert len(model.requests) == 2 * asked, "and it is composed once"

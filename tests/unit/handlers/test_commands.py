@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,23 +11,27 @@ import pytest
 
 from core.audience import channel_audience, with_outsiders
 from core.command import CommandName
-from core.conversation import Audience, Channel, Person, Place, Platform, Question
+from core.conversation import Audience, Channel, MessageReference, Person, Place, Platform, Question, Speaker, Turn
 from core.incident import IncidentState
 from core.messages import Notice
 from core.ports import Ingestion
+from core.silences import Maintenance
 from handlers.post_message import Poster
 from handlers.run_command import run_command
 from handlers.show_help import show_help
 from handlers.show_status import SHOWN_INCIDENTS, show_status
-from tests.fakes.messages import explained_incident
+from tests.fakes.clock import FakeClock
+from tests.fakes.messages import explained_incident, incident
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakePassageIndex
 from tests.fakes.store import InMemoryStore
 
+CALM = {"maintenance": Maintenance(), "clock": FakeClock()}
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PLACE = Place(Platform.SLACK, "C0ASK", "17.25")
 VAULT = Place(Platform.SLACK, "C0VAULT")
-SAID_OTHERWISE = {CommandName.ASK, CommandName.THANKS, CommandName.RESOLUTION}  # no word for them has to be known
+# No word for them has to be known.
+SAID_OTHERWISE = {CommandName.ASK, CommandName.THANKS, CommandName.RESOLUTION, CommandName.HELLO}
 CHANNELS = (
     Channel("incidents", {Platform.SLACK: "C0INC"}),
     Channel("vault", {Platform.SLACK: VAULT.channel}, private=True),
@@ -84,15 +89,33 @@ async def test_a_command_gets_what_follows_its_name_as_its_question(
     assert heard == [(name, replace(question(text), text=argument))]
 
 
-async def test_help_names_every_command(poster: Poster, chat: RecordingMessenger) -> None:
-    await show_help(question("help"), poster=poster)
-    lines = said(chat).splitlines()
-    assert all(any(line.startswith(f"• {name}") for line in lines) for name in set(CommandName) - SAID_OTHERWISE)
+async def test_help_in_the_thread_of_an_incident_that_was_spoken_about_names_every_command(
+    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
+) -> None:
+    asked = question("help")
+    async with store.transaction() as transaction:
+        root = MessageReference(replace(asked.place, thread=None), asked.place.thread or "")
+        await transaction.incidents.save(incident(message=root))
+        await transaction.conversations.add("q1:answer", asked.place, Turn(Speaker.PLUMBLINE, "So."), asked.asked_at)
+    await show_help(asked, store=store, poster=poster)
+    named = [name for name in CommandName if re.search(rf"(• |; ){name}\b", said(chat))]
+    assert set(named) >= set(CommandName) - SAID_OTHERWISE
 
 
-async def test_help_is_posted_once_for_one_question(poster: Poster, chat: RecordingMessenger) -> None:
+async def test_help_tells_only_what_can_be_done_where_it_is_asked(
+    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
+) -> None:
+    await show_help(question("help"), store=store, poster=poster)
+    assert "root cause:" not in said(chat)
+    assert "correct:" not in said(chat)
+    assert "In the thread of an incident" in said(chat)
+
+
+async def test_help_is_posted_once_for_one_question(
+    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
+) -> None:
     for _ in range(2):
-        await show_help(question("help"), poster=poster)
+        await show_help(question("help"), store=store, poster=poster)
     assert len(chat.posted) == 1
 
 
@@ -107,7 +130,9 @@ async def test_the_status_names_open_incidents_and_how_fresh_each_source_is(
         "handbook": Ingestion("handbook", NOW, 60),
         "wiki": Ingestion("wiki", NOW, 0, "The folder is gone."),
     }
-    await show_status(question("status"), channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster)
+    await show_status(
+        question("status"), channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster, **CALM
+    )
     assert said(chat).splitlines() == [
         "1 open incident.",
         "• The till is slow (since 09:30 UTC)",
@@ -121,7 +146,9 @@ async def test_the_status_stays_short_when_much_is_open(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
     store.incidents.by_id = {f"i{n}": explained_incident(id=f"i{n}", group_key=str(n)) for n in range(20)}
-    await show_status(question("status"), channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster)
+    await show_status(
+        question("status"), channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster, **CALM
+    )
     lines = said(chat).splitlines()
     assert lines[0] == "20 open incidents."
     assert sum(line.startswith("•") for line in lines) == SHOWN_INCIDENTS
@@ -130,7 +157,9 @@ async def test_the_status_stays_short_when_much_is_open(
 async def test_the_status_of_a_bot_that_has_just_begun_is_a_status(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
-    await show_status(question("status"), channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster)
+    await show_status(
+        question("status"), channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster, **CALM
+    )
     assert said(chat).splitlines() == ["0 open incidents.", "0 passages indexed."]
 
 
@@ -138,7 +167,9 @@ async def test_the_status_neither_names_nor_counts_what_happens_in_another_priva
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
     store.incidents.by_id = {"i1": explained_incident(id="i1", title="The vault is open", place=VAULT)}
-    await show_status(question("status"), channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster)
+    await show_status(
+        question("status"), channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster, **CALM
+    )
     assert said(chat).splitlines()[0] == "0 open incidents."
 
 
@@ -147,7 +178,7 @@ async def test_the_status_in_a_private_channel_names_what_happens_there(
 ) -> None:
     store.incidents.by_id = {"i1": explained_incident(id="i1", title="The vault is open", place=VAULT)}
     asked = replace(question("status"), audience=channel_audience(VAULT, CHANNELS))
-    await show_status(asked, channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster)
+    await show_status(asked, channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster, **CALM)
     assert "The vault is open" in said(chat)
 
 
@@ -157,5 +188,5 @@ async def test_the_status_tells_nothing_of_the_sources_where_outsiders_read_alon
     store.incidents.by_id = {"i1": explained_incident(id="i1")}
     store.ingestions.by_source = {"handbook": Ingestion("handbook", NOW, 60)}
     asked = replace(question("status"), audience=with_outsiders(channel_audience(PLACE, CHANNELS)))
-    await show_status(asked, channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster)
+    await show_status(asked, channels=CHANNELS, store=store, index=FakePassageIndex(), poster=poster, **CALM)
     assert said(chat).splitlines() == ["0 open incidents."]

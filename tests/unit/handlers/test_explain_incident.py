@@ -1,28 +1,38 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 
 from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
 from core.confidence.prediction import Evaluation, PredictionKind
+from core.errors import ToolUnavailable
 from core.incident import Incident, PastIncident, Severity
+from core.knowledge.document import Document
 from core.language_model import ModelRequest
-from core.ports import ChangeReader, LogReader, MetricReader
+from core.ports import ChangeReader, LogReader, MetricReader, TimeWindow, ToolParameter
 from core.team import Team
 from core.triage.history import IncidentHistory
 from handlers import observe_incident as handler
 from handlers.explain_incident import explain_incident
 from handlers.observe_incident import Readers
 from tests.fakes.clock import FakeClock
-from tests.fakes.investigation import call, finalise
+from tests.fakes.investigation import FakeTool, call, finalise
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import CALLS, START, change, errors, gauge, incident, traffic
 from tests.fakes.predictions import FakePredictionStore
-from tests.fakes.tools import BrokenTool, FakeChangeReader, FakeLogReader, FakeMetricReader, SilentTool
+from tests.fakes.tools import (
+    BrokenTool,
+    FakeChangeReader,
+    FakeLogReader,
+    FakeMetricReader,
+    FakeToolbox,
+    SilentTool,
+)
 
 LOGS = FakeLogReader([*traffic("shop"), *errors("shop", "pool request timed out", since=-10.5)])
 METRICS = FakeMetricReader([gauge("shop", "pool_pending", lambda offset: 0 if offset < -10 else 30)])
@@ -189,3 +199,78 @@ async def test_a_cause_that_a_model_found_is_judged_in_two_steps_by_how_earlier_
     judged = [message.text for request in model.requests for message in request.messages if "Pool of 4" in message.text]
     assert judged
     assert not any("Settled afterwards" in text for text in judged)
+
+
+@dataclass
+class FakeGraph:
+    """Says which service calls which, or fails."""
+
+    calls: dict[str, tuple[str, ...]]
+    name: str = "traces"
+    fails: bool = False
+
+    async def dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
+        assert window.end > START > window.start
+        if self.fails:
+            raise ToolUnavailable("It is down.")
+        return self.calls
+
+
+async def looked_into(readers: Readers, store: FakePredictionStore, **ports: Any) -> Incident:
+    return await explain_incident(incident(), readers, history=HISTORY, store=store, clock=FakeClock(START), **ports)
+
+
+async def test_what_traces_show_of_the_graph_is_added_to_what_is_configured(store: FakePredictionStore) -> None:
+    logs = FakeLogReader([*traffic("shop"), *traffic("ledger"), *errors("ledger", "FATAL disk full", since=-9)])
+    graphs = [FakeGraph({"shop": ("ledger",), "ledger": ("vault",)}), FakeGraph({}, "zipkin", fails=True)]
+    found = (await looked_into(Readers([logs], (), (), {"shop": ("cart",)}, graphs=graphs), store)).explanation
+    assert logs.asked == ["shop", "cart", "ledger", "vault"]
+    assert found is not None
+    assert found.cause is not None
+    assert found.cause.service == "ledger"
+    assert found.unavailable == ("zipkin: It is down.",)
+
+
+async def test_what_the_tools_of_an_outside_system_say_is_read_without_a_language_model(
+    store: FakePredictionStore,
+) -> None:
+    killed = FakeTool(
+        "pods", "ERROR worker was OOMKilled: out of memory", (ToolParameter("service", "", ("shop", "till")),)
+    )
+    search = FakeTool("search", parameters=(ToolParameter("query", ""),))
+    down = FakeTool("events", parameters=(), fails=True)
+    readers = Readers((), (), (), CALLS, toolboxes=[FakeToolbox("k8s", [killed, search, down])])
+    found = (await looked_into(readers, store)).explanation
+    assert (killed.calls, search.calls) == ([{"service": "shop"}], [])
+    assert found is not None
+    assert found.cause is not None
+    assert found.cause.evidence[0].quote == killed.says
+    assert found.unavailable == ("events: log store: connection refused",)
+
+
+@pytest.mark.parametrize("patience", [0.0, 60.0])
+async def test_what_is_being_done_is_told_at_every_step_that_takes_a_while(
+    patience: float, store: FakePredictionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handlers.explain_incident.PATIENCE", patience)
+    told: list[str] = []
+
+    async def progress(doing: str) -> None:
+        told.append(doing)
+
+    await looked_into(Readers([LOGS], [METRICS], [CHANGES], CALLS), store, progress=progress)
+    if patience:
+        assert told == []
+    else:
+        assert told[0] == "reading logs, metrics, changes and tools"
+        assert told[1].endswith("log records, 1 metric, 1 change with the time before")
+
+
+async def test_secrets_in_what_was_read_are_not_shown(store: FakePredictionStore) -> None:
+    def redact(document: Document) -> Document:
+        return replace(document, text=document.text.replace("Smaller", "[name]").replace("timed", "[secret]"))
+
+    found = await looked_into(Readers([LOGS], [METRICS], [CHANGES], CALLS), store, redact=redact)
+    assert "Smaller" not in repr(found.explanation)
+    assert "timed" not in repr(found.explanation)
+    assert "[name] pool" in repr(found.explanation)

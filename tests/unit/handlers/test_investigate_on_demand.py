@@ -1,13 +1,20 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question
+from core.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
 from core.incident import Incident, Stage
-from core.messages import Notice
-from handlers.investigate_on_demand import FOR_THE_WORKSPACE, incident_from, investigate_on_demand
+from core.messages import IncidentMessage, Notice
+from handlers.investigate_on_demand import (
+    FOR_THE_WORKSPACE,
+    NO_INCIDENT,
+    Investigate,
+    incident_from,
+    investigate_on_demand,
+)
+from handlers.investigate_with_model import Progress
 from handlers.post_message import Poster
 from tests.fakes.messages import explained_incident
-from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.messenger import RecordingMessenger, Trouble
 from tests.fakes.store import InMemoryStore
 
 QUESTION = Question(
@@ -18,6 +25,25 @@ QUESTION = Question(
     audience=Audience(),
     asked_at=datetime(2026, 3, 19, 10, 5, tzinfo=UTC),
 )
+
+
+CHANNELS = (
+    Channel("one", {Platform.SLACK: "C1"}),
+    Channel("two", {Platform.SLACK: "C2"}),
+    Channel("secret", {Platform.SLACK: "C3"}, private=True),
+)
+
+
+async def ask(question: Question, investigate: Investigate, store: InMemoryStore, poster: Poster) -> None:
+    await investigate_on_demand(
+        question,
+        investigate=investigate,
+        stage=Stage.EXPLAINING,
+        services=(),
+        channels=CHANNELS,
+        store=store,
+        poster=poster,
+    )
 
 
 def test_a_pasted_alert_is_an_incident_named_by_its_first_line():
@@ -36,46 +62,103 @@ def test_a_pasted_essay_has_a_short_title_and_loses_nothing():
 
 
 async def test_a_pasted_alert_is_not_looked_into_where_outsiders_read_along():
-    async def investigate(_incident: Incident, _audience: Audience) -> Incident:
+    async def investigate(_incident: Incident, _audience: Audience, _progress: Progress) -> Incident:
         raise AssertionError("nothing may be read")
 
     store, chat = InMemoryStore(), RecordingMessenger()
-    await investigate_on_demand(
-        replace(QUESTION, audience=Audience(frozenset({"channel:slack:C1"}))),
-        investigate=investigate,
-        services=(),
-        store=store,
-        poster=Poster(store, {Platform.SLACK: chat}),
-    )
+    question = replace(QUESTION, audience=Audience(frozenset({"channel:slack:C1"})))
+    await ask(question, investigate, store, Poster(store, {Platform.SLACK: chat}))
     assert chat.posted == [(QUESTION.place, Notice(FOR_THE_WORKSPACE))]
 
 
 async def test_what_is_found_out_is_for_the_audience_of_the_question():
     asked: list[Audience] = []
 
-    async def investigate(incident: Incident, audience: Audience) -> Incident:
+    async def investigate(incident: Incident, audience: Audience, _progress: Progress) -> Incident:
         asked.append(audience)
         return incident
 
     store = InMemoryStore()
     poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
-    await investigate_on_demand(QUESTION, investigate=investigate, services=(), store=store, poster=poster)
+    await ask(QUESTION, investigate, store, poster)
     assert asked == [QUESTION.audience]
 
 
 async def test_what_is_found_out_in_a_thread_is_fit_for_every_place_that_shows_the_incident():
     asked: list[Audience] = []
 
-    async def investigate(incident: Incident, audience: Audience) -> Incident:
+    async def investigate(incident: Incident, audience: Audience, _progress: Progress) -> Incident:
         asked.append(audience)
         return incident
 
     store, chat = InMemoryStore(), RecordingMessenger()
     poster = Poster(store, {Platform.SLACK: chat})
-    private = Audience(frozenset({PUBLIC, "channel:slack:C1", "channel:secret"}))
+    private = Audience(frozenset({PUBLIC, "channel:slack:C1", "channel:one", "channel:two"}))
     message = await chat.post(Place(Platform.SLACK, "C1"), Notice("the incident"), "incident")
     question = replace(QUESTION, text="", audience=private, place=Place(Platform.SLACK, "C1", message.message_id))
-    for also_in in ((), (Place(Platform.SLACK, "C2"),)):
-        store.incidents.by_id["i1"] = explained_incident(id="i1", message=message, also_in=also_in)
-        await investigate_on_demand(question, investigate=investigate, services=(), store=store, poster=poster)
-    assert [audience.readers for audience in asked] == [private.readers, frozenset({PUBLIC})]
+    for also_in in ((), (Place(Platform.SLACK, "C2"),), (Place(Platform.SLACK, "C1"),)):
+        question = replace(question, id=f"{question.id}+")
+        store.incidents.by_id["i1"] = explained_incident(
+            id="i1", place=Place(Platform.SLACK, "C1"), message=message, also_in=also_in
+        )
+        await ask(question, investigate, store, poster)
+    assert [audience.readers for audience in asked] == [
+        private.readers,
+        frozenset({PUBLIC}),
+        frozenset({PUBLIC, "channel:slack:C1", "channel:one"}),
+    ]
+
+
+async def test_the_message_stands_there_at_once_and_says_at_every_step_what_is_done():
+    seen: list[tuple[Stage, str]] = []
+    store, chat = InMemoryStore(), RecordingMessenger()
+
+    def shown() -> tuple[Stage, str]:
+        (message,) = chat.standing.values()
+        assert isinstance(message, IncidentMessage)
+        return message.incident.stage, message.incident.progress
+
+    async def investigate(incident: Incident, _audience: Audience, progress: Progress) -> Incident:
+        seen.append(shown())
+        await progress("read_logs(shop)")
+        seen.append(shown())
+        return incident
+
+    await ask(QUESTION, investigate, store, Poster(store, {Platform.SLACK: chat}))
+    assert seen == [(Stage.EXPLAINING, ""), (Stage.EXPLAINING, "read_logs(shop)")]
+    assert shown() == (Stage.DONE, "")
+
+
+async def test_a_chat_that_is_down_on_the_way_does_not_stop_the_work():
+    store, chat = InMemoryStore(), RecordingMessenger()
+
+    async def investigate(incident: Incident, _audience: Audience, progress: Progress) -> Incident:
+        chat.trouble.append(Trouble.DOWN)
+        await progress("read_logs(shop)")
+        return incident
+
+    await ask(QUESTION, investigate, store, Poster(store, {Platform.SLACK: chat}))
+    assert [message.incident.stage for message in chat.standing.values() if isinstance(message, IncidentMessage)] == [
+        Stage.DONE
+    ]
+
+
+async def test_a_command_in_the_thread_of_a_copy_is_about_the_incident():
+    asked: list[str] = []
+
+    async def investigate(incident: Incident, _audience: Audience, _progress: Progress) -> Incident:
+        asked.append(incident.id)
+        return incident
+
+    store, chat = InMemoryStore(), RecordingMessenger()
+    poster = Poster(store, {Platform.SLACK: chat})
+    here, there = Place(Platform.SLACK, "C1"), Place(Platform.SLACK, "C2")
+    message = await poster.post_once("incident:i1", here, Notice("the incident"))
+    copy = await poster.post_once("incident:i1@slack:C2", there, Notice("the incident"))
+    other = await poster.post_once("digest:1", there, Notice("something else"))
+    store.incidents.by_id["i1"] = explained_incident(id="i1", message=message, also_in=(there,))
+    in_copy = replace(QUESTION, text="", place=replace(there, thread=copy.message_id))
+    await ask(in_copy, investigate, store, poster)
+    await ask(replace(in_copy, id="q2", place=replace(there, thread=other.message_id)), investigate, store, poster)
+    assert asked == ["i1"]
+    assert chat.posted[-1][1] == Notice(NO_INCIDENT)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -108,3 +109,12 @@ async def test_the_log_expert_reads_what_was_seen_and_is_no_source_of_evidence_i
     assert FULL in step.shown
     assert invented in step.shown
     assert found.hypotheses == BEFORE.hypotheses
+
+
+async def test_a_service_that_the_model_blames_with_evidence_is_not_ruled_out_any_more() -> None:
+    ruled_out = ("cart: its signs are weak.", "vault: its trouble began after the first sign.")
+    before = replace(BEFORE, ruled_out=ruled_out)
+    replies = [*LOOK, finalise("The cart waits.", "cart", evidence=["stock does not answer"])]
+    found = await investigate_with_model(before, SEEN, survey(SEEN), model=scripted(*replies), samples=0)
+    assert "cart" in [each.service for each in found.hypotheses]
+    assert found.ruled_out == ruled_out[1:]

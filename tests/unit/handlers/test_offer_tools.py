@@ -1,30 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-
-from core.errors import ToolUnavailable
-from core.ports import TimeWindow, Tool
 from handlers.offer_tools import offer_tools
 from tests.fakes.code import FakeCodeReader
 from tests.fakes.investigation import FakeTool
 from tests.fakes.outage import START, observations
-
-
-@dataclass
-class FakeToolbox:
-    """Offers what it was given, or fails."""
-
-    name: str
-    offers: list[Tool] = field(default_factory=list[Tool])
-    fails: bool = False
-    asked: list[tuple[Sequence[str], TimeWindow]] = field(default_factory=list)
-
-    async def tools(self, services: Sequence[str], window: TimeWindow) -> list[Tool]:
-        self.asked.append((services, window))
-        if self.fails:
-            raise ToolUnavailable("It is down.")
-        return self.offers
+from tests.fakes.tools import FakeToolbox
 
 
 async def test_what_every_toolbox_has_is_offered_after_the_code_expert() -> None:

@@ -9,10 +9,11 @@ import pytest
 
 from core.conversation import Place, Platform
 from core.errors import ConfigurationError, Conflict
-from core.folding import REOPEN_WINDOW
-from core.incident import Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity
+from core.folding import FLAP_WINDOW, FLAPS, REOPEN_WINDOW, REPLICA_LAG
+from core.incident import Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity, Stage
+from core.knowledge.document import Document
 from core.ports import Task
-from handlers.open_incident import MAX_ATTEMPTS, open_incident
+from handlers.open_incident import MAX_ATTEMPTS, PATIENCE, incident_intent, open_incident, open_incidents
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -45,11 +46,18 @@ async def opened(
     return await open_incident(arrived, store=store, places_for=places_for, new_id=lambda: f"i{next(_numbers)}")
 
 
+async def shown(store: InMemoryStore, task: Task) -> None:
+    """What is known of the task's incident is shown."""
+    intent = incident_intent(task.subject)
+    assert await store.posts.mend(intent, await store.posts.wishes(intent))
+
+
 async def run_all(store: InMemoryStore) -> list[Task]:
-    """Take up everything that waits, as the dispatcher does."""
-    tasks = await store.tasks.claim(100)
+    """Take up everything that waits, as the dispatcher does, and show what is known."""
+    tasks = await store.tasks.claim("us", 100)
     for task in tasks:
-        await store.tasks.mark_started(task.key)
+        await store.tasks.end([task.key])
+        await shown(store, task)
     return tasks
 
 
@@ -157,23 +165,84 @@ async def test_news_of_an_alert_that_nobody_knew_opens_nothing(store: InMemorySt
     assert store.tasks.added == {}
 
 
-async def test_a_storm_asks_for_one_presentation_until_somebody_takes_it_up(store: InMemoryStore) -> None:
+async def test_a_storm_asks_for_one_presentation_until_somebody_reads_the_incident(store: InMemoryStore) -> None:
     await opened(store, delivery(FIRING))
     await run_all(store)
     for _ in range(20):
         await opened(store, delivery(FIRING))
-    assert len(await run_all(store)) == 1
+    (task,) = await store.tasks.claim("us", 100)
+    await opened(store, delivery(FIRING))
+    assert await store.tasks.claim("us", 100) == [], "the one under way has not read the incident yet"
+    await shown(store, task)
+    await opened(store, delivery(FIRING))
+    assert len(await run_all(store)) == 1, "it has read it, and does not know of this"
 
 
-async def test_what_arrives_once_a_presentation_is_taken_up_asks_for_another(store: InMemoryStore) -> None:
-    """The one under way may have read the incident already."""
+async def test_what_arrives_before_an_incident_is_first_shown_asks_for_nothing_more(store: InMemoryStore) -> None:
     await opened(store, delivery(FIRING))
-    await run_all(store)
-    await opened(store, delivery(FIRING))
-    (under_way,) = await store.tasks.claim(100)
-    last = await opened(store, delivery(FIRING))
-    assert last is not None
-    assert [task.key for task in await run_all(store)] == [under_way.key, f"present_incident:{last.id}:{last.revision}"]
+    await opened(store, delivery(FIRING, OTHER))
+    assert [task.workflow for task in await run_all(store)] == ["investigate_incident"]
+
+
+async def test_a_presentation_that_never_comes_is_asked_for_again(store: InMemoryStore) -> None:
+    first = await opened(store, delivery(FIRING))
+    assert first is not None
+    await store.tasks.claim("us", 100)
+    await opened(store, at(NOW + PATIENCE, delivery(FIRING)))
+    assert [task.workflow for task in await store.tasks.claim("us", 100)] == ["present_incident"]
+
+
+def twin(arrived: AlertDelivery) -> AlertDelivery:
+    return replace(arrived, replicated=True)
+
+
+async def test_a_replica_that_tells_late_reopens_nothing_and_what_fires_anew_does(store: InMemoryStore) -> None:
+    await opened(store, twin(delivery(FIRING)))
+    await opened(store, twin(delivery(RESOLVED)))
+    soon = NOW + REPLICA_LAG
+    assert await opened(store, at(soon, twin(delivery(FIRING)))) is None
+    anew = replace(FIRING, starts_at=NOW + timedelta(seconds=10))
+    again = await opened(store, at(soon, twin(delivery(anew))))
+    assert again is not None
+    assert again.state is IncidentState.OPEN
+
+
+async def test_what_its_sender_repeats_after_a_while_fires_again_though_its_start_is_the_same(
+    store: InMemoryStore,
+) -> None:
+    await opened(store, twin(delivery(FIRING)))
+    await opened(store, twin(delivery(RESOLVED)))
+    later = NOW + REPLICA_LAG + timedelta(seconds=1)
+    assert await opened(store, at(later, twin(delivery(FIRING)))) is not None
+
+
+async def test_an_incident_that_flaps_is_called_so_and_stays_one_incident(store: InMemoryStore) -> None:
+    incident = None
+    for minute in range(0, 40, 10):
+        now = NOW + timedelta(minutes=minute)
+        fired = replace(FIRING, starts_at=now)
+        incident = await opened(store, at(now, delivery(fired)))
+        await opened(store, at(now + timedelta(minutes=5), delivery(replace(fired, status=AlertStatus.RESOLVED))))
+    assert incident is not None
+    assert (incident.flapping, incident.reopened_count) == (True, FLAPS)
+    again = await opened(store, at(NOW + timedelta(minutes=35) + FLAP_WINDOW, delivery(FIRING)))
+    assert again is not None
+    assert again.id == incident.id, "a flapping incident is reopened for longer"
+    assert [task.workflow for task in store.tasks.added.values()].count("investigate_incident") == 1
+
+
+async def test_an_analysis_that_was_cut_short_is_made_up_for_when_the_incident_fires_again(
+    store: InMemoryStore,
+) -> None:
+    first = await opened(store, delivery(FIRING))
+    over = await opened(store, delivery(RESOLVED))
+    assert first is not None
+    assert over is not None
+    await store.incidents.save(replace(over, cut_short="It was over.", revision=over.revision + 1))
+    again = await opened(store, at(NOW + timedelta(minutes=5), delivery(FIRING)))
+    assert again is not None
+    assert (again.cut_short, again.stage) == ("", Stage.TRIAGING)
+    assert [task.workflow for task in store.tasks.added.values()].count("investigate_incident") == 2
 
 
 async def test_a_writer_who_loses_a_race_tries_again(store: InMemoryStore) -> None:
@@ -196,3 +265,18 @@ async def test_an_alert_without_a_place_is_not_accepted(store: InMemoryStore) ->
     with pytest.raises(ConfigurationError):
         await opened(store, delivery(FIRING, key="same"), nowhere)
     assert await opened(store, delivery(FIRING, key="same")) is not None, "its sender tries again"
+
+
+async def test_names_and_secrets_in_the_note_on_how_an_alert_ended_are_not_kept(store: InMemoryStore) -> None:
+    def redact(document: Document) -> Document:
+        return replace(document, text=document.text.replace("hunter2", "[secret]"))
+
+    await opened(store, delivery(FIRING))
+    closing = delivery(replace(RESOLVED, note="root cause: the password hunter2 had expired"))
+    (incident,) = await open_incidents(
+        [closing], store=store, places_for=lambda _: (PLACE,), new_id=lambda: "new", redact=redact
+    )
+    assert incident is not None
+    assert incident.resolution is not None
+    assert incident.resolution.root_cause == "the password [secret] had expired"
+    assert "hunter2" not in repr(store.incidents.by_id)

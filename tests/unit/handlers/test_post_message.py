@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from core.conversation import MessageReference, Place, Platform
-from core.errors import ChatUnavailable, ConfigurationError, MessageNotFound
-from core.messages import Notice
+from core.errors import ChatBusy, ChatUnavailable, ConfigurationError, MessageNotFound, Undeliverable
+from core.messages import IncidentMessage, Message, Notice
+from core.samples import explained_incident
 from handlers.post_message import Poster
+from handlers.redeliver import ask_to_redeliver, redeliver
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
 from tests.fakes.store import InMemoryStore
 
@@ -107,10 +111,102 @@ async def test_a_reply_whose_thread_is_gone_is_an_error(store: InMemoryStore) ->
             raise MessageNotFound("The thread is gone.")
 
     with pytest.raises(MessageNotFound):
-        await Poster(store, {Platform.CONSOLE: Gone()}).post_once("intent", PLACE, ONE)
+        await Poster(store, {Platform.CONSOLE: Gone()}).post_once("intent", replace(PLACE, thread="1"), ONE)
+    assert store.dead_letters.by_intent == {}, "whoever deleted the thread wants nothing in it"
 
 
 async def test_a_platform_that_is_off_is_a_mistake_in_the_configuration(store: InMemoryStore) -> None:
     with pytest.raises(ConfigurationError, match="console, which is not configured"):
         await Poster(store, {}).post_once("intent", PLACE, ONE)
     assert store.posts.by_intent == {}
+
+
+class Refusing(RecordingMessenger):
+    """A chat that will never take a message, as one whose channel is archived."""
+
+    refuses = True
+
+    async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+        if self.refuses:
+            raise Undeliverable("The channel is archived.")
+        return await super().post(place, message, intent)
+
+    async def edit(self, reference: MessageReference, message: Message) -> None:
+        if self.refuses:
+            raise Undeliverable("The channel is archived.")
+        await super().edit(reference, message)
+
+
+async def test_what_a_chat_will_never_take_is_a_dead_letter_and_is_not_tried_again(store: InMemoryStore) -> None:
+    chat = Refusing()
+    poster = Poster(store, {Platform.CONSOLE: chat})
+    with pytest.raises(Undeliverable):
+        await poster.post_once("intent", PLACE, ONE)
+    letter = store.dead_letters.by_intent["intent"]
+    assert (letter.place, letter.message, letter.reason) == (PLACE, ONE, "The channel is archived.")
+    chat.refuses = False
+    with pytest.raises(Undeliverable):
+        await poster.post_once("intent", PLACE, ONE)
+    assert chat.posted == []
+
+
+async def test_a_dead_letter_is_posted_once_an_operator_wants_it_and_only_once(store: InMemoryStore) -> None:
+    chat = Refusing()
+    poster = Poster(store, {Platform.CONSOLE: chat})
+    with pytest.raises(Undeliverable):
+        await poster.post_once("intent", PLACE, ONE)
+    assert await ask_to_redeliver("intent", store=store)
+    with pytest.raises(Undeliverable):
+        await redeliver("intent", show=_nothing, store=store, poster=poster)
+    assert store.dead_letters.by_intent.keys() == {"intent"}, "it was refused again"
+    chat.refuses = False
+    for _ in range(2):
+        await redeliver("intent", show=_nothing, store=store, poster=poster)
+    assert (chat.posted, store.dead_letters.by_intent) == ([(PLACE, ONE)], {})
+    assert not await ask_to_redeliver("intent", store=store)
+
+
+async def test_of_a_dead_incident_what_is_known_by_now_is_shown(store: InMemoryStore) -> None:
+    shown: list[str] = []
+
+    async def show(incident_id: str) -> None:
+        shown.append(incident_id)
+
+    poster = Poster(store, {Platform.CONSOLE: Refusing()})
+    with pytest.raises(Undeliverable):
+        await poster.post_once("incident:i1", PLACE, IncidentMessage(explained_incident(id="i1")))
+    await redeliver("incident:i1", show=show, store=store, poster=poster)
+    assert shown == ["i1"]
+
+
+async def test_an_edit_that_a_chat_will_never_take_is_a_dead_letter(store: InMemoryStore) -> None:
+    chat = Refusing()
+    poster = Poster(store, {Platform.CONSOLE: chat})
+    chat.refuses = False
+    await poster.post_once("intent", PLACE, ONE, "1")
+    chat.refuses = True
+    with pytest.raises(Undeliverable):
+        await poster.post_or_edit("intent", PLACE, TWO, "2")
+    assert store.dead_letters.by_intent["intent"].message == TWO
+
+
+async def test_a_chat_that_asks_to_wait_has_taken_nothing_and_is_not_searched(store: InMemoryStore) -> None:
+    class Busy(RecordingMessenger):
+        searched = 0
+
+        async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+            raise ChatBusy("Slow down.", 30)
+
+        async def find(self, place: Place, intent: str) -> MessageReference | None:
+            self.searched += 1
+            return None
+
+    chat = Busy()
+    for _ in range(3):
+        with pytest.raises(ChatBusy):
+            await Poster(store, {Platform.CONSOLE: chat}).post_once("intent", PLACE, ONE)
+    assert chat.searched == 0
+
+
+async def _nothing(_incident_id: str) -> None:
+    raise AssertionError("No incident is to be shown.")

@@ -104,3 +104,13 @@ async def test_where_there_is_no_thread_to_read_the_question_is_as_it_was(thread
 async def test_where_the_thread_cannot_be_read_its_quote_is_the_context(thread: Thread) -> None:
     question = await thread.ask("how do we fix this?", Place(Platform.TEAMS, "19:a", "7"), "p99 is 4 s, hunter2")
     assert [turn.text for turn in question.history] == ["p99 is 4 s, [secret]"]
+
+
+async def test_what_the_question_quotes_comes_last_and_once(thread: Thread) -> None:
+    thread.say("p99 of the till is 4 s", "since the deploy at ten", "restarted it, no use")
+    question = await thread.ask("how do we fix this?", THREAD, "since the deploy at ten")
+    assert [turn.text for turn in question.history] == [
+        "p99 of the till is 4 s",
+        "restarted it, no use",
+        "since the deploy at ten",
+    ]

@@ -14,7 +14,7 @@ from core.messages import Notice, NoticeKind
 from core.team import Team
 from handlers.label_incident import NOTE, label_incident, label_noted_incidents
 from handlers.post_message import Poster
-from handlers.record_resolution import record_resolution
+from handlers.record_resolution import record_resolution, redacted_note
 from tests.fakes.messages import explained_incident, explanation, owner
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
@@ -205,3 +205,13 @@ async def test_by_night_the_threshold_is_fitted_once_however_many_incidents_are_
         "c3": True,
     }
     assert fits == [0]
+
+
+def test_the_name_of_a_team_stays_and_any_other_owner_is_redacted() -> None:
+    def redact(document: Document) -> Document:
+        return replace(document, text=document.text.replace("Ada", "[name]"))
+
+    teams = [Team("pay", "Ada Payments")]
+    kept = redacted_note(Resolution("Ada's disk", "Ada called", "Ada Payments"), redact, teams)
+    assert kept == Resolution("[name]'s disk", "[name] called", "Ada Payments")
+    assert redacted_note(Resolution(owner="Ada Quist"), redact, teams).owner == "[name] Quist"

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 
 import pytest
 
-from core.conversation import Place, Platform
+from core.conversation import Place, Platform, Speaker, Turn, turn_key
 from core.errors import ChatUnavailable, Withdrawn
 from core.messages import Notice
 from handlers.post_message import Poster
@@ -15,6 +16,7 @@ from tests.fakes.store import InMemoryStore
 
 THREAD = Place(Platform.SLACK, "C0ASK", "17.25")
 ANSWER = Notice("The answer.")
+NOW = datetime(2026, 3, 14, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -23,18 +25,27 @@ def messenger() -> RecordingMessenger:
 
 
 @pytest.fixture
-def poster(messenger: RecordingMessenger) -> Poster:
-    return Poster(InMemoryStore(), {Platform.SLACK: messenger})
+def store() -> InMemoryStore:
+    return InMemoryStore()
 
 
-async def test_an_answer_that_stands_is_taken_away(messenger: RecordingMessenger, poster: Poster) -> None:
+@pytest.fixture
+def poster(store: InMemoryStore, messenger: RecordingMessenger) -> Poster:
+    return Poster(store, {Platform.SLACK: messenger})
+
+
+async def test_an_answer_that_stands_is_taken_away(
+    messenger: RecordingMessenger, store: InMemoryStore, poster: Poster
+) -> None:
     await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
-    await retract_question("q1", THREAD, under_way=AnswersUnderWay(), poster=poster)
+    await retract_question("q1", THREAD, under_way=AnswersUnderWay(), store=store, poster=poster)
     assert not messenger.standing
 
 
-async def test_an_answer_that_comes_later_is_not_posted(messenger: RecordingMessenger, poster: Poster) -> None:
-    await retract_question("q1", THREAD, under_way=AnswersUnderWay(), poster=poster)
+async def test_an_answer_that_comes_later_is_not_posted(
+    messenger: RecordingMessenger, store: InMemoryStore, poster: Poster
+) -> None:
+    await retract_question("q1", THREAD, under_way=AnswersUnderWay(), store=store, poster=poster)
     with pytest.raises(Withdrawn):
         await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
     with pytest.raises(Withdrawn):
@@ -43,18 +54,18 @@ async def test_an_answer_that_comes_later_is_not_posted(messenger: RecordingMess
 
 
 async def test_an_answer_that_was_on_its_way_is_taken_away_once_the_chat_lets_it(
-    messenger: RecordingMessenger, poster: Poster
+    messenger: RecordingMessenger, store: InMemoryStore, poster: Poster
 ) -> None:
     await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
     messenger.trouble.append(Trouble.DOWN)
     with pytest.raises(ChatUnavailable):
-        await retract_question("q1", THREAD, under_way=AnswersUnderWay(), poster=poster)
+        await retract_question("q1", THREAD, under_way=AnswersUnderWay(), store=store, poster=poster)
     with pytest.raises(Withdrawn):
         await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
     assert not messenger.standing
 
 
-async def test_work_that_goes_on_is_stopped(poster: Poster) -> None:
+async def test_work_that_goes_on_is_stopped(store: InMemoryStore, poster: Poster) -> None:
     under_way, begun, stopped = AnswersUnderWay(), asyncio.Event(), asyncio.Event()
 
     async def work() -> None:
@@ -66,15 +77,17 @@ async def test_work_that_goes_on_is_stopped(poster: Poster) -> None:
 
     running = asyncio.create_task(under_way.run("q1", work()))
     await begun.wait()
-    await retract_question("q1", THREAD, under_way=under_way, poster=poster)
+    await retract_question("q1", THREAD, under_way=under_way, store=store, poster=poster)
     with pytest.raises(Withdrawn):
         await running
     assert stopped.is_set()
 
 
-async def test_other_questions_are_not_touched(messenger: RecordingMessenger, poster: Poster) -> None:
+async def test_other_questions_are_not_touched(
+    messenger: RecordingMessenger, store: InMemoryStore, poster: Poster
+) -> None:
     await poster.post_once(answer_intent("q2"), THREAD, ANSWER)
-    await retract_question("q1", THREAD, under_way=AnswersUnderWay(), poster=poster)
+    await retract_question("q1", THREAD, under_way=AnswersUnderWay(), store=store, poster=poster)
     assert list(messenger.standing.values()) == [ANSWER]
 
 
@@ -113,3 +126,13 @@ async def test_of_two_runs_of_one_question_neither_ends_the_other() -> None:
 
     await asyncio.gather(under_way.run("q1", work("first")), under_way.run("q1", work("second")))
     assert answered == ["first", "second"]
+
+
+async def test_what_was_said_is_forgotten(store: InMemoryStore, poster: Poster) -> None:
+    async with store.transaction() as transaction:
+        for speaker in Speaker:
+            await transaction.conversations.add(turn_key("q1", speaker), THREAD, Turn(speaker, "secret"), NOW)
+            await transaction.conversations.add(turn_key("q2", speaker), THREAD, Turn(speaker, "kept"), NOW)
+    await retract_question("q1", THREAD, under_way=AnswersUnderWay(), store=store, poster=poster)
+    async with store.transaction() as transaction:
+        assert [turn.text for turn in await transaction.conversations.history(THREAD, 10)] == ["kept", "kept"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -77,3 +78,30 @@ async def test_places_are_said_as_people_say_them(place: int, said: str) -> None
     messenger = RecordingMessenger()
     await shown(messenger, [place])
     assert f"{said} in the queue" in str(messenger.posted[0])
+
+
+class SignallingMessenger(RecordingMessenger):
+    """A chat with a sign of its own for waiting, where there is a thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.signals: list[str] = []
+
+    async def signal(self, place: Place, text: str) -> bool:
+        self.signals.append(text)
+        return place.thread is not None
+
+
+async def test_a_chat_with_a_sign_for_waiting_is_not_written_to() -> None:
+    messenger = SignallingMessenger()
+    await shown(messenger, [3, 0])
+    assert "3rd in the queue" in messenger.signals[0]
+    assert messenger.posted == []
+
+
+async def test_where_the_sign_cannot_be_shown_the_message_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    messenger = SignallingMessenger()
+    monkeypatch.setattr(__name__ + ".QUESTION", replace(QUESTION, place=replace(THREAD, thread=None)))
+    await shown(messenger, [0])
+    assert messenger.signals
+    assert list(messenger.standing.values()) == [Notice(THINKING, NoticeKind.PROGRESS)]

@@ -8,13 +8,15 @@ import pytest
 
 from core.confidence.owner_evidence import VERSION
 from core.confidence.prediction import Estimator, PredictionKind
-from core.incident import Explanation, Hypothesis, Incident, PastIncident, Severity, Stage
+from core.incident import Explanation, Hop, Hypothesis, Incident, PastIncident, Severity, Stage
+from core.rca.observations import Observations
 from core.team import Team
 from core.triage.history import IncidentHistory
 from handlers.triage_incident import ENGINE, ENRICHED_ENGINE, triage_incident
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
-from tests.fakes.outage import START, incident
+from tests.fakes.on_call_servers import FakeOnCall, Shift
+from tests.fakes.outage import START, errors, incident, observations, traffic
 from tests.fakes.predictions import FakePredictionStore
 
 SHOP = Team("sales", "Sales", "## We own\n\nBaskets, tills.\n", frozenset({"shop"}), on_call=("Ines", "Tomas"))
@@ -119,3 +121,64 @@ async def test_every_vote_of_the_negotiation_is_kept_with_its_reason(triage: Tri
 
 async def test_an_incident_whose_investigation_is_over_stays_so(triage: Triage) -> None:
     assert (await triage(replace(incident(), stage=Stage.DONE))).stage is Stage.DONE
+
+
+async def test_a_schedule_that_cannot_be_read_keeps_nobody_waiting_and_is_named(store: FakePredictionStore) -> None:
+    schedules = [FakeOnCall({"sales": []}, "PagerDuty", "it refuses the token")]
+    found = await triage_incident(
+        incident(), teams=[SHOP, LOGIN], history=HISTORY, store=store, clock=FakeClock(), schedules=schedules
+    )
+    assert found.owner is not None
+    assert found.owner.owner is not None
+    assert (found.owner.on_call, found.owner.on_call_unknown) == ((), "PagerDuty")
+
+
+async def test_who_is_on_call_now_is_shown_and_not_who_is_on_the_list(store: FakePredictionStore) -> None:
+    schedules = [FakeOnCall({"sales": [Shift("Tomas")]})]
+    found = await triage_incident(
+        incident(), teams=[SHOP, LOGIN], history=HISTORY, store=store, clock=FakeClock(), schedules=schedules
+    )
+    assert found.owner is not None
+    assert found.owner.on_call == ("Tomas",)
+
+
+async def test_what_a_teams_own_monitoring_shows_changes_the_owner_where_the_text_alone_misleads(
+    store: FakePredictionStore,
+) -> None:
+    """Without a language model, and before anybody looked for the cause."""
+
+    async def observe(of: Incident) -> Observations:
+        both = [traffic("login"), traffic("shop"), errors("login", "token rejected", -8), errors("shop", "401", -3)]
+        return observations(both, of=of)
+
+    loud = incident(title="baskets fail, carts are rejected", service="")
+    asked = partial(
+        triage_incident, loud, teams=[SHOP, LOGIN], history=IncidentHistory([]), store=store, clock=FakeClock()
+    )
+    by_text, looked = await asked(), await asked(observe=observe)
+    assert by_text.owner is not None
+    assert looked.owner is not None
+    assert by_text.owner.candidates[0].team_id == "sales"
+    assert looked.owner.candidates[0].team_id == "identity"
+    assert store.predictions[looked.owner.prediction_id].engine == ENRICHED_ENGINE
+
+
+async def test_a_team_that_turned_it_away_under_its_former_name_is_not_asked_again(store: FakePredictionStore) -> None:
+    renamed = replace(SHOP, id="checkout", aliases=("sales",))
+    away = replace(incident(), hops=(Hop("sales", "", "Ada", "", START),))
+    found = await triage_incident(away, teams=[renamed, LOGIN], history=HISTORY, store=store, clock=FakeClock())
+    assert found.owner is not None
+    assert "checkout" not in {candidate.team_id for candidate in found.owner.candidates}
+
+
+async def test_where_a_new_team_owns_the_service_it_is_said_why_a_person_should_decide(
+    store: FakePredictionStore,
+) -> None:
+    new = Team("baskets", "Baskets", services=frozenset({"shop"}))
+    others = [replace(SHOP, services=frozenset()), LOGIN, new]
+    found = await triage_incident(incident(), teams=others, history=HISTORY, store=store, clock=FakeClock())
+    assert found.owner is not None
+    if found.owner.owner is None:
+        assert found.owner.note.startswith("Baskets owns the service and never had an incident")
+    else:
+        assert found.owner.owner.team_id == "baskets"

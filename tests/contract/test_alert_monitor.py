@@ -1,0 +1,175 @@
+"""What monitoring systems are asked about alerts, over what their APIs are documented to answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from adapters.tools.alertmanager import Alertmanager
+from adapters.tools.http import Http
+from adapters.tools.prometheus_rules import PrometheusRules
+from core.errors import ToolUnavailable
+from core.incident import AlertStatus
+from core.samples import alert, incident
+from core.silences import silenced_now
+
+NOW = datetime.now(UTC)
+HOUR = timedelta(hours=1)
+FIRING = replace(
+    alert(), fingerprint="f1", labels={"alertname": "Slow", "cluster": "north", "region": "eu"}, name="Slow"
+)
+INCIDENT = incident(source="alertmanager", alerts=(FIRING,), service="payment-gateway")
+
+
+class Systems:
+    """An Alertmanager and a Prometheus that answer what they are told to."""
+
+    def __init__(self) -> None:
+        self.alerts: Any = []
+        self.silences: Any = []
+        self.up_since = NOW - HOUR
+        self.rules: Any = []
+        self.asked: list[str] = []
+        self.status = 200
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.asked.append(request.path)
+        answers: dict[str, Any] = {
+            "/api/v2/alerts": self.alerts,
+            "/api/v2/silences": self.silences,
+            "/api/v2/status": {"uptime": self.up_since.isoformat(), "cluster": {"status": "ready", "peers": []}},
+            "/api/v1/rules": {"status": "success", "data": {"groups": [{"name": "g", "rules": self.rules}]}},
+        }
+        return web.json_response(answers[request.path], status=self.status)
+
+
+@pytest.fixture
+def systems() -> Systems:
+    return Systems()
+
+
+@pytest.fixture
+async def http(systems: Systems) -> AsyncIterator[Http]:
+    app = web.Application()
+    app.router.add_get("/{path:.*}", systems.answer)
+    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+        yield Http("The system", str(server.make_url("/")), session)
+
+
+@pytest.fixture
+def alertmanager(http: Http) -> Alertmanager:
+    return Alertmanager("Alertmanager", http, "alertmanager")
+
+
+def known(fingerprint: str, state: str = "active") -> dict[str, Any]:
+    status = {"state": state, "silencedBy": [], "inhibitedBy": [], "mutedBy": []}
+    return {"fingerprint": fingerprint, "status": status, "labels": {"alertname": "Slow"}, "annotations": {}}
+
+
+@pytest.mark.parametrize(("fingerprint", "expected"), [("f1", True), ("f2", False)])
+async def test_an_alert_fires_that_alertmanager_knows_silenced_or_not(
+    systems: Systems, alertmanager: Alertmanager, fingerprint: str, *, expected: bool
+) -> None:
+    systems.alerts = [known(fingerprint, "suppressed")]
+    assert await alertmanager.firing(INCIDENT) is expected
+
+
+async def test_an_alertmanager_that_has_just_started_cannot_tell(systems: Systems, alertmanager: Alertmanager) -> None:
+    systems.up_since = datetime.now(UTC)
+    assert await alertmanager.firing(INCIDENT) is None
+
+
+async def test_of_what_another_system_sent_alertmanager_cannot_tell(
+    systems: Systems, alertmanager: Alertmanager
+) -> None:
+    assert await alertmanager.firing(replace(INCIDENT, source="pagerduty")) is None
+    assert systems.asked == []
+
+
+def silence(state: str = "active", **matcher: Any) -> dict[str, Any]:
+    return {
+        "id": "5a3c",
+        "status": {"state": state},
+        "startsAt": (NOW - HOUR).isoformat(),
+        "endsAt": (NOW + HOUR).isoformat(),
+        "updatedAt": NOW.isoformat(),
+        "comment": "new\nledger",
+        "createdBy": "ada",
+        "matchers": [{"name": "cluster", "value": "north", "isRegex": False, "isEqual": True} | matcher],
+    }
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (silence(), True),
+        (silence(value="n.*", isRegex=True), True),
+        (silence(value="south"), False),
+        (silence(value="south", isEqual=False), True),
+        (silence("expired"), False),
+        (silence("pending"), False),
+    ],
+)
+async def test_a_silence_in_force_silences_what_it_matches(
+    systems: Systems, alertmanager: Alertmanager, told: dict[str, Any], *, expected: bool
+) -> None:
+    systems.silences = [told]
+    silenced = silenced_now(INCIDENT, await alertmanager.silences(), (), NOW)
+    assert (silenced is not None) is expected
+    if silenced is not None:
+        assert (silenced.silenced_by, silenced.reason) == ("Alertmanager", "new ledger")
+
+
+async def test_a_storm_asks_for_the_silences_once(systems: Systems, alertmanager: Alertmanager) -> None:
+    for _ in range(20):
+        await alertmanager.silences()
+    assert systems.asked == ["/api/v2/silences"]
+
+
+def rule(name: str = "Slow", state: str = "firing", **labels: str) -> dict[str, Any]:
+    active = {"labels": {"alertname": name, **labels}, "annotations": {}, "state": state, "value": "4e+00"}
+    return {"name": name, "type": "alerting", "query": "x > 1", "alerts": [active] if state else []}
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        ([rule(cluster="north")], True),
+        ([rule(cluster="south")], False),
+        ([rule(state="pending", cluster="north")], False),
+        ([rule(state="")], False),
+        ([rule("Another", cluster="north")], None),
+        ([], None),
+    ],
+)
+async def test_prometheus_tells_by_the_labels_of_the_rules_that_it_has(
+    systems: Systems, http: Http, rules: list[dict[str, Any]], *, expected: bool | None
+) -> None:
+    systems.rules = rules
+    assert await PrometheusRules("Prometheus", http).firing(INCIDENT) is expected
+
+
+async def test_a_system_that_answers_nonsense_is_unavailable(
+    systems: Systems, http: Http, alertmanager: Alertmanager
+) -> None:
+    systems.alerts = systems.silences = systems.rules = {"not": "a list"}
+    for question in (
+        alertmanager.firing(INCIDENT),
+        PrometheusRules("P", http).firing(INCIDENT),
+        alertmanager.silences(),
+    ):
+        with pytest.raises(ToolUnavailable):
+            await question
+
+
+async def test_what_is_over_is_not_asked_about(systems: Systems, alertmanager: Alertmanager) -> None:
+    over = replace(INCIDENT, alerts=(replace(FIRING, status=AlertStatus.RESOLVED),))
+    assert await alertmanager.firing(over) is None
+    assert systems.asked == []

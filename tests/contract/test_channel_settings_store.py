@@ -1,0 +1,77 @@
+"""The contract of ChannelSettingsStore and HeldIncidentStore, over the fake and SQLite; PostgreSQL is external."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import time
+from pathlib import Path
+
+import pytest
+
+from adapters.store.store import SqlStore
+from core.channel_settings import ChannelSettings, QuietHours
+from core.conversation import Place, Platform
+from core.incident import Severity
+from core.ports import Store
+from tests.databases import database, new_postgres_database, sqlite_url
+from tests.fakes.store import InMemoryStore
+
+CHANNEL = Place(Platform.TEAMS, "19:incidents@thread.tacv2", workspace="tenant")
+OTHER = Place(Platform.SLACK, "C0INC")
+QUIET = ChannelSettings(QuietHours(time(22), time(7, 30), "Europe/Berlin", Severity.WARNING))
+
+
+@pytest.fixture(params=["fake", "sqlite", pytest.param("postgres", marks=pytest.mark.external)])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    if request.param == "fake":
+        yield InMemoryStore()
+    elif request.param == "sqlite":
+        async with database(sqlite_url(tmp_path)) as engine:
+            yield SqlStore(engine)
+    else:
+        async with new_postgres_database(request.getfixturevalue("postgres")) as url, database(url) as engine:
+            yield SqlStore(engine)
+
+
+async def test_nothing_is_set_for_a_channel_that_nobody_set_anything_for(store: Store) -> None:
+    async with store.transaction() as transaction:
+        assert await transaction.channel_settings.get(CHANNEL) == ChannelSettings()
+
+
+async def test_what_was_saved_last_holds_in_every_thread_of_the_channel(store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.channel_settings.save(CHANNEL, ChannelSettings())
+        await transaction.channel_settings.save(replace(CHANNEL, thread="17"), QUIET)
+    async with store.transaction() as transaction:
+        assert await transaction.channel_settings.get(replace(CHANNEL, workspace="")) == QUIET
+        assert await transaction.channel_settings.get(OTHER) == ChannelSettings()
+
+
+async def test_what_is_held_waits_until_it_is_told(store: Store) -> None:
+    async with store.transaction() as transaction:
+        for incident, place in (("i2", CHANNEL), ("i1", CHANNEL), ("i1", OTHER), ("i2", CHANNEL)):
+            await transaction.held_incidents.hold(incident, place)
+    async with store.transaction() as transaction:
+        assert await transaction.held_incidents.waiting() == [("i1", OTHER), ("i1", CHANNEL), ("i2", CHANNEL)]
+        await transaction.held_incidents.tell("i1", CHANNEL)
+        assert await transaction.held_incidents.waiting() == [("i1", OTHER), ("i2", CHANNEL)]
+        assert await transaction.held_incidents.places("i1") == {OTHER, CHANNEL}
+
+
+async def test_what_was_told_can_be_held_again(store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.held_incidents.hold("i1", CHANNEL)
+        await transaction.held_incidents.tell("i1", CHANNEL)
+        await transaction.held_incidents.hold("i1", CHANNEL)
+        assert await transaction.held_incidents.waiting() == [("i1", CHANNEL)]
+
+
+async def test_what_is_released_is_held_no_longer(store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.held_incidents.hold("i1", CHANNEL)
+        await transaction.held_incidents.release("i1", CHANNEL)
+        await transaction.held_incidents.release("unknown", CHANNEL)
+        await transaction.held_incidents.tell("unknown", CHANNEL)
+        assert await transaction.held_incidents.waiting() == []
+        assert await transaction.held_incidents.places("i1") == frozenset()

@@ -1,0 +1,125 @@
+"""The contract of DependencyReader, over Jaeger, Zipkin and files of traces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from adapters.tools.trace_files import TraceFiles
+from adapters.tools.trace_graph import JaegerGraph, ZipkinGraph
+from core.errors import ToolUnavailable
+from core.ports import DependencyReader, TimeWindow
+from tests.fakes.tool_servers import FakeToolServer, reached
+
+START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
+DAY = TimeWindow(START - timedelta(days=1), START)
+Calls = Sequence[tuple[str, str]]
+CALLS: Calls = (("shop", "stock"), ("shop", "cart"), ("cart", "stock"), ("cart", "cart"), ("shop", "stock"))
+
+
+class FakeTraces(FakeToolServer):
+    """Jaeger and Zipkin, each at its own path."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: Calls = ()
+
+    def routes(self) -> list[web.RouteDef]:
+        return [web.get("/api/dependencies", self._jaeger), web.get("/api/v2/dependencies", self._zipkin)]
+
+    async def _jaeger(self, request: web.Request) -> web.Response:
+        return web.json_response({"data": self._links(request) or None, "total": 0, "errors": None})
+
+    async def _zipkin(self, request: web.Request) -> web.Response:
+        return web.json_response(self._links(request))
+
+    def _links(self, request: web.Request) -> list[dict[str, object]]:
+        end, lookback = int(request.query["endTs"]), int(request.query["lookback"])
+        assert (end, lookback) == (round(START.timestamp() * 1000), 24 * 3600 * 1000)
+        return [{"parent": parent, "child": child, "callCount": 3} for parent, child in self.calls]
+
+
+Reader = Callable[[Calls], Awaitable[DependencyReader]]
+
+
+@pytest.fixture(params=["jaeger", "zipkin", "files"])
+async def reader(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Reader]:
+    async with AsyncExitStack() as stack:
+
+        async def opened(calls: Calls) -> DependencyReader:
+            if request.param == "files":
+                (tmp_path / "traces.jsonl").write_text("\n".join(map(json.dumps, written(calls))), encoding="utf-8")
+                return TraceFiles("traces", tmp_path)
+            fake = FakeTraces()
+            fake.calls = calls
+            http = await stack.enter_async_context(reached(fake))
+            return (JaegerGraph if request.param == "jaeger" else ZipkinGraph)("traces", http)
+
+        yield opened
+
+
+def span(service: str, trace: int, number: int, parent: int = 0, at: datetime = START - timedelta(hours=1)) -> Any:
+    told = {
+        "traceId": f"{trace:032x}",
+        "spanId": f"{number:016x}",
+        "parentSpanId": f"{parent:016x}" if parent else "",
+        "startTimeUnixNano": str(round(at.timestamp() * 1e9)),
+    }
+    resource = {"attributes": [{"key": "service.name", "value": {"stringValue": service}}]}
+    return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": [told]}]}]}
+
+
+def written(calls: Calls) -> list[Any]:
+    """Each call as a trace of two spans, the callee's first, as collectors write what ends first."""
+    return [
+        line
+        for number, (caller, callee) in enumerate(calls, start=1)
+        for line in (span(callee, number, 2, parent=1), span(caller, number, 1))
+    ]
+
+
+async def test_who_calls_whom_is_read_each_pair_once_and_no_service_calls_itself(reader: Reader) -> None:
+    found = await reader(CALLS)
+    assert found.name == "traces"
+    assert await found.dependencies(DAY) == {"cart": ("stock",), "shop": ("cart", "stock")}
+
+
+async def test_where_nothing_was_traced_nobody_calls_anybody(reader: Reader) -> None:
+    assert await (await reader(())).dependencies(DAY) == {}
+
+
+@pytest.mark.parametrize("kind", [JaegerGraph, ZipkinGraph])
+async def test_a_server_that_refuses_says_so(kind: Any) -> None:
+    fake = FakeTraces()
+    fake.refuse(500)
+    async with reached(fake) as http:
+        with pytest.raises(ToolUnavailable):
+            await kind("traces", http).dependencies(DAY)
+
+
+async def test_what_is_no_trace_or_of_another_time_is_skipped(tmp_path: Path) -> None:
+    late = [span("shop", 1, 1, at=START), span("till", 1, 2, parent=1, at=START)]
+    orphan = [span("cart", 2, 9, parent=8)]
+    nameless = [span("", 3, 1), span("cart", 3, 2, parent=1)]
+    lines = [
+        *map(json.dumps, [*late, *orphan, *nameless, *written([("shop", "stock")])]),
+        "{",
+        '{"resourceSpans": 7}',
+        "",
+    ]
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "a.json").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "a.txt").write_text(json.dumps(written(CALLS)[0]), encoding="utf-8")
+    assert await TraceFiles("traces", tmp_path).dependencies(DAY) == {"shop": ("stock",)}
+
+
+async def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ToolUnavailable, match="gone"):
+        await TraceFiles("traces", tmp_path / "gone").check()

@@ -1,0 +1,84 @@
+"""Locks among processes: one holder, let go when its session ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from adapters.store import locks
+from adapters.store.database import open_database
+from adapters.store.locks import LocalLocks, PostgresLocks
+from core.errors import StoreUnavailable
+from tests.databases import new_postgres_database
+
+external = pytest.mark.external
+
+
+@pytest.fixture
+async def engine(postgres: str) -> AsyncIterator[AsyncEngine]:
+    async with new_postgres_database(postgres) as url:
+        opened = open_database(url)
+        yield opened
+        await opened.dispose()
+
+
+@external
+async def test_two_processes_hold_a_lock_one_after_the_other(engine: AsyncEngine) -> None:
+    ours, theirs = PostgresLocks(engine), PostgresLocks(engine)
+    order: list[str] = []
+    async with ours.lock("message"):
+        waiting = asyncio.create_task(hold(theirs, order))
+        async with theirs.lock("another message"):
+            order.append("elsewhere")
+        order.append("ours")
+    await waiting
+    assert order == ["elsewhere", "ours", "theirs"]
+    await ours.close()
+    await theirs.close()
+
+
+async def hold(other: PostgresLocks, order: list[str]) -> None:
+    async with other.lock("message"):
+        order.append("theirs")
+
+
+@external
+async def test_a_process_lives_as_long_as_its_session_and_a_lost_session_is_opened_anew(
+    engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "PATIENCE", 0.0)
+    ours, theirs = PostgresLocks(engine), PostgresLocks(engine)
+    await ours.keep("us")
+    assert not await theirs.is_lost("us")
+    await end_sessions(engine)
+    assert await theirs.is_lost("us")
+    with pytest.raises(StoreUnavailable):
+        await ours.keep("us")
+    await ours.keep("us")
+    assert not await theirs.is_lost("us")
+    await ours.close()
+    assert await theirs.is_lost("us")
+    await theirs.close()
+
+
+async def end_sessions(engine: AsyncEngine) -> None:
+    async with engine.connect() as connection:
+        held = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
+        await connection.execute(sa.text(held))
+
+
+async def test_one_process_at_a_time_works_on_a_sqlite_file(tmp_path: Path) -> None:
+    ours, theirs = LocalLocks(str(tmp_path / "state")), LocalLocks(str(tmp_path / "state"))
+    await ours.keep("us")
+    await ours.keep("us")
+    with pytest.raises(StoreUnavailable, match="Another process works on"):
+        await theirs.keep("them")
+    assert await ours.is_lost("whoever was there before")
+    await ours.close()
+    await theirs.keep("them")
+    await theirs.close()

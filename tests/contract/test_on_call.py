@@ -1,0 +1,184 @@
+"""Whoever holds the schedules: the fake, plumbline.yaml, PagerDuty and Opsgenie say the same."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from adapters.on_call.opsgenie import Opsgenie
+from adapters.on_call.pagerduty import PAGE, PagerDuty, PagerDutyIds
+from adapters.tools import http as http_module
+from adapters.tools.http import Http
+from core.errors import ToolUnavailable
+from core.on_call import Rota, TeamRotas
+from core.ports import OnCall
+from core.team import Team
+from tests.fakes.on_call_servers import FakeOnCall, FakeOpsgenie, FakePagerDuty, Shift
+from tests.fakes.tool_servers import reached
+
+START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+WEEK = timedelta(days=7)
+TURNS = (Shift("Ines", START, START + WEEK), Shift("Tomas", START + WEEK, START + 2 * WEEK))
+
+
+@asynccontextmanager
+async def fake() -> AsyncIterator[OnCall]:
+    yield FakeOnCall({"payments": TURNS})
+
+
+@asynccontextmanager
+async def rotas() -> AsyncIterator[OnCall]:
+    rota = Rota(("Ines", "Tomas"), START, WEEK)
+    yield TeamRotas([Team("payments", "Payments", on_call=rota.people, rota=rota), Team("fleet", "Fleet")])
+
+
+@asynccontextmanager
+async def pagerduty() -> AsyncIterator[OnCall]:
+    async with reached(FakePagerDuty({"P1": TURNS})) as http:
+        yield PagerDuty("PagerDuty", http, {"payments": PagerDutyIds(schedules=("P1",))})
+
+
+@asynccontextmanager
+async def opsgenie() -> AsyncIterator[OnCall]:
+    async with reached(FakeOpsgenie({"Payments/night & day": TURNS})) as http:
+        yield Opsgenie("Opsgenie", http, {"payments": ("Payments/night & day",)})
+
+
+Opened = Callable[[], AbstractAsyncContextManager[OnCall]]
+
+
+@pytest.mark.parametrize("opened", [fake, rotas, pagerduty, opsgenie])
+class TestOnCall:
+    async def test_who_has_the_turn_is_on_call_until_the_next_one_begins(self, opened: Opened) -> None:
+        async with opened() as schedule:
+            assert await schedule.people("payments", START) == ("Ines",)
+            assert await schedule.people("payments", START + WEEK - timedelta(seconds=1)) == ("Ines",)
+            assert await schedule.people("payments", START + WEEK) == ("Tomas",)
+
+    async def test_before_the_first_turn_nobody_is_on_call(self, opened: Opened) -> None:
+        async with opened() as schedule:
+            assert await schedule.people("payments", START - timedelta(days=1)) == ()
+
+    async def test_it_knows_its_teams_and_of_others_nobody(self, opened: Opened) -> None:
+        async with opened() as schedule:
+            assert schedule.teams == {"payments"}
+            assert await schedule.people("fleet", START) == ()
+            assert schedule.name
+
+    async def test_the_time_may_be_in_any_zone(self, opened: Opened) -> None:
+        at = datetime.fromisoformat("2026-03-09T10:59:00+02:00")
+        async with opened() as schedule:
+            assert await schedule.people("payments", at) == ("Ines",)
+
+
+def served_by(kind: str) -> Callable[[Http], PagerDuty | Opsgenie]:
+    if kind == "pagerduty":
+        return lambda http: PagerDuty("PagerDuty", http, {"payments": PagerDutyIds(schedules=("P1",))})
+    return lambda http: Opsgenie("Opsgenie", http, {"payments": ("P1",)})
+
+
+SERVERS = {"pagerduty": lambda: FakePagerDuty({"P1": TURNS}), "opsgenie": lambda: FakeOpsgenie({"P1": TURNS})}
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+@pytest.mark.parametrize(("status", "sentence"), [(401, "refuses the token"), (429, "429"), (503, "503")])
+async def test_a_refusal_says_that_it_is_not_known_and_the_next_answer_counts(
+    kind: str, status: int, sentence: str
+) -> None:
+    server = SERVERS[kind]()
+    server.refuse(status, {"Retry-After": "1"})
+    async with reached(server) as http:
+        schedule = served_by(kind)(http)
+        with pytest.raises(ToolUnavailable, match=sentence):
+            await schedule.people("payments", START)
+        assert await schedule.people("payments", START) == ("Ines",)
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+async def test_a_server_that_does_not_answer_is_not_waited_for(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_module, "TIMEOUT", aiohttp.ClientTimeout(total=0.05))
+    silence = asyncio.Event()
+
+    async def silent(_: web.Request) -> web.Response:
+        await silence.wait()
+        return web.Response()
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", silent)
+    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+        schedule = served_by(kind)(Http("the server", str(server.make_url("")), session))
+        with pytest.raises(ToolUnavailable, match="cannot be reached"):
+            await schedule.people("payments", START)
+        silence.set()
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+async def test_an_answer_of_another_form_is_none(kind: str) -> None:
+    async def nonsense(_: web.Request) -> web.Response:
+        return web.json_response({"oncalls": [{"user": 7}], "data": []})
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", nonsense)
+    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+        schedule = served_by(kind)(Http("the server", str(server.make_url("")), session))
+        with pytest.raises(ToolUnavailable, match="as documented"):
+            await schedule.people("payments", START)
+
+
+async def test_pagerduty_is_read_to_its_last_page() -> None:
+    crowd = [Shift(f"Person {number}", START, START + WEEK) for number in range(2 * PAGE + 1)]
+    server = FakePagerDuty({"P1": crowd})
+    async with reached(server) as http:
+        schedule = PagerDuty("PagerDuty", http, {"payments": PagerDutyIds(schedules=("P1",))})
+        assert len(await schedule.people("payments", START)) == 2 * PAGE + 1
+    assert len(server.requests) == 3
+
+
+async def test_pagerduty_endless_pages_are_not_read_for_ever() -> None:
+    crowd = [Shift(f"Person {number}", START, START + WEEK) for number in range(10 * PAGE)]
+    async with reached(FakePagerDuty({"P1": crowd})) as http:
+        schedule = PagerDuty("PagerDuty", http, {"payments": PagerDutyIds(schedules=("P1",))})
+        with pytest.raises(ToolUnavailable, match="more than 500 people"):
+            await schedule.people("payments", START)
+
+
+async def test_pagerduty_names_the_first_level_of_an_escalation_policy_first_and_each_person_once() -> None:
+    policy = [Shift("Boss", level=2), Shift("Ines", START, START + WEEK), Shift("Ines", level=3)]
+    async with reached(FakePagerDuty({"PPOL": policy})) as http:
+        schedule = PagerDuty("PagerDuty", http, {"payments": PagerDutyIds(escalation_policies=("PPOL",))})
+        assert await schedule.people("payments", START) == ("Ines", "Boss")
+
+
+async def test_an_opsgenie_schedule_that_there_is_not_is_unknown_and_not_nobody() -> None:
+    async with reached(FakeOpsgenie({"other": TURNS})) as http:
+        schedule = Opsgenie("Opsgenie", http, {"payments": ("P1",)})
+        with pytest.raises(ToolUnavailable, match="404"):
+            await schedule.people("payments", START)
+
+
+async def test_a_team_without_a_rota_has_the_same_people_on_call_all_the_time() -> None:
+    schedule = TeamRotas([Team("fleet", "Fleet", on_call=("Kofi", "Lena"))])
+    assert await schedule.people("fleet", START) == ("Kofi", "Lena")
+
+
+async def test_turns_go_round() -> None:
+    rota = Rota(("Ines", "Tomas", "Ruth"), START, timedelta(hours=12))
+    turns = [rota.on_duty(START + timedelta(hours=12 * number)) for number in range(4)]
+    assert turns == [("Ines",), ("Tomas",), ("Ruth",), ("Ines",)]
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+async def test_the_check_tells_whether_the_token_is_right(kind: str) -> None:
+    server = SERVERS[kind]()
+    async with reached(server) as http:
+        await served_by(kind)(http).check()
+    async with reached(server, token="Bearer wrong") as http:
+        with pytest.raises(ToolUnavailable, match="refuses the token"):
+            await served_by(kind)(http).check()

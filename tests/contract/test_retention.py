@@ -1,0 +1,93 @@
+"""What a policy does not keep is deleted, and nothing that is under way; a person or a thread can be forgotten."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from adapters.store import retention
+from adapters.store.store import SqlStore
+from adapters.store.tables import outcomes, tasks
+from core.conversation import Place, Platform, Speaker, Turn, turn_key
+from core.ports import Task
+
+NOW = datetime.now(UTC)
+THREAD = Place(Platform.SLACK, "C0ASK", "17.25", "T0MARI")
+
+
+async def old_task(store: SqlStore, key: str, **payload: object) -> None:
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(Task(key, "answer", key, payload))
+        await transaction.tasks.end([key])
+
+
+async def keys(engine: AsyncEngine) -> set[str]:
+    async with engine.begin() as connection:
+        return set((await connection.execute(sa.select(tasks.c.key))).scalars())
+
+
+async def test_what_has_ended_long_ago_is_deleted_in_parts_and_what_is_under_way_is_kept(
+    engine: AsyncEngine,
+) -> None:
+    store = SqlStore(engine)
+    for number in range(5):
+        await old_task(store, f"ended {number}")
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(Task("under way", "answer", "q", {}))
+        await transaction.incidents.add_delivery("old", NOW - timedelta(days=31))
+        await transaction.incidents.add_delivery("new", NOW)
+    assert await retention.delete_before(engine, {"events": NOW - timedelta(days=30)}) == {"events": 1}
+    assert await retention.delete_before(engine, {"events": NOW + timedelta(days=1)}) == {"events": 6}
+    assert await keys(engine) == {"under way"}
+
+
+async def test_every_kind_can_be_deleted_where_there_is_nothing(engine: AsyncEngine) -> None:
+    kinds = dict.fromkeys(retention.KINDS, NOW)
+    assert await retention.delete_before(engine, kinds) == dict.fromkeys(kinds, 0)
+
+
+async def test_a_person_is_forgotten_and_others_are_not(engine: AsyncEngine) -> None:
+    store = SqlStore(engine)
+    for person in ("U1", "U2"):
+        await old_task(store, f"asked by {person}", asker={"id": person}, place={"thread": "17.25"})
+        async with store.transaction() as transaction:
+            key = turn_key(f"asked by {person}", Speaker.PERSON)
+            await transaction.conversations.add(key, THREAD, Turn(Speaker.PERSON, f"I am {person}"), NOW)
+    assert await retention.forget(engine, person="U1") == ["asked by U1"]
+    async with store.transaction() as transaction:
+        assert await transaction.conversations.history(THREAD, 10) == (Turn(Speaker.PERSON, "I am U2"),)
+    assert await keys(engine) == {"asked by U2"}
+
+
+async def test_a_thread_is_forgotten(engine: AsyncEngine) -> None:
+    store = SqlStore(engine)
+    await old_task(store, "asked", asker={"id": "U1"}, place={"thread": "17.25"})
+    await old_task(store, "elsewhere", asker={"id": "U1"}, place={"thread": "18.25"})
+    async with store.transaction() as transaction:
+        await transaction.conversations.add("said by somebody", THREAD, Turn(Speaker.PERSON, "hello"), NOW)
+    assert await retention.forget(engine, thread="17.25") == ["asked"]
+    async with store.transaction() as transaction:
+        assert await transaction.conversations.history(THREAD, 10) == ()
+    assert await keys(engine) == {"elsewhere"}
+
+
+async def test_what_a_forgotten_person_labelled_stays_without_a_name(engine: AsyncEngine) -> None:
+    async with engine.begin() as connection:
+        if engine.dialect.name == "sqlite":
+            await connection.execute(sa.text("PRAGMA defer_foreign_keys = ON"))
+        await connection.execute(
+            sa.text(
+                "INSERT INTO predictions (id, kind, engine, estimator_version, made_at, body) "
+                "VALUES ('p1', 'answer', 'evidence', '1', '2026-01-01 00:00:00', '{}')"
+            )
+        )
+        for name in ("slack:U1", "slack:U2"):
+            values = {"prediction_id": "p1", "labelled_by": name, "correct": True, "labelled_at": NOW, "comment": name}
+            await connection.execute(outcomes.insert().values(values))
+    for person in ("U1", "U2"):
+        await retention.forget(engine, person=person)
+    async with engine.begin() as connection:
+        labels = list(await connection.execute(sa.select(outcomes.c.labelled_by, outcomes.c.comment)))
+    assert sorted(labels) == [("forgotten-0", ""), ("forgotten-1", "")]

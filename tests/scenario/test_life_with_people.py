@@ -1,0 +1,100 @@
+"""What people do with incidents is what the next ones are triaged by, without a note and without a training run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.scenario.application import RunningBot
+from tests.scenario.bot_client import Message, is_done, of_kind
+from tests.scenario.webhooks import alert
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def submit(bot: RunningBot, path: str, **form: str) -> None:
+    async with bot.session.post(f"{bot.address}{path}", data=form, headers={"HX-Request": "true"}) as response:
+        assert response.status in (200, 204), await response.text()
+
+
+def about(group: str, summary: str, *, service: str = "", resolved: bool = False) -> dict[str, Any]:
+    labels = {"alertname": group, "severity": "warning"} | ({"service": service} if service else {})
+    said = {"summary": summary, "description": ""}
+    return alert(group, resolved=resolved) | {"annotations": said, "labels": labels}
+
+
+async def opened(bot: RunningBot, group: str, summary: str, service: str = "") -> tuple[Message, int]:
+    """An incident that was worked on, and the message that shows it."""
+    incident_id = await bot.deliver(group, about(group, summary, service=service))
+    assert incident_id is not None
+    incident = await bot.incident(incident_id, is_done)
+    (root,) = [
+        message["id"]
+        for message in of_kind(await bot.messages("incidents"), "incident")
+        if message["payload"]["incident"]["id"] == incident_id
+    ]
+    return incident, root
+
+
+async def note(bot: RunningBot, root: int, text: str) -> None:
+    """End an incident with a note; everything that ended so far is learned from."""
+    await submit(bot, "console/messages", channel="incidents", thread=str(root), text=text)
+
+    def noted(messages: list[Message]) -> bool:
+        return any(each["thread"] == root for each in of_kind(messages, "notice"))
+
+    await bot.until("incidents", noted)
+
+
+async def reassigned(bot: RunningBot, incident_id: str, team: str) -> None:
+    await submit(bot, "console/feedback", incident=incident_id, verdict="hand-over")
+
+    def asked(messages: list[Message]) -> int:
+        of_it = [m for m in of_kind(messages, "handover request") if m["payload"]["incident_id"] == incident_id]
+        return of_it[-1]["id"] if of_it else 0
+
+    request = await bot.until("incidents", asked)
+    await submit(bot, "console/feedback", message=str(request), verdict="reassign", choice=team)
+    await bot.incident(incident_id, lambda shown: (shown["owner"]["owner"] or {}).get("team_id") == team)
+
+
+async def test_an_incident_that_was_reassigned_and_closed_without_a_note_trains_the_next_triage(
+    bot: RunningBot,
+) -> None:
+    first, _ = await opened(bot, "tune-1", "the glockenspiel is out of tune")
+    assert first["owner"]["owner"] is None
+    await reassigned(bot, first["id"], "catalogue")
+    over = about("tune-1", "the glockenspiel is out of tune", resolved=True)
+    assert await bot.deliver("tune-1", over) == first["id"]
+    await bot.incident(first["id"], lambda shown: shown["state"] == "resolved")
+    _, root = await opened(bot, "other-1", "an unrelated kettle whistles")
+    await note(bot, root, "root cause: it boiled")
+    again, _ = await opened(bot, "tune-2", "the glockenspiel is out of tune again")
+    assert again["owner"]["owner"]["team_id"] == "catalogue"
+    assert any(first["id"] in reason for reason in again["owner"]["owner"]["reasons"])
+
+
+async def test_an_incident_that_a_note_calls_nobodys_is_nobodys_the_next_time(bot: RunningBot) -> None:
+    first, root = await opened(bot, "rehearsal-1", "the rehearsal of the alarm clock rings")
+    await note(bot, root, "root cause: a rehearsal; owner: nobody")
+    again, _ = await opened(bot, "rehearsal-2", "the rehearsal of the alarm clock rings loudly")
+    assert again["owner"]["owner"] is None
+    assert again["owner"]["note"] == "Most incidents like it belonged to no team: a person should decide."
+    assert first["id"] in {similar["id"] for similar in again["explanation"]["similar"]}
+
+
+async def test_a_severity_is_suggested_from_the_past_and_stands_once_somebody_confirmed_it(bot: RunningBot) -> None:
+    incident, _ = await opened(bot, "severe-1", "till charges time out", service="till")
+    suggested = incident["suggested_severity"]
+    assert (incident["severity"], suggested["severity"]) == ("warning", "critical")
+    assert suggested["badge"]["probability"] is None
+    async with bot.session.get(bot.address, params={"channel": "incidents"}) as response:
+        page = await response.text()
+    assert "looks critical" in page
+    assert suggested["evidence"][0] in page
+    await submit(bot, "console/feedback", incident=incident["id"], verdict="severity-right")
+    confirmed = await bot.incident(incident["id"], lambda shown: shown["severity_by"] != "")
+    assert confirmed["severity"] == "critical"
+    async with bot.session.get(f"{bot.address}predictions?kind=severity&outcome=right") as response:
+        assert f"/incidents/{incident['id']}" in await response.text()

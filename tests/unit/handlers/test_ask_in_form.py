@@ -1,0 +1,64 @@
+"""A press that leaves a question open has a form; every other one has none."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.audience import channel_audience
+from core.confidence.prediction import Evaluation, Prediction, PredictionKind
+from core.conversation import Channel, Place, Platform
+from core.messages import CauseRequest, CorrectionRequest, Form, HandoverRequest, Verdict
+from core.team import Team
+from handlers.ask_in_form import AskInForm
+from tests.fakes import messages
+from tests.fakes.store import InMemoryStore
+
+TEAMS = (Team("payments", "Payments"), Team("fleet", "Fleet"), Team("bookings", "Bookings"))
+HANDOVER = HandoverRequest("incident-1", "Payments", (("bookings", "Bookings"), ("fleet", "Fleet")))
+CHANNELS = (Channel("vault", {Platform.SLACK: "C0INC"}, private=True),)
+CLAIMS = {
+    "answer-1": (PredictionKind.ANSWER, "q1"),
+    "owner-1": (PredictionKind.OWNER, "incident-1"),
+    "owner-2": (PredictionKind.OWNER, "pasted"),
+    "cause-1": (PredictionKind.CAUSE, "incident-1"),
+}
+
+
+@pytest.fixture
+async def forms() -> AskInForm:
+    store = InMemoryStore()
+    async with store.transaction() as transaction:
+        await transaction.incidents.save(messages.explained_incident())
+        for id_, (kind, subject) in CLAIMS.items():
+            claim = Prediction(id_, kind, subject, "x", Evaluation(0.5, 0.5), "evidence", "v1", messages.START)
+            await transaction.predictions.add(claim)
+    return AskInForm(store, TEAMS, CHANNELS)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "subject", "form"),
+    [
+        (Verdict.WRONG, "answer-1", CorrectionRequest("answer-1")),
+        (Verdict.CAUSE_WRONG, "cause-1", CauseRequest("cause-1")),
+        (Verdict.OWNER_WRONG, "owner-1", HANDOVER),
+        (Verdict.HAND_OVER, "incident-1", HANDOVER),
+        (Verdict.HAND_OVER, "pasted", None),
+        (Verdict.OWNER_WRONG, "owner-2", None),
+        (Verdict.WRONG, "gone", None),
+        (Verdict.WRONG, "cause-1", None),
+        (Verdict.HELPFUL, "answer-1", None),
+        (Verdict.TAKE_IT, "incident-1", None),
+    ],
+)
+async def test_what_is_asked_follows_from_what_was_pressed(
+    forms: AskInForm, verdict: Verdict, subject: str, form: Form | None
+) -> None:
+    assert await forms.form(verdict, subject, channel_audience(messages.incident().place, CHANNELS)) == form
+
+
+@pytest.mark.parametrize(("verdict", "subject"), [(Verdict.HAND_OVER, "incident-1"), (Verdict.OWNER_WRONG, "owner-1")])
+async def test_whose_it_is_is_not_told_where_the_incident_may_not_be_known(
+    forms: AskInForm, verdict: Verdict, subject: str
+) -> None:
+    elsewhere = channel_audience(Place(Platform.SLACK, "C0ASK"), CHANNELS)
+    assert await forms.form(verdict, subject, elsewhere) is None

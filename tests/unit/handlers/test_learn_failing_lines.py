@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.conversation import Audience, Person, Place, Platform, Question
+from core.feedback import Feedback
+from core.incident import Incident
+from core.knowledge.document import Document
+from core.messages import Notice, NoticeKind, Verdict
+from core.ports import FailedBuild, TimeWindow, Tool
+from core.rca.recorded_failure import RecordedFailure
+from core.triage.history import IncidentHistory
+from handlers.explain_incident import explain_incident
+from handlers.investigate_on_demand import incident_from
+from handlers.learn_failing_lines import LEARNED, correct_failing_lines, judge_failing_lines
+from handlers.observe_incident import Readers
+from handlers.post_message import Poster
+from handlers.redaction import Redact, as_it_is
+from tests.fakes.clock import FakeClock
+from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.outage import START
+from tests.fakes.store import InMemoryStore
+from tests.unit.rca.test_build_failure import BUILD, LOG
+
+THREAD = Place(Platform.SLACK, "C1", "17.5")
+PERSON = Person(Platform.SLACK, "U1")
+LINK = "https://ci.example/job/till/71/"
+
+
+class FakeBuilds:
+    """Toolbox and BuildReader; every link leads to its build."""
+
+    name = "ci"
+
+    def __init__(self, build: FailedBuild | None = BUILD) -> None:
+        self.build = build
+        self.links: list[str] = []
+        self.services: list[str] = []
+
+    async def tools(self, services: object, window: TimeWindow) -> list[Tool]:
+        raise AssertionError("only a language model asks")
+
+    async def linked_failure(self, url: str) -> FailedBuild | None:
+        self.links.append(url)
+        return self.build
+
+    async def last_failure(self, service: str, before: object) -> FailedBuild | None:
+        self.services.append(service)
+        return self.build
+
+
+def question(text: str, number: int = 1) -> Question:
+    return Question(f"q{number}", text, PERSON, THREAD, Audience(), START)
+
+
+async def explained(
+    text: str, store: InMemoryStore, builds: FakeBuilds, number: int = 1, redact: Redact = as_it_is
+) -> Incident:
+    return await explain_incident(
+        incident_from(question(text, number), ["till"]),
+        Readers((), (), (), {}, toolboxes=[builds]),
+        history=IncidentHistory(()),
+        store=store,
+        clock=FakeClock(START),
+        redact=redact,
+    )
+
+
+def pressed(verdict: Verdict, subject: str, person: Person = PERSON) -> Feedback:
+    return Feedback("f", verdict, subject, person, THREAD, START)
+
+
+def quotes(incident: Incident) -> list[str]:
+    assert incident.explanation is not None
+    assert incident.explanation.cause is not None
+    return [evidence.quote for evidence in incident.explanation.cause.evidence]
+
+
+@pytest.fixture
+def store() -> InMemoryStore:
+    return InMemoryStore()
+
+
+async def say(text: str, store: InMemoryStore, number: int = 9) -> RecordingMessenger:
+    async def otherwise(_: Question) -> None:
+        await chat.post(THREAD, Notice("otherwise"), "otherwise")
+
+    chat = RecordingMessenger()
+    poster = Poster(store, {Platform.SLACK: chat})
+    await correct_failing_lines(question(text, number), store=store, poster=poster, otherwise=otherwise)
+    return chat
+
+
+async def test_a_link_to_a_run_is_followed_and_its_failing_lines_are_the_cause(store: InMemoryStore) -> None:
+    builds = FakeBuilds()
+    found = await explained(f"why did {LINK} fail?", store, builds)
+    assert builds.links == [LINK]
+    assert builds.services == []
+    assert "E       assert 3 == 4" in quotes(found)
+
+
+async def test_a_question_about_the_builds_of_a_service_reads_the_last_one_that_failed(store: InMemoryStore) -> None:
+    builds = FakeBuilds()
+    found = await explained("why does the build of till fail?", store, builds)
+    assert builds.services == ["till"]
+    assert "E       assert 3 == 4" in quotes(found)
+
+
+async def test_an_incident_that_has_nothing_to_do_with_builds_reads_none(store: InMemoryStore) -> None:
+    builds = FakeBuilds()
+    found = await explained("till is slow", store, builds)
+    assert (builds.links, builds.services) == ([], [])
+    assert found.explanation is not None
+    assert found.explanation.cause is None
+
+
+async def test_right_cause_makes_the_lines_the_history_of_the_project(store: InMemoryStore) -> None:
+    found = await explained(LINK, store, FakeBuilds())
+    assert found.explanation is not None
+    prediction = found.explanation.prediction_id or ""
+    assert await _confirmed(store) == []
+    await judge_failing_lines(pressed(Verdict.CAUSE_RIGHT, prediction), store=store)
+    assert [failure.id for failure in await _confirmed(store)] == [prediction]
+    await judge_failing_lines(pressed(Verdict.CAUSE_WRONG, prediction, Person(Platform.SLACK, "U2")), store=store)
+    assert [failure.confirmed_by for failure in await _confirmed(store)] == ["slack:U1"]
+    await judge_failing_lines(pressed(Verdict.CAUSE_WRONG, prediction), store=store)
+    assert await _confirmed(store) == []
+
+
+async def test_a_button_under_another_cause_confirms_no_lines(store: InMemoryStore) -> None:
+    await judge_failing_lines(pressed(Verdict.CAUSE_RIGHT, "cause:evidence:i1"), store=store)
+    assert store.build_failures.by_id == {}
+
+
+async def test_a_correction_that_names_lines_decides_how_the_next_failure_is_read(store: InMemoryStore) -> None:
+    first = await explained(LINK, store, FakeBuilds())
+    assert quotes(first) != ["1 failed, 1 passed in 0.12s"]
+    chat = await say("lines 9 to 9", store)
+    text = LEARNED.format(project=BUILD.history_key, first=9, last=9)
+    assert chat.posted[0][1] == Notice(text, NoticeKind.THANKS)
+    (outcome,) = store.predictions.outcomes.values()
+    assert (outcome.correct, outcome.labelled_by) == (False, "slack:U1")
+    again = replace(BUILD, run="72", log=LOG.replace("3 == 4", "5 == 4"))
+    assert quotes(await explained(LINK, store, FakeBuilds(again), number=2)) == ["1 failed, 1 passed in 0.12s"]
+
+
+async def test_lines_that_the_log_does_not_have_are_not_learned(store: InMemoryStore) -> None:
+    await explained(LINK, store, FakeBuilds())
+    chat = await say("lines 90 to 95", store)
+    assert "it has 12 lines" in str(chat.posted[0][1])
+    assert await _confirmed(store) == []
+
+
+@pytest.mark.parametrize("text", ["It is the disk.", "lines 3 to 4"])
+async def test_any_other_correction_is_one_of_an_answer(text: str, store: InMemoryStore) -> None:
+    if "lines" not in text:
+        await explained(LINK, store, FakeBuilds())
+    assert [message for _, message in (await say(text, store)).posted] == [Notice("otherwise")]
+
+
+async def test_names_and_secrets_of_a_log_are_neither_shown_nor_kept(store: InMemoryStore) -> None:
+    def redact(document: Document) -> Document:
+        return replace(document, text=document.text.replace("s3cret", "[secret]"))
+
+    leaking = replace(BUILD, log=LOG.replace("3 == 4", "'s3cret' == 4"))
+    found = await explained(LINK, store, FakeBuilds(leaking), redact=redact)
+    assert "E       assert '[secret]' == 4" in quotes(found)
+    (kept,) = store.build_failures.by_id.values()
+    assert "s3cret" not in kept.log
+    assert "s3cret" not in repr(found)
+
+
+async def _confirmed(store: InMemoryStore) -> list[RecordedFailure]:
+    return await store.build_failures.confirmed(BUILD.history_key, 10)

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime, time
+from functools import partial
+
+import pytest
+
+from core.channel_settings import ChannelSettings, QuietHours
+from core.conversation import Audience, Person, Place, Platform, Question
+from core.errors import QuietNow
+from core.incident import Incident, IncidentState, Severity
+from core.messages import IncidentDetails, IncidentMessage, Message, Notice
+from handlers.change_settings import set_quiet_hours, show_settings
+from handlers.end_quiet_hours import SUMMARY, end_quiet_hours
+from handlers.keep_quiet import hold_incident, is_anything_held, is_held, wait_for_morning
+from handlers.post_message import Poster
+from handlers.present_incident import present_details, present_incident
+from tests.fakes.clock import FakeClock
+from tests.fakes.messages import explained_incident
+from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.store import InMemoryStore
+
+CHANNEL = Place(Platform.SLACK, "C0INC")
+NIGHT, MORNING = datetime(2026, 3, 14, 23, tzinfo=UTC), datetime(2026, 3, 15, 7, 1, tzinfo=UTC)
+WARNING = explained_incident(id="i1", revision=1, message=None, severity=Severity.WARNING, place=CHANNEL)
+QUIET = ChannelSettings(QuietHours(time(22), time(7)))
+
+
+class Company:
+    """A channel that is quiet from ten to seven, at night."""
+
+    def __init__(self) -> None:
+        self.store, self.chat, self.clock = InMemoryStore(), RecordingMessenger(), FakeClock(NIGHT)
+        self.poster = Poster(self.store, {Platform.SLACK: self.chat})
+        self.done: set[str] = set()  # keys of tasks
+        self.store.incidents.by_id["i1"] = WARNING
+        self.store.channel_settings.by_channel[Platform.SLACK, CHANNEL.channel] = QUIET
+
+    async def present(self, incident_id: str = "i1") -> None:
+        holds = partial(hold_incident, store=self.store, clock=self.clock)
+        await present_incident(incident_id, store=self.store, poster=self.poster, clock=self.clock, holds=holds)
+        await present_details(incident_id, store=self.store, poster=self.poster)
+
+    async def look_for_morning(self) -> None:
+        await end_quiet_hours(store=self.store, poster=self.poster, clock=self.clock)
+        for task in [task for task in self.store.tasks.added.values() if task.key not in self.done]:
+            self.done.add(task.key)
+            await self.present(task.subject)
+
+    def change(self, **fields: object) -> None:
+        self.store.incidents.by_id["i1"] = replace(self.store.incidents.by_id["i1"], **fields)
+
+    @property
+    def said(self) -> list[Message]:
+        return list(self.chat.standing.values())
+
+    @property
+    def kinds(self) -> list[type]:
+        return [type(message) for message in self.said]
+
+
+@pytest.fixture
+def company() -> Company:
+    return Company()
+
+
+def question(text: str) -> Question:
+    person = Person(Platform.SLACK, "U1", "Ines")
+    return Question("q1", text, person, replace(CHANNEL, thread="17"), Audience(), NIGHT)
+
+
+async def test_what_can_wait_is_told_in_the_morning_with_a_summary(company: Company) -> None:
+    await company.present()
+    assert company.said == []
+    assert await is_held("i1", store=company.store)
+    await company.look_for_morning()
+    assert company.said == []
+    company.clock = FakeClock(MORNING)
+    await company.look_for_morning()
+    assert company.kinds == [Notice, IncidentMessage, IncidentDetails]
+    (summary, *_) = company.said
+    assert isinstance(summary, Notice)
+    assert summary.text.startswith(SUMMARY)
+    assert WARNING.title in summary.text
+    assert not await is_anything_held(store=company.store)
+    await company.look_for_morning()
+    assert len(company.said) == 3
+
+
+async def test_what_was_over_before_the_morning_is_named_in_the_summary_alone(company: Company) -> None:
+    await company.present()
+    company.change(state=IncidentState.RESOLVED, resolved_at=datetime(2026, 3, 14, 23, 30, tzinfo=UTC))
+    await company.present()
+    company.clock = FakeClock(MORNING)
+    await company.present()
+    await company.look_for_morning()
+    await company.present()
+    assert company.kinds == [Notice]
+    assert "over: " in str(company.said[0])
+
+
+async def test_what_was_over_and_fires_again_is_posted(company: Company) -> None:
+    await company.present()
+    company.change(state=IncidentState.RESOLVED, resolved_at=NIGHT)
+    company.clock = FakeClock(MORNING)
+    await company.look_for_morning()
+    company.change(state=IncidentState.OPEN, resolved_at=None)
+    await company.present()
+    assert company.kinds[:2] == [Notice, IncidentMessage]
+
+
+async def test_what_is_loud_enough_is_told_at_once(company: Company) -> None:
+    company.change(severity=Severity.CRITICAL)
+    await company.present()
+    assert company.kinds == [IncidentMessage, IncidentDetails]
+    assert not await is_held("i1", store=company.store)
+
+
+async def test_what_becomes_loud_at_night_is_told_then(company: Company) -> None:
+    await company.present()
+    company.change(severity=Severity.CRITICAL)
+    await company.present()
+    assert IncidentMessage in company.kinds
+
+
+async def test_what_stood_there_before_is_kept_up_to_date_without_a_sound(company: Company) -> None:
+    company.clock = FakeClock(MORNING)
+    await company.present()
+    company.clock = FakeClock(NIGHT)
+    company.change(alert_count=7)
+    company.change(reopened_count=1)
+    await company.present()
+    assert company.kinds == [IncidentMessage, IncidentDetails]
+    message = company.said[0]
+    assert isinstance(message, IncidentMessage)
+    assert message.incident.alert_count == 7
+    company.clock = FakeClock(MORNING)
+    await company.look_for_morning()
+    assert company.kinds == [IncidentMessage, IncidentDetails, Notice, Notice]  # the summary, and that it fires again
+
+
+async def test_quiet_hours_of_one_channel_hold_nothing_back_from_another(company: Company) -> None:
+    company.change(also_in=(Place(Platform.SLACK, "C0OPS"),))
+    await company.present()
+    assert company.kinds == [IncidentMessage, IncidentDetails]
+    assert {reference.place.channel for reference in company.chat.standing} == {"C0OPS"}
+
+
+async def test_a_process_that_dies_over_the_summary_says_it_once(company: Company) -> None:
+    await company.present()
+    company.clock = FakeClock(MORNING)
+    before = dict(company.store.held_incidents.held)
+    await end_quiet_hours(store=company.store, poster=company.poster, clock=company.clock)
+    company.store.held_incidents.held = before
+    await company.look_for_morning()
+    assert [kind for kind in company.kinds if kind is Notice] == [Notice]
+
+
+async def test_what_is_switched_off_is_told_at_once(company: Company) -> None:
+    await company.present()
+    await set_quiet_hours(question("off"), store=company.store, poster=company.poster)
+    await company.look_for_morning()
+    assert IncidentMessage in company.kinds
+
+
+async def test_what_concerns_nobody_at_night_waits_for_the_morning(company: Company) -> None:
+    with pytest.raises(QuietNow) as raised:
+        await wait_for_morning(CHANNEL, store=company.store, clock=company.clock)
+    assert raised.value.retry_after == 8 * 3600
+    company.clock = FakeClock(MORNING)
+    await wait_for_morning(CHANNEL, store=company.store, clock=company.clock)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("22:00-07:00 Europe/Berlin", "every day from 22:00 to 07:00 Europe/Berlin"),
+        ("off", "Quiet hours: none"),
+        ("99", "cannot be understood"),
+        ("", "What is set for this channel"),
+    ],
+)
+async def test_a_channel_is_told_what_was_set_and_by_whom(company: Company, text: str, told: str) -> None:
+    await set_quiet_hours(question(text), store=company.store, poster=company.poster)
+    (notice,) = company.said
+    assert isinstance(notice, Notice)
+    assert told in notice.text
+    assert ("Ines changed" in notice.text) is (text not in ("", "99"))
+
+
+@pytest.mark.parametrize("ask", [show_settings])
+async def test_settings_are_shown_with_how_to_change_them(
+    company: Company, ask: Callable[..., Awaitable[None]]
+) -> None:
+    await ask(question("settings"), store=company.store, poster=company.poster)
+    assert "22:00 to 07:00 UTC" in str(company.said)
+    assert "severity critical and above" in str(company.said)
+    assert "quiet off" in str(company.said)
+
+
+def test_the_incident_of_these_tests_can_wait() -> None:
+    assert isinstance(WARNING, Incident)
+    assert WARNING.state is IncidentState.OPEN

@@ -1,0 +1,120 @@
+"""A greeting, a person's own page as a message, and what a message would show now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from core.command import CommandName, parse_command
+from core.confidence.policy import Policy
+from core.conversation import Audience, MessageReference, Person, Place, Platform, Question
+from core.home import Home, KnownSource
+from core.messages import IncidentMessage, Message, Notice, ProposalMessage
+from handlers.post_message import Poster
+from handlers.say_hello import HELLO, say_hello
+from handlers.show_again import ShownAgain
+from handlers.tell_home import SHOWN, home_told, tell_home
+from tests.fakes.messages import explained_incident, proposed
+from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.store import InMemoryStore
+
+PLACE = Place(Platform.TEAMS, "a:1", "a:1")
+INES = Person(Platform.TEAMS, "5c1f", "Ines Okafor")
+QUESTION = Question("q1", "", INES, PLACE, Audience(), datetime(2026, 3, 14, tzinfo=UTC))
+SOURCE = KnownSource("handbook", 12, datetime(2026, 3, 14, 2, tzinfo=UTC))
+HOME = Home((explained_incident(),), (), 340, (SOURCE,), (("Answers", "quoted from the documents"),), ("help",))
+
+
+@pytest.fixture
+def store() -> InMemoryStore:
+    return InMemoryStore()
+
+
+@pytest.fixture
+def chat() -> RecordingMessenger:
+    return RecordingMessenger()
+
+
+@pytest.fixture
+def poster(store: InMemoryStore, chat: RecordingMessenger) -> Poster:
+    return Poster(store, {Platform.TEAMS: chat})
+
+
+def only(chat: RecordingMessenger) -> Message:
+    (message,) = chat.standing.values()
+    return message
+
+
+@pytest.mark.parametrize("text", ["hello", "Hi!", "hey there", "good morning, Plumbline", "Hallo 👋"])
+async def test_whoever_says_hello_is_greeted(text: str, chat: RecordingMessenger, poster: Poster) -> None:
+    assert parse_command(text).name is CommandName.HELLO
+    await say_hello(QUESTION, poster=poster)
+    await say_hello(QUESTION, poster=poster)
+    assert only(chat) == Notice(HELLO)
+
+
+@pytest.mark.parametrize("text", ["hello world fails in CI", "hi, how do I roll back?", "highlight the till"])
+def test_a_question_that_begins_with_a_greeting_stays_one(text: str) -> None:
+    assert parse_command(text).name is CommandName.ASK
+
+
+async def test_home_is_asked_for_by_the_name_of_the_person_and_for_the_audience_of_the_place(
+    chat: RecordingMessenger, poster: Poster
+) -> None:
+    asked: list[tuple[Sequence[str], Audience]] = []
+
+    async def home_of(names: Sequence[str], audience: Audience) -> Home:
+        asked.append((names, audience))
+        return HOME
+
+    await tell_home(QUESTION, home_of=home_of, poster=poster)
+    assert asked == [(["Ines Okafor"], QUESTION.audience)]
+    message = only(chat)
+    assert isinstance(message, Notice)
+    assert message.text.splitlines() == [
+        "**Your open incidents**",
+        "• payment-gateway p99 latency above 2 s (critical since 2026-03-14 09:30 UTC, Payments)",
+        "**What I know**",
+        "340 passages of:",
+        "• handbook: 12 documents, read 2026-03-14 02:00 UTC",
+        "**How I am set**",
+        "• Answers: quoted from the documents",
+    ]
+
+
+def test_a_page_with_nothing_in_it_says_so() -> None:
+    assert home_told(Home((), (), 0, (), (), ())) == "**Your open incidents**\nNone: nothing is yours."
+
+
+def test_a_long_list_is_counted() -> None:
+    many = tuple(explained_incident(id=str(number)) for number in range(SHOWN + 3))
+    assert "• and 3 more" in home_told(replace(HOME, mine=many))
+
+
+async def test_a_message_that_changes_is_shown_as_it_stands_now(store: InMemoryStore, poster: Poster) -> None:
+    incident = explained_incident(id="i1", revision=1)
+    copied_to = Place(Platform.TEAMS, "19:copy@thread.tacv2")
+    store.incidents.by_id["i1"] = incident
+    store.curated.by_id["c1"] = proposed()
+    posted = [
+        await poster.post_once(intent, place, Notice("as it was"))
+        for intent, place in (("incident:i1", PLACE), ("incident:i1@teams:19:copy", copied_to), ("proposal:c1", PLACE))
+    ]
+    shown = ShownAgain(store, Policy(ask_below=0.99))
+    again = [await shown.message(reference) for reference in posted]
+    assert again == [
+        IncidentMessage(incident, asks_owner=True),
+        IncidentMessage(incident, asks_owner=True),
+        ProposalMessage(proposed()),
+    ]
+
+
+async def test_a_message_that_does_not_change_is_not_shown_again(store: InMemoryStore, poster: Poster) -> None:
+    reference = await poster.post_once("answer:q1", PLACE, Notice("an answer"))
+    gone = await poster.post_once("incident:gone", PLACE, Notice("an incident"))
+    shown = ShownAgain(store)
+    for each in (reference, gone, MessageReference(PLACE, "never-posted")):
+        assert await shown.message(each) is None

@@ -1,0 +1,297 @@
+"""Severity and duplicates: suggested, judged by people or by how it ended, and never decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+import pytest
+
+from core.confidence.prediction import Estimator, PredictionKind
+from core.confidence.resolution import Resolution
+from core.conversation import PUBLIC, Audience, Channel, Person, Place, Platform
+from core.errors import ModelUnavailable
+from core.feedback import Feedback
+from core.incident import Incident, IncidentState, PastIncident, Severity
+from core.language_model import ModelRequest
+from core.messages import Verdict
+from core.triage.history import IncidentHistory
+from core.triage.model_suggestions import DUPLICATE_VERSION, SEVERITY_VERSION
+from core.triage.severity import VERSION
+from handlers.accept_suggestion import accept_suggestion
+from handlers.fit_severity import fit_severity
+from handlers.label_suggestions import CLOSING, label_suggestions
+from handlers.post_message import Poster
+from handlers.record_feedback import record_feedback
+from handlers.suggest_duplicate import suggest_duplicate
+from handlers.suggest_severity import ENGINE, suggest_severity
+from tests.fakes.clock import FakeClock
+from tests.fakes.language_model import ScriptedModel
+from tests.fakes.outage import CALLS, START, incident, minutes
+from tests.fakes.store import InMemoryStore
+
+CHANNELS = (Channel("incidents", {Platform.CONSOLE: "incidents"}), Channel("vault", {Platform.CONSOLE: "vault"}, True))
+EVERYBODY = Audience(frozenset({PUBLIC}))
+LEAKS = IncidentHistory(
+    [
+        PastIncident(f"INC-{n}", "the tank leaks", "", "", Severity.CRITICAL, START - timedelta(days=n), "")
+        for n in range(1, 5)
+    ]
+)
+LEAKING = replace(incident(service="", title="the tank leaks"), severity=Severity.WARNING)
+KNOWN = replace(
+    incident(title="shop is slow, 4 s"), id="known", group_key="k", opened_at=minutes(-5), started_at=minutes(-5)
+)
+AGAIN = incident(title="shop is slow, 5 s")
+
+
+def judge(odds: Mapping[str, float] | Exception) -> ScriptedModel:
+    """A model that gives each label these odds, or fails."""
+
+    def given(_: ModelRequest, __: Sequence[str]) -> dict[str, float]:
+        if isinstance(odds, Exception):
+            raise odds
+        return dict(odds)
+
+    return ScriptedModel(odds=given)
+
+
+def asked(model: ScriptedModel) -> str:
+    """The end of the first prompt."""
+    return model.requests[0].messages[-1].text
+
+
+@pytest.fixture
+def store() -> InMemoryStore:
+    return InMemoryStore()
+
+
+def severity(store: InMemoryStore, model: ScriptedModel | None = None):
+    return partial(suggest_severity, history=LEAKS, store=store, clock=FakeClock(), model=model)
+
+
+def duplicate(store: InMemoryStore, model: ScriptedModel | None = None, audience: Audience = EVERYBODY):
+    return partial(
+        suggest_duplicate,
+        audience=audience,
+        channels=CHANNELS,
+        dependencies=CALLS,
+        store=store,
+        clock=FakeClock(),
+        model=model,
+    )
+
+
+def keep(store: InMemoryStore, *incidents: Incident) -> None:
+    store.incidents.by_id |= {each.id: each for each in incidents}
+
+
+async def press(store: InMemoryStore, verdict: Verdict, subject: str) -> None:
+    feedback = Feedback(
+        "f", verdict, subject, Person(Platform.CONSOLE, "ada", "Ada"), Place(Platform.CONSOLE, "x"), START
+    )
+    await accept_suggestion(
+        feedback, label=partial(record_feedback, store=store, poster=Poster(store, {})), store=store
+    )
+
+
+# --- severity --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_severity_is_suggested_as_a_claim_of_its_own_with_evidence(store: InMemoryStore) -> None:
+    found = (await severity(store)(LEAKING)).suggested_severity
+    assert found is not None
+    assert found.severity is Severity.CRITICAL
+    assert found.evidence
+    prediction = store.predictions.by_id[found.prediction_id]
+    assert prediction.estimator == Estimator(PredictionKind.SEVERITY, ENGINE, VERSION)
+    assert (prediction.value, prediction.subject) == ("critical", "I-1")
+    assert prediction.references == ("INC-1", "INC-2", "INC-3", "INC-4")
+
+
+async def test_where_too_little_is_known_none_is_suggested(store: InMemoryStore) -> None:
+    found = await severity(store)(replace(LEAKING, title="xyzzy"))
+    assert found.suggested_severity is None
+    assert not store.predictions.by_id
+
+
+async def test_a_language_model_judges_it_by_the_same_incidents_as_a_claim_of_its_own(store: InMemoryStore) -> None:
+    model = judge({"critical": 0.2, "warning": 0.7, "info": 0.1})
+    found = (await severity(store, model)(LEAKING)).suggested_severity
+    assert found is not None
+    assert found.severity is Severity.WARNING
+    assert "Severity: critical" in asked(model)
+    prediction = store.predictions.by_id[found.prediction_id]
+    assert (prediction.engine, prediction.estimator_version) == (model.name, SEVERITY_VERSION)
+    assert prediction.evaluation.rce == 0.7
+
+
+async def test_where_the_model_fails_the_evidence_stands(store: InMemoryStore) -> None:
+    found = (await severity(store, judge(ModelUnavailable("down")))(LEAKING)).suggested_severity
+    assert found is not None
+    assert store.predictions.by_id[found.prediction_id].engine == ENGINE
+
+
+async def test_whoever_confirms_a_severity_sets_it_and_no_alert_changes_it_afterwards(store: InMemoryStore) -> None:
+    suggested = await severity(store)(LEAKING)
+    keep(store, suggested)
+    assert suggested.suggested_severity is not None
+    await press(store, Verdict.SEVERITY_RIGHT, suggested.suggested_severity.prediction_id)
+    kept = store.incidents.by_id["I-1"]
+    assert (kept.severity, kept.severity_by) == (Severity.CRITICAL, "Ada")
+    assert await severity(store)(kept) == kept
+    assert [task.workflow for task in store.tasks.added.values()] == ["present_incident"]
+
+
+async def test_a_severity_that_was_called_wrong_is_not_suggested_again(store: InMemoryStore) -> None:
+    suggested = await severity(store)(LEAKING)
+    keep(store, suggested)
+    assert suggested.suggested_severity is not None
+    await press(store, Verdict.SEVERITY_WRONG, suggested.suggested_severity.prediction_id)
+    kept = store.incidents.by_id["I-1"]
+    assert kept.suggested_severity is None
+    assert (await severity(store)(kept)).suggested_severity is None
+
+
+@pytest.mark.parametrize(("in_the_end", "correct"), [(Severity.CRITICAL, True), (Severity.WARNING, False)])
+async def test_how_severe_it_was_in_the_end_labels_what_was_suggested(
+    store: InMemoryStore, in_the_end: Severity, correct: bool
+) -> None:
+    suggested = await severity(store)(LEAKING)
+    keep(store, replace(suggested, severity=in_the_end, state=IncidentState.RESOLVED, resolved_at=minutes(9)))
+    for _ in range(2):
+        await label_suggestions(store=store)
+    assert suggested.suggested_severity is not None
+    (label,) = await store.predictions.labels_of(suggested.suggested_severity.prediction_id)
+    assert (label.correct, label.labelled_by, label.labelled_at) == (correct, CLOSING, minutes(9))
+
+
+async def test_what_a_person_said_is_not_labelled_over_and_an_open_incident_is_not_labelled(
+    store: InMemoryStore,
+) -> None:
+    suggested = await severity(store)(LEAKING)
+    keep(store, suggested)
+    await label_suggestions(store=store)
+    assert suggested.suggested_severity is not None
+    claim = suggested.suggested_severity.prediction_id
+    assert await store.predictions.labels_of(claim) == []
+    await press(store, Verdict.SEVERITY_WRONG, claim)
+    keep(store, replace(suggested, severity=Severity.CRITICAL, state=IncidentState.RESOLVED, resolved_at=minutes(9)))
+    await label_suggestions(store=store)
+    assert [label.correct for label in await store.predictions.labels_of(claim)] == [False]
+
+
+async def test_a_long_history_calibrates_the_first_badge_and_a_short_one_does_not(store: InMemoryStore) -> None:
+    estimator = Estimator(PredictionKind.SEVERITY, ENGINE, VERSION)
+    await fit_severity(LEAKS, store=store, clock=FakeClock())
+    assert await store.predictions.calibrator(estimator) is None
+    kinds = [("the tank leaks", Severity.CRITICAL), ("pages load slowly", Severity.WARNING)]
+    past = [
+        PastIncident(f"INC-{n}", kinds[n % 2][0], "", "", kinds[n % 2][1], START + timedelta(minutes=n), "")
+        for n in range(80)
+    ]
+    await fit_severity(IncidentHistory(past), store=store, clock=FakeClock())
+    assert await store.predictions.calibrator(estimator) is not None
+
+
+# --- duplicates ------------------------------------------------------------------------------------------------------
+
+
+async def test_an_incident_that_is_probably_another_sign_of_a_known_one_says_so_with_evidence(
+    store: InMemoryStore,
+) -> None:
+    keep(store, KNOWN, AGAIN)
+    found = (await duplicate(store)(AGAIN)).suggested_duplicate
+    assert found is not None
+    assert (found.incident_id, found.title) == ("known", "shop is slow, 4 s")
+    assert "the same service, shop" in found.evidence
+    prediction = store.predictions.by_id[found.prediction_id]
+    assert (prediction.kind, prediction.value) == (PredictionKind.DUPLICATE, "known")
+
+
+async def test_nothing_is_said_of_an_incident_that_its_readers_may_not_see(store: InMemoryStore) -> None:
+    keep(store, replace(KNOWN, place=Place(Platform.CONSOLE, "vault")), AGAIN)
+    assert (await duplicate(store)(AGAIN)).suggested_duplicate is None
+    insiders = Audience(frozenset({PUBLIC, "channel:vault"}), frozenset({"channel:vault"}))
+    assert (await duplicate(store, audience=insiders)(AGAIN)).suggested_duplicate is not None
+
+
+async def test_of_one_that_is_confirmed_as_anothers_sign_that_other_one_is_named(store: InMemoryStore) -> None:
+    root = replace(KNOWN, id="root", group_key="r", title="the first", service="moon", opened_at=minutes(-9))
+    keep(store, root, replace(KNOWN, duplicate_of="root"), AGAIN)
+    found = (await duplicate(store)(AGAIN)).suggested_duplicate
+    assert found is not None
+    assert found.incident_id == "root"
+
+
+async def test_a_language_model_can_say_that_it_is_none(store: InMemoryStore) -> None:
+    keep(store, KNOWN, AGAIN)
+    model = judge({"Yes": 0.1, "No": 0.9})
+    assert (await duplicate(store, model)(AGAIN)).suggested_duplicate is None
+    assert "shop is slow, 4 s" in asked(model)
+    assert "the same service, shop" in asked(model)
+
+
+async def test_what_a_language_model_finds_is_a_claim_of_its_own(store: InMemoryStore) -> None:
+    keep(store, KNOWN, AGAIN)
+    model = judge({"Yes": 0.9, "No": 0.1})
+    found = (await duplicate(store, model)(AGAIN)).suggested_duplicate
+    assert found is not None
+    prediction = store.predictions.by_id[found.prediction_id]
+    assert (prediction.engine, prediction.estimator_version) == (model.name, DUPLICATE_VERSION)
+    assert prediction.evaluation.rce == 0.9
+
+
+async def test_where_the_model_fails_what_was_measured_stands(store: InMemoryStore) -> None:
+    keep(store, KNOWN, AGAIN)
+    found = (await duplicate(store, judge(ModelUnavailable("down")))(AGAIN)).suggested_duplicate
+    assert found is not None
+    assert store.predictions.by_id[found.prediction_id].engine == ENGINE
+
+
+async def test_whoever_confirms_a_duplicate_says_what_it_is_one_of(store: InMemoryStore) -> None:
+    keep(store, KNOWN)
+    suggested = await duplicate(store)(AGAIN)
+    keep(store, suggested)
+    assert suggested.suggested_duplicate is not None
+    claim = suggested.suggested_duplicate.prediction_id
+    await press(store, Verdict.DUPLICATE_RIGHT, claim)
+    assert store.incidents.by_id["I-1"].duplicate_of == "known"
+    await press(store, Verdict.DUPLICATE_WRONG, claim)
+    kept = store.incidents.by_id["I-1"]
+    assert (kept.duplicate_of, kept.suggested_duplicate) == ("", None)
+    assert (await duplicate(store)(kept)).suggested_duplicate is None
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "labels"),
+    [
+        ("the pool of the shop was too small", "the shop's pool was too small", [True]),
+        ("duplicate of known", "", [True]),
+        ("the pool of the shop was too small", "a certificate had expired", [False]),
+        ("the pool of the shop was too small", "", []),
+        ("", "the pool was too small", []),
+    ],
+)
+async def test_the_notes_on_both_causes_label_a_duplicate(
+    store: InMemoryStore, own: str, other: str, labels: list[bool]
+) -> None:
+    keep(store, KNOWN)
+    suggested = await duplicate(store)(AGAIN)
+    over = {"state": IncidentState.RESOLVED, "resolved_at": minutes(9)}
+    keep(
+        store,
+        replace(suggested, resolution=Resolution(own) if own else None, **over),
+        replace(KNOWN, resolution=Resolution(other) if other else None, **over),
+    )
+    await label_suggestions(store=store)
+    assert suggested.suggested_duplicate is not None
+    found = await store.predictions.labels_of(suggested.suggested_duplicate.prediction_id)
+    assert [label.correct for label in found] == labels
+
+
+async def test_a_button_of_something_that_is_gone_does_nothing(store: InMemoryStore) -> None:
+    await press(store, Verdict.DUPLICATE_RIGHT, "no such claim")
+    assert not store.incidents.by_id

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import pytest
+
+from core.code_owners import CodeOwners
+
+
+def owners(text: str, path: str) -> list[str]:
+    return [owner for rule in CodeOwners.parsed(text).rules_for(path) for owner in rule.owners]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "covers"),
+    [
+        ("*", "any/thing.py", True),
+        ("*.js", "web/app/main.js", True),
+        ("*.js", "web/app/main.ts", False),
+        ("/build/logs/", "build/logs/today.txt", True),
+        ("/build/logs/", "other/build/logs/today.txt", False),
+        ("docs/*", "docs/start.md", True),
+        ("docs/*", "docs/app/start.md", False),
+        ("apps/", "web/apps/main.py", True),
+        ("apps/", "apps", False),
+        ("/docs", "docs/app/start.md", True),
+        ("**/logs", "deep/down/logs/x.txt", True),
+        ("**/logs", "logs/x.txt", True),
+        ("/a/**/z.py", "a/b/c/z.py", True),
+        ("/a/**/z.py", "a/z.py", True),
+        ("/a/**", "a/b/c.py", True),
+        ("/scripts/*.sh", "scripts/deep/x.sh", False),
+        ("README.md", "docs/README.md", True),
+        ("/src/[ab].py", "src/a.py", False),
+    ],
+)
+def test_a_pattern_covers_what_github_says_it_covers(pattern: str, path: str, covers: bool) -> None:
+    assert (owners(f"{pattern} @acme/team", path) == ["@acme/team"]) is covers
+
+
+def test_the_last_rule_that_covers_a_path_counts() -> None:
+    text = "* @acme/all\n/pay/ @acme/payments\n/pay/docs/ @acme/writers\n"
+    assert owners(text, "pay/ledger.py") == ["@acme/payments"]
+    assert owners(text, "pay/docs/a.md") == ["@acme/writers"]
+    assert owners(text, "else.py") == ["@acme/all"]
+
+
+def test_a_rule_without_owners_takes_a_path_away_from_everybody() -> None:
+    assert owners("/pay/ @acme/payments\n/pay/generated/\n", "pay/generated/x.py") == []
+
+
+def test_comments_blanks_in_paths_people_and_addresses_are_understood() -> None:
+    text = "# whose is what\n/my\\ files/ @ana dev@acme.example # the rest is a comment @nobody\n"
+    assert owners(text, "my files/x.py") == ["@ana", "dev@acme.example"]
+
+
+def test_every_section_of_gitlab_has_its_own_last_rule_and_its_default_owners() -> None:
+    text = "[Payments][2] @acme/payments\n/pay/\n/pay/risk/ @acme/fraud\n^[Docs] @acme/writers\n*.md\n"
+    assert owners(text, "pay/ledger.py") == ["@acme/payments"]
+    assert owners(text, "pay/risk/model.md") == ["@acme/fraud", "@acme/writers"]
+
+
+def test_the_path_of_a_stack_trace_is_found_by_its_end_and_never_by_a_rule_for_everything() -> None:
+    code = CodeOwners.parsed("* @acme/all\n/pay/ledger/ @acme/payments\n")
+    assert [rule.pattern for rule in code.rules_for_traced("/usr/src/app/pay/ledger/post.py")] == ["/pay/ledger/"]
+    assert code.rules_for_traced("/usr/lib/python3/json/decoder.py") == ()
+
+
+def test_a_hostile_file_costs_no_more_than_it_is_long() -> None:
+    pattern = "/" + "/".join(["**", "*a*a*a*a"] * 20)
+    assert owners(f"{pattern} @x/y", "/".join(["a" * 100] * 30) + "/b") == []
+
+
+def test_what_cannot_be_understood_is_left_out() -> None:
+    assert CodeOwners.parsed("!not-this @acme/team\n" + "x" * 400 + " @acme/team\n").rules == ()

@@ -1,0 +1,62 @@
+"""Every message of every platform, at its smallest and at its largest, against what the platforms publish."""
+
+from __future__ import annotations
+
+import json
+from typing import get_args
+
+import pytest
+
+from adapters.console.gallery import gallery_samples
+from adapters.slack.render import render as as_blocks
+from adapters.teams.render import render as as_card
+from core.messages import Message
+from core.samples import SAMPLES, everywhere
+from tests.fakes import adaptive_card, block_kit
+
+# By the text that fills every field of outside: nothing, one letter, long lines, many lines, one endless word, markup.
+TEXTS = {
+    "nothing": ("", 0),
+    "one letter": ("x", 1),
+    "long lines": ("A text of some length. " * 150, 30),
+    "many lines": ("line\n" * 500, 30),
+    "one endless word": ("x" * 5_000, 30),
+    "markup": ("<!channel> <@U1> *b* `c` [a](https://x) <at>y</at> &amp; " * 40, 20),
+    "characters of many bytes": ("漢💩é" * 500, 30),
+    "invisible": ("\u200b\u202e\x00\x07 \n" * 50, 5),
+}
+CASES = {
+    f"{name}, {kind}": (text, count, name)
+    for kind, (text, count) in TEXTS.items()
+    for name in everywhere("x")
+    if count or name != "join request"  # which has at least one to pick
+}
+
+
+@pytest.mark.parametrize("kind", get_args(Message), ids=lambda kind: kind.__name__)
+def test_every_type_of_message_has_a_sample_as_it_usually_is_and_at_its_largest(kind: type[Message]) -> None:
+    assert any(isinstance(sample, kind) for sample in SAMPLES.values())
+    assert any(isinstance(sample, kind) for sample in everywhere("x").values())
+
+
+@pytest.fixture(scope="module", params=[*SAMPLES, *CASES])
+def message(request: pytest.FixtureRequest) -> Message:
+    if request.param in SAMPLES:
+        return SAMPLES[request.param]
+    text, count, name = CASES[request.param]
+    return everywhere(text, count)[name]
+
+
+def test_slack_takes_it(message: Message) -> None:
+    rendered = as_blocks(message)
+    assert block_kit.problems(rendered.text, rendered.blocks) == []
+
+
+def test_teams_takes_it(message: Message) -> None:
+    card = as_card(message)
+    assert adaptive_card.problems(card.content, card.summary) == []
+    assert json.loads(json.dumps(card.content)) == card.content
+
+
+def test_the_gallery_shows_every_sample_and_each_at_its_largest() -> None:
+    assert gallery_samples().keys() == SAMPLES.keys() | {f"{name}, at its largest" for name in everywhere("x")}
