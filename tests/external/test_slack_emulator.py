@@ -262,16 +262,18 @@ async def test_an_answer_that_is_still_being_checked_is_streamed_or_edited(
     messenger = SlackMessenger(slack_client(BOT_TOKEN, workspace.api_url, workspace.session))
     place = Place(Platform.SLACK, "C0GALLERY", root)
     whole = messages.answer(prediction_id="answer-7")
+    reference = None
     for number in (1, 2):
         draft = replace(whole, sentences=whole.sentences[:number], badge=None, prediction_id=None)
         message = AnswerMessage(draft, draft_for=Person(Platform.SLACK, INES))
-        if number == 1:
+        if reference is None:
             reference = await messenger.post(place, message, "stream")
         else:
             await messenger.edit(reference, message)
         (so_far,) = await workspace.from_bot("C0GALLERY", root)
         assert ("release captain" in shown(so_far)) is (number == 2)
         assert "Helpful" not in shown(so_far), "nobody judges half an answer"
+    assert reference is not None
     await messenger.edit(reference, AnswerMessage(whole))
     (answer,) = await workspace.from_bot("C0GALLERY", root)
     assert "Helpful" in shown(answer)

@@ -259,8 +259,8 @@ async def test_commands_say_what_there_is_and_how_it_is_set(playground: Playgrou
 
 
 async def test_where_it_is_removed_it_forgets_and_where_it_is_added_it_greets_once(playground: Playground) -> None:
+    here = {"id": GROUP_CHAT, "conversationType": "groupChat", "tenantId": TENANT}
     for _ in range(2):
-        here = {"id": GROUP_CHAT, "conversationType": "groupChat", "tenantId": TENANT}
         added = {"type": "installationUpdate", "action": "add", "conversation": here}
         await playground.event(**added)
     await playground.until(GROUP_CHAT, lambda said: len(said) >= 1)

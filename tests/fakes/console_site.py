@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -56,6 +58,10 @@ class FakeStore:
         self.audit = InMemoryAudit()
         self.dead_letters = InMemoryDeadLetters()
         self.tasks = InMemoryTasks()
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def lock(self, name: str) -> asyncio.Lock:
+        return self._locks[name]
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -18,6 +20,10 @@ class FakePredictionStore:
     def __init__(self) -> None:
         self.predictions: dict[str, Prediction] = {}
         self.calibrators: dict[Estimator, Calibrator] = {}
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def lock(self, name: str) -> asyncio.Lock:
+        return self._locks[name]
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:

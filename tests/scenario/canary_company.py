@@ -44,7 +44,7 @@ from bot.wiring import Core, ingest, open_core
 from bot.workflows import Behaviours
 from bot.workspace import load_workspace
 from core.conversation import Place, Platform, Question
-from core.feedback import Feedback
+from core.feedback import Feedback, Reaction
 from core.messages import Verdict
 from handlers.ask_in_form import AskInForm
 from handlers.post_message import Poster
@@ -72,6 +72,10 @@ class Inbox:
     async def press(self, feedback: Feedback) -> None:
         assert self.behaviours is not None
         await self.behaviours.feedback(feedback)
+
+    async def react(self, reaction: Reaction) -> None:
+        assert self.behaviours is not None
+        await self.behaviours.react(reaction)
 
     async def retract(self, question_id: str, place: Place) -> None:
         assert self.behaviours is not None

@@ -22,6 +22,7 @@ async def test_a_dead_letter_is_shown_and_its_button_asks_for_another_try_once()
         assert "is_archived" in page.get_text()
         (form,) = [form for form in page.find_all("form") if form["action"] == "/console/dead-letters"]
         field = form.find("input", {"name": "intent"})
+        assert field is not None
         for _ in range(2):
             async with http.post(str(form["action"]), data={"intent": field["value"]}) as response:
                 assert response.status == 200

@@ -27,7 +27,8 @@ INES, DANA = "U0INES", "U0DANA"
 async def press(
     bot: RunningBot, posted: dict[str, Any], label: str, person: str, typed: str = "", trigger: str = "1.1.fresh"
 ) -> None:
-    payload = slack_api.button_press(buttons(posted["blocks"])[label], posted, person) | {"trigger_id": trigger}
+    payload = slack_api.button_press(buttons(posted["blocks"])[label], posted, person)
+    payload["trigger_id"] = trigger
     payload["actions"][0]["action_ts"] = f"{time.time():.6f}"
     if typed:
         payload["state"] = {"values": {"correction": {"correction": {"type": "plain_text_input", "value": typed}}}}

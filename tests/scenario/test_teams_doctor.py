@@ -70,7 +70,7 @@ async def test_a_wrong_password_is_refused_and_not_shown(connector: TeamsConnect
 
 
 @pytest.mark.parametrize("variables", [{"TEAMS_APP_ID": "my-bot"}, {"TEAMS_TENANT_ID": f"{TENANT},contoso"}])
-async def test_ids_that_are_none_are_named(connector: TeamsConnector, variables: dict[str, str]) -> None:
+async def test_ids_that_are_none_are_named(connector: TeamsConnector, variables: dict[str, Any]) -> None:
     assert next(iter(variables)) in (await findings(connector, **variables))["Teams ids"].mend
 
 
