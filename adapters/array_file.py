@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import zipfile
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-import numpy as np
+from adapters.array_format import ArrayFormat
 
 T = TypeVar("T")
-
-Arrays = Mapping[str, Any]  # of numpy arrays by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +22,15 @@ class _Loaded(Generic[T]):
 
 
 class ArrayFile(Generic[T]):
-    """Replaced by renaming, so that a reader sees the old content or the new one."""
+    """An EncoderStore or an OwnerModelStore. Replaced by renaming: a reader sees the old content or the new one."""
 
-    def __init__(self, path: Path, pack: Callable[[T], Arrays], unpack: Callable[[Arrays], T | None]) -> None:
-        """`unpack` returns None for another format, or raises ValueError or KeyError."""
+    def __init__(self, path: Path, form: ArrayFormat[T]) -> None:
         self._path = path
-        self._pack = pack
-        self._unpack = unpack
+        self._form = form
         self._loaded: _Loaded[T] | None = None
 
     async def load(self) -> T | None:
-        """None while nothing was saved, and for a damaged file: what is in it is learned anew in time."""
+        """None while nothing was saved, and for a damaged file."""
         try:
             status = self._path.stat()
         except FileNotFoundError:
@@ -46,21 +40,24 @@ class ArrayFile(Generic[T]):
             self._loaded = _Loaded(state, await asyncio.to_thread(self._read))
         return self._loaded.content
 
-    async def save(self, content: T) -> None:
-        await asyncio.to_thread(self._write, self._pack(content))
+    async def load_newest(self) -> T | None:
+        return await self.load()
 
-    def _write(self, arrays: Arrays) -> None:
+    async def save(self, content: T, /) -> None:
+        await asyncio.to_thread(self._write, content)
+
+    def _write(self, content: T) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         temporary = self._path.with_suffix(".new")
         with temporary.open("wb") as file:
-            np.savez(file, **arrays)
+            self._form.write(content, file)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(self._path)
 
     def _read(self) -> T | None:
         try:
-            with self._path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                return self._unpack(arrays)
-        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
+            with self._path.open("rb") as file:
+                return self._form.read(file)
+        except OSError:
             return None

@@ -28,7 +28,8 @@ import numpy as np
 from qdrant_client import QdrantClient, models
 from rank_bm25 import BM25Okapi
 
-from adapters.encoder_file import EncoderFile
+from adapters.array_file import ArrayFile
+from adapters.encoder_format import ENCODER
 from adapters.fitting import fit_apart
 from adapters.qdrant_edge import EdgeIndex
 from core.conversation import PUBLIC, Audience
@@ -113,8 +114,8 @@ def held() -> dict[str, float]:
     return {"memory_mb": round(megabytes("RssAnon")), "mapped_mb": round(megabytes("RssFile"))}
 
 
-def opened(folder: Path) -> tuple[EdgeIndex, EncoderFile]:
-    return EdgeIndex(folder / "index"), EncoderFile(folder / "encoder.npz")
+def opened(folder: Path) -> tuple[EdgeIndex, ArrayFile[Encoder]]:
+    return EdgeIndex(folder / "index"), ArrayFile(folder / "encoder.npz", ENCODER)
 
 
 async def build(folder: Path, passages: int) -> dict[str, float]:

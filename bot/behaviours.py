@@ -33,6 +33,7 @@ from handlers.label_suggestions import label_suggestions
 from handlers.learn_failing_lines import correct_failing_lines, judge_failing_lines
 from handlers.post_message import Poster
 from handlers.present_incident import present_details
+from handlers.press_in_sight import is_in_sight
 from handlers.read_thread import in_context
 from handlers.reassign_incident import ask_whose_it_is, reassign_incident
 from handlers.recalibrate import recalibrate
@@ -202,7 +203,8 @@ def _feedback(core: Core, poster: Poster) -> Callable[[Feedback], Awaitable[None
     }
 
     async def take_feedback(feedback: Feedback) -> None:
-        await asked.get(feedback.verdict, label)(feedback)
+        if await is_in_sight(feedback, channels=core.workspace.channels, store=store):
+            await asked.get(feedback.verdict, label)(feedback)
 
     return take_feedback
 

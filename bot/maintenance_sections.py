@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import time
 from typing import Annotated, Literal, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
-from pydantic import AwareDatetime, Field, field_validator, model_validator
+from pydantic import AwareDatetime, Field, model_validator
 
 from bot.section import Section
+from bot.time_zone_name import TimeZoneName
 from core.silences import Maintenance, Matcher, Silence, WeeklyWindow
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -28,17 +29,8 @@ class MaintenanceSection(Section):
     days: tuple[Day, ...] = ()
     begins: time | None = None
     until: time | None = None
-    timezone: str = "UTC"
+    timezone: TimeZoneName = "UTC"
     reason: str = ""
-
-    @field_validator("timezone")
-    @classmethod
-    def _is_known(cls, name: str) -> str:
-        try:
-            ZoneInfo(name)
-        except (ZoneInfoNotFoundError, ValueError) as error:
-            raise ValueError(f"{name} is no time zone, such as Europe/Berlin") from error
-        return name
 
     @model_validator(mode="after")
     def _is_one_of_both(self) -> Self:

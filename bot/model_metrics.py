@@ -46,12 +46,17 @@ class ModelCollector(Collector):
         breaker = GaugeMetricFamily(
             "plumbline_model_breaker", "1 for the state that a server's breaker is in", labels=["server", "state"]
         )
+        requests = CounterMetricFamily(
+            "plumbline_model_requests", "Requests to a server, by what became of them", labels=["server", "outcome"]
+        )
         for server in status.servers:
             busy.add_metric([server.address], server.busy)
             slots.add_metric([server.address], server.slots)
             for state in BreakerState:
                 breaker.add_metric([server.address, state.value], float(state is server.breaker))
-        return [waiting, busy, slots, breaker, *self._tokens()]
+            for outcome, count in server.outcomes.items():
+                requests.add_metric([server.address, outcome.value], count)
+        return [waiting, busy, slots, breaker, requests, *self._tokens()]
 
     def _tokens(self) -> Iterable[Metric]:
         tally = self._tally

@@ -40,7 +40,7 @@ from bot.schedules import INGEST, build_schedules
 from bot.tasks import TaskInbox
 from bot.webhook_sources import webhook_sources
 from bot.wiring import Core, new_incident_id, places_for, redactor, secret
-from core.conversation import Platform
+from core.conversation import MessageReference, Platform
 from core.curated import SOURCE as CURATED
 from core.errors import PlumblineError
 from core.incident import AlertDelivery
@@ -286,6 +286,10 @@ async def _teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None
     transport = open_transport(settings.teams_sdk, token)
     messenger = TeamsMessenger(transport=transport, references=references, tenant_ids=tenant_ids, cloud=cloud)
     guests = TeamsGuests(token, core.clock) if token else None
+
+    async def link_in_teams(reference: MessageReference) -> str:
+        return await messenger.link(reference) if reference.place.platform is Platform.TEAMS else ""
+
     inbound = TeamsInbound(
         app_id=app_id,
         tenant_ids=tenant_ids,
@@ -293,7 +297,7 @@ async def _teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None
         audiences=TeamsAudiences(core.workspace.channels, guests),
         inbox=inbox,
         forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
-        standing=ShownAgain(core.store, core.workspace.policy),
+        standing=ShownAgain(core.store, core.workspace.policy, core.workspace.channels, link_in_teams),
         references=references,
         clock=core.clock,
         cloud=cloud,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, Self
+from zoneinfo import ZoneInfo
 
 from pydantic import AliasChoices, AwareDatetime, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from bot.section import Section
 from bot.source_sections import EnvironmentName
+from bot.time_zone_name import TimeZoneName
 from bot.tool_sections import Url
 from core.conversation import Platform
 from core.errors import ConfigurationError
@@ -40,12 +42,16 @@ class MentionSection(Section):
 
 
 class RotaSection(Section):
-    """`people` take turns of so many days and hours; the first turn begins at `start`."""
+    """`people` take turns of so many days and hours; the first turn begins at `start`.
+
+    With a `timezone` turns end at the same time of its clocks all year; else an hour off while these are changed.
+    """
 
     people: Annotated[tuple[str, ...], Field(min_length=1)]
     start: AwareDatetime
     days: Annotated[int, Field(ge=0, le=366)] = 7
     hours: Annotated[int, Field(ge=0, le=23)] = 0
+    timezone: TimeZoneName | None = None
 
     @model_validator(mode="after")
     def _turns_have_a_length(self) -> Self:
@@ -55,7 +61,8 @@ class RotaSection(Section):
 
     @property
     def rota(self) -> Rota:
-        return Rota(self.people, self.start, timedelta(days=self.days, hours=self.hours))
+        start = self.start.astimezone(ZoneInfo(self.timezone)) if self.timezone else self.start
+        return Rota(self.people, start, timedelta(days=self.days, hours=self.hours))
 
 
 def _kind(given: object) -> str:

@@ -13,14 +13,16 @@ from pydantic import SecretStr
 from sqlalchemy.ext.asyncio import AsyncEngine
 from threadpoolctl import threadpool_limits
 
+from adapters.array_file import ArrayFile
 from adapters.clock import SystemClock
-from adapters.encoder_file import EncoderFile
+from adapters.encoder_format import ENCODER
 from adapters.fitting import fit_apart, fit_owners_apart
 from adapters.model_pool.pool import ModelPool
-from adapters.owner_model_file import OwnerModelFile
+from adapters.owner_model_format import OWNER_MODEL
 from adapters.sources.curated import CuratedSource
 from adapters.sources.past_incidents import load_past_incidents
 from adapters.store.database import migrate, open_database
+from adapters.store.learned_models import SqlLearnedModel
 from adapters.store.store import SqlStore
 from bot.catalogue_wiring import with_catalogues
 from bot.growing_history import GrowingHistory
@@ -98,7 +100,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         clock = SystemClock()
         store = SqlStore(engine)
         stack.push_async_callback(store.locks.close)
-        knowledge = _knowledge(settings, workspace, session, store, clock)
+        knowledge = _knowledge(settings, workspace, session, engine, store, clock)
         stack.push_async_callback(knowledge.index.close)
         model = await stack.enter_async_context(open_model(settings, session, clock))
         history = GrowingHistory(_past_incidents(workspace.sources), workspace.channels, workspace.teams)
@@ -114,20 +116,42 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
             tools=open_tools(workspace.tools, session),
             schedules=open_on_call(workspace.on_call, workspace.teams, session),
             history=history,
-            owner_models=OwnerModelFile(settings.data_dir / "owners.npz"),
+            owner_models=_owner_models(settings, engine, clock),
             model=model,
         )
 
 
 def _knowledge(
-    settings: Settings, workspace: Workspace, session: aiohttp.ClientSession, store: SqlStore, clock: Clock
+    settings: Settings,
+    workspace: Workspace,
+    session: aiohttp.ClientSession,
+    engine: AsyncEngine,
+    store: SqlStore,
+    clock: Clock,
 ) -> Knowledge:
     configured = [open_source(section, settings, session, clock) for section in workspace.sources]
     sources = (*configured, CuratedSource(store, clock))
     index = _index(settings)
-    encoders = EncoderFile(settings.data_dir / "encoder.npz")
+    encoders = _encoders(settings, engine, clock)
     model = embedder(settings.embeddings)
     return Knowledge(sources, index, encoders, model, Retriever(index, encoders, model))
+
+
+def _encoders(settings: Settings, engine: AsyncEngine, clock: Clock) -> EncoderStore:
+    """In the database if several replicas share the index; beside the index where that is in the data directory."""
+    if settings.qdrant_url and _is_shared(engine):
+        return SqlLearnedModel(engine, "encoder", ENCODER, clock)
+    return ArrayFile(settings.data_dir / "encoder.npz", ENCODER)
+
+
+def _owner_models(settings: Settings, engine: AsyncEngine, clock: Clock) -> OwnerModelStore:
+    if _is_shared(engine):
+        return SqlLearnedModel(engine, "owner model", OWNER_MODEL, clock)
+    return ArrayFile(settings.data_dir / "owners.npz", OWNER_MODEL)
+
+
+def _is_shared(engine: AsyncEngine) -> bool:
+    return engine.dialect.name == "postgresql"
 
 
 def _index(settings: Settings) -> PassageIndex:

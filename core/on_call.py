@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Rota:
     """Turns of equal `length` (above 0), which at least one of `people` takes after the other, over and over.
 
-    The first turn begins at `start`, which has a time zone.
+    The first turn begins at `start`, by whose time zone's clocks all others begin too, also where these are changed.
     """
 
     people: tuple[str, ...]
@@ -26,7 +26,8 @@ class Rota:
         """Whose turn it is; nobody's before the rota begins."""
         if at < self.start:
             return ()
-        return (self.people[(at - self.start) // self.length % len(self.people)],)
+        local = at.astimezone(self.start.tzinfo)  # a difference within one zone is that of its clocks
+        return (self.people[(local - self.start) // self.length % len(self.people)],)
 
 
 class TeamRotas:

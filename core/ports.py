@@ -206,13 +206,21 @@ class PassageIndex(Protocol):
 
 
 class EncoderStore(Protocol):
-    """Keeps what the encoder learned from the corpus, beside the index whose vectors depend on it."""
+    """Keeps what the encoder learned from the corpus, for every process on the index whose vectors depend on it.
+
+    Raises StoreUnavailable where it is in a database that cannot be reached.
+    """
 
     async def load(self) -> Encoder | None:
-        """The encoder that was saved last, by whatever process; None if there is none that this version can read.
+        """The encoder that was saved last; None if there is none that this version can read.
 
-        Called for every query: microseconds while nothing was saved since the last call.
+        By this process at once, by whatever process after at most 2 seconds where it is in a database. Called for
+        every query: microseconds while nothing was saved since the last call, but for one look in those 2 seconds.
         """
+        ...
+
+    async def load_newest(self) -> Encoder | None:
+        """The same, and surely the one that was saved last by whatever process: for whoever is about to change it."""
         ...
 
     async def save(self, encoder: Encoder, /) -> None:
@@ -221,12 +229,16 @@ class EncoderStore(Protocol):
 
 
 class OwnerModelStore(Protocol):
-    """Keeps what was learned of which team owns which incidents."""
+    """Keeps what was learned of which team owns which incidents, for every process.
+
+    Raises StoreUnavailable where it is in a database that cannot be reached.
+    """
 
     async def load(self) -> OwnerModel | None:
-        """The model that was saved last, by whatever process; None if there is none that this version can read.
+        """The model that was saved last; None if there is none that this version can read.
 
-        Called for every triage: microseconds while nothing was saved since the last call.
+        By this process at once, by whatever process after at most 2 seconds where it is in a database. Called for
+        every triage: microseconds while nothing was saved since the last call, but for one look in those 2 seconds.
         """
         ...
 
@@ -731,8 +743,8 @@ class IncidentStore(Protocol):
         """
         ...
 
-    async def open(self, limit: int) -> list[Incident]:
-        """Open incidents, oldest first."""
+    async def open(self, limit: int, after: Incident | None = None) -> list[Incident]:
+        """Open incidents, oldest first; those that come after that one."""
         ...
 
     async def led_by(self, incident_id: str, limit: int) -> list[Incident]:

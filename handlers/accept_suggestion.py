@@ -8,9 +8,9 @@ from dataclasses import replace
 from core.feedback import Feedback
 from core.incident import Incident
 from core.messages import Verdict
-from core.ports import Store
+from core.ports import Store, Transaction
 from handlers.open_incident import present_task
-from handlers.update_incident import update_incident
+from handlers.update_incident import change_incident, save_next
 
 SUGGESTIONS = (Verdict.SEVERITY_RIGHT, Verdict.SEVERITY_WRONG, Verdict.DUPLICATE_RIGHT, Verdict.DUPLICATE_WRONG)
 
@@ -24,10 +24,16 @@ async def accept_suggestion(feedback: Feedback, *, label: Callable[[Feedback], A
     if incident is None:
         return  # gone, or a pasted text that was looked into
     person = feedback.person.name or feedback.person.id
-    changed = await update_incident(incident.id, lambda latest: _said_of(latest, feedback, person), store)
-    if changed != incident:
-        async with store.transaction() as transaction:
-            await transaction.tasks.add(present_task(changed))
+
+    async def judged(latest: Incident, transaction: Transaction) -> Incident:
+        said = _said_of(latest, feedback, person)
+        if said == latest:
+            return latest
+        saved = await save_next(said, latest, transaction)
+        await transaction.tasks.add(present_task(saved))
+        return saved
+
+    await change_incident(incident.id, judged, store)
 
 
 async def is_rejected(prediction_id: str, store: Store) -> bool:

@@ -18,7 +18,7 @@ from handlers.open_incident import ask_to_present, investigate_task
 from handlers.update_incident import change_incident, save_next
 
 MAX_NEAR = 100  # incidents that one is compared with
-MAX_WATCHED = 500  # open incidents that are looked after
+PART = 500  # open incidents that are read at once to be looked after
 DEADLINE = 8.0  # seconds that one monitoring system may take
 
 
@@ -56,14 +56,20 @@ async def watch_incidents(around: Surroundings, *, store: Store, clock: Clock) -
     """
     now = clock.now()
     silences = await silences_at(now, around, store)
-    async with store.transaction() as transaction:
-        watched = await transaction.incidents.open(MAX_WATCHED)
 
     async def look_after(latest: Incident, transaction: Transaction) -> Incident:
         return await _resilenced(await _freed(latest, transaction, now), silences, around, transaction, now)
 
-    for incident in watched:
-        await change_incident(incident.id, look_after, store)
+    last: Incident | None = None
+    while watched := await _open_after(last, store):
+        for incident in watched:
+            await change_incident(incident.id, look_after, store)
+        last = watched[-1]
+
+
+async def _open_after(last: Incident | None, store: Store) -> list[Incident]:
+    async with store.transaction() as transaction:
+        return await transaction.incidents.open(PART, last)
 
 
 async def is_anything_open(*, store: Store) -> bool:

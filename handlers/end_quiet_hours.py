@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 
 from core.conversation import Place
+from core.errors import ConfigurationError, Unavailable, Undeliverable
 from core.incident import Incident, IncidentState
 from core.messages import Notice
 from core.ports import Clock, Store, Task
@@ -20,8 +22,10 @@ MAX_TITLE = 120  # characters
 async def end_quiet_hours(*, store: Store, poster: Poster, clock: Clock) -> None:
     """Tell every place whose quiet hours are over of the incidents that were held for it.
 
-    An incident that is over and was never posted there is named in the summary alone.
+    An incident that is over and was never posted there is named in the summary alone. Raises what happened to the first
+    place whose chat is unavailable, after all others were told.
     """
+    failures: list[Unavailable] = []
     async with store.transaction() as transaction:
         waiting = await transaction.held_incidents.waiting()
     for place in dict.fromkeys(place for _, place in waiting):
@@ -30,7 +34,12 @@ async def end_quiet_hours(*, store: Store, poster: Poster, clock: Clock) -> None
             held = [incident_id for incident_id, where in waiting if where == place]
             found = [await transaction.incidents.get(incident_id) for incident_id in held]
         if quiet is None or not quiet.cover(clock.now()):
-            await _tell(place, [incident for incident in found if incident is not None], store, poster)
+            try:
+                await _tell(place, [incident for incident in found if incident is not None], store, poster)
+            except Unavailable as error:
+                failures.append(error)
+    if failures:
+        raise failures[0]
 
 
 async def _tell(place: Place, held: Sequence[Incident], store: Store, poster: Poster) -> None:
@@ -38,7 +47,8 @@ async def _tell(place: Place, held: Sequence[Incident], store: Store, poster: Po
     told = hashlib.blake2b(repr([(each.id, each.revision) for each in incidents]).encode(), digest_size=8).hexdigest()
     intent = f"quiet-summary:{place.platform}:{place.channel}:{told}"
     if incidents:
-        await poster.post_once(intent, place, Notice("\n".join([SUMMARY, *_lines(incidents)])))
+        with suppress(Undeliverable, ConfigurationError):  # no chat takes it: what is still open is posted all the same
+            await poster.post_once(intent, place, Notice("\n".join([SUMMARY, *_lines(incidents)])))
     async with store.transaction() as transaction:
         for incident in incidents:
             if incident.state is IncidentState.RESOLVED and incident.message is None:

@@ -66,8 +66,10 @@ async def join_incident(feedback: Feedback, *, channels: Sequence[Channel], stor
         apart = tuple(each for each in incident.apart_from if each != leader.id)
         absorption = Absorption(leader.id, "", feedback.at, person)
         part = await save_next(replace(incident, absorbed=absorption, apart_from=apart), incident, transaction)
-        for each in (part, leader):
-            await ask_to_present(each, transaction, feedback.at)
+        before = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed else None
+        for each in (part, leader, before):
+            if each is not None:
+                await ask_to_present(each, transaction, feedback.at)
         return part
 
     await change_incident(feedback.subject, joined, store)

@@ -224,7 +224,7 @@ class _Writer:
         """`final`: nothing more comes for now, so that an encoder that has become outdated is learned anew."""
         removed = [passage async for passage in self.index.scan(outdated_ids)] if outdated_ids else []
         expected = await self.index.count() - len(removed) + len(fresh)
-        before = await self.encoders.load()
+        before = await self.encoders.load_newest()
         after = before and await asyncio.to_thread(before.updated, fresh, removed)
         if before is None or after is None or not self._fits(after, expected) or (final and after.outdated):
             await self._learn_anew(before, outdated_ids, fresh)
@@ -242,7 +242,8 @@ class _Writer:
         kept = [passage async for passage in self.index.scan() if passage.document_id not in outdated]
         passages = [*kept, *fresh]
         encoder = await self.fit(passages, self._embedder_name)
-        if before is None or before.embedder != self._embedder_name:
+        # An index that holds nothing may have been lost, and not be there at all.
+        if not kept or before is None or before.embedder != self._embedder_name:
             await self.index.clear(self.embedder.dimensions if self.embedder else DIMENSIONS)
         else:
             await self.index.delete_documents(outdated_ids)

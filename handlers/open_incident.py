@@ -125,8 +125,11 @@ class _Group:
 
 async def ask_to_present(incident: Incident, transaction: Transaction, at: datetime) -> None:
     """Have a saved incident's message brought up to date, unless somebody is about to: a storm makes no queue."""
-    if await transaction.posts.outdate(incident_intent(incident.id), incident.place, at, PATIENCE):
-        await transaction.tasks.add(present_task(incident))
+    intent = incident_intent(incident.id)
+    if await transaction.posts.outdate(intent, incident.place, at, PATIENCE):
+        # What belongs to an incident changes without it: a revision may have to be shown more than once.
+        task = present_task(incident)
+        await transaction.tasks.add(replace(task, key=f"{task.key}:{await transaction.posts.wishes(intent)}"))
 
 
 def incident_intent(incident_id: str) -> str:

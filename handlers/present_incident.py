@@ -6,10 +6,11 @@ import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from core.confidence.policy import NO_POLICY, Policy
-from core.conversation import Channel, Place
-from core.errors import ChatBusy, PlumblineError
+from core.conversation import Channel, MessageReference, Place
+from core.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable
 from core.grouping import share_an_audience
 from core.incident import Incident, IncidentState
 from core.messages import IncidentDetails, IncidentMessage, Notice, OwnerPing, RelatedIncident
@@ -25,6 +26,7 @@ FIRES_AGAIN = "This fires again: the incident is open anew."
 
 
 Holds = Callable[[Incident, Place], Awaitable[bool]]
+Link = Callable[[MessageReference], Awaitable[str]]
 
 
 async def never_quiet(_incident: Incident, _place: Place) -> bool:
@@ -55,7 +57,7 @@ async def present_incident(
             incident = await _load(incident_id, transaction)
             leader, parts = await _related(incident, channels, transaction)
         if incident.silenced is None or incident.message is not None:
-            message = await _put(incident, leader, parts, policy, poster)
+            message = await _put(incident, leader, parts, policy, poster.link)
             await _show(message, holds, store=store, poster=poster, at=clock.now())
         async with store.transaction() as transaction:
             is_mended = await transaction.posts.mend(intent, wishes)
@@ -64,6 +66,24 @@ async def present_incident(
 
 
 async def _show(message: IncidentMessage, holds: Holds, *, store: Store, poster: Poster, at: datetime) -> None:
+    """In each of its places, whatever happens in another. Raises what did, what passes by itself first."""
+    shows = [partial(_show_in_its_place, message, holds, store=store, poster=poster, at=at)]
+    shows += [
+        partial(_copy_to, place, message, holds, store=store, poster=poster) for place in message.incident.also_in
+    ]
+    failures: list[PlumblineError] = []
+    for show in shows:
+        try:
+            await show()
+        except (Unavailable, Undeliverable, MessageNotFound, ConfigurationError) as error:
+            failures.append(error)
+    if failures:
+        raise min(failures, key=lambda error: not isinstance(error, Unavailable))
+
+
+async def _show_in_its_place(
+    message: IncidentMessage, holds: Holds, *, store: Store, poster: Poster, at: datetime
+) -> None:
     incident, version = message.incident, _shown(message)
     intent = incident_intent(incident.id)
     is_held = await holds(incident, incident.place)
@@ -75,10 +95,13 @@ async def _show(message: IncidentMessage, holds: Holds, *, store: Store, poster:
         if _calls_again(incident) and not is_held:
             thread = replace(reference.place, thread=reference.message_id)  # an edit alone calls nobody
             await poster.post_once(f"reopened:{incident.id}:{incident.reopened_count}", thread, Notice(FIRES_AGAIN))
-    for place in incident.also_in:
-        is_held = await holds(incident, place)
-        if await _may_stand(_copy(intent, place), incident, place, store, is_held=is_held):
-            await poster.post_or_edit(_copy(intent, place), place, message, version)
+
+
+async def _copy_to(place: Place, message: IncidentMessage, holds: Holds, *, store: Store, poster: Poster) -> None:
+    incident, intent = message.incident, _copy(incident_intent(message.incident.id), place)
+    is_held = await holds(incident, place)
+    if await _may_stand(intent, incident, place, store, is_held=is_held):
+        await poster.post_or_edit(intent, place, message, _shown(message))
 
 
 def _calls_again(incident: Incident) -> bool:
@@ -167,21 +190,33 @@ def shown_incident(incident: Incident, policy: Policy) -> IncidentMessage:
     return IncidentMessage(incident, policy.asks(owner), policy.asks(cause))
 
 
+async def message_now(
+    incident_id: str, *, policy: Policy, channels: Sequence[Channel], store: Store, link: Link
+) -> IncidentMessage | None:
+    """What an incident's message would show now; None if the incident is not stored."""
+    async with store.transaction() as transaction:
+        incident = await transaction.incidents.get(incident_id)
+        if incident is None:
+            return None
+        leader, parts = await _related(incident, channels, transaction)
+    return await _put(incident, leader, parts, policy, link)
+
+
 async def _put(
-    incident: Incident, leader: Incident | None, parts: Sequence[Incident], policy: Policy, poster: Poster
+    incident: Incident, leader: Incident | None, parts: Sequence[Incident], policy: Policy, link: Link
 ) -> IncidentMessage:
     """The same with what its message says of other incidents."""
     return replace(
         shown_incident(incident, policy),
-        leader=await _mention(leader, incident, poster) if leader is not None else None,
-        parts=tuple([await _mention(part, incident, poster) for part in parts]),
+        leader=await _mention(leader, incident, link) if leader is not None else None,
+        parts=tuple([await _mention(part, incident, link) for part in parts]),
     )
 
 
-async def _mention(other: Incident, incident: Incident, poster: Poster) -> RelatedIncident:
+async def _mention(other: Incident, incident: Incident, link: Link) -> RelatedIncident:
     """Its message is linked where both stand on the same platform."""
     there = other.message
-    url = await poster.link(there) if there is not None and there.place.platform is incident.place.platform else ""
+    url = await link(there) if there is not None and there.place.platform is incident.place.platform else ""
     return RelatedIncident(other.id, other.title, other.alert_count, other.state is IncidentState.OPEN, url)
 
 

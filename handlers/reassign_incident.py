@@ -32,8 +32,11 @@ PICK_ONE = "Pick the team that it belongs to, then press “Reassign”. If you 
 
 
 async def ask_whose_it_is(feedback: Feedback, *, teams: Sequence[Team], store: Store, poster: Poster) -> None:
-    """Ask in the incident's thread, once for each hop. Nothing for an incident that is not stored."""
-    incident = await _incident(feedback, store)
+    """Ask in the incident's thread, once for each hop, unless the platform asks in a form.
+
+    Nothing for an incident that is not stored.
+    """
+    incident = None if feedback.in_form else await _incident(feedback, store)
     if incident is None:
         return
     request = handover_request(incident, teams)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
+from core.errors import Unavailable
 from core.messages import IncidentDetails, IncidentMessage
 from core.ports import DeadLetter, Store, Task
 from handlers.post_message import Poster
@@ -14,17 +16,24 @@ REDELIVER = "redeliver"
 async def redeliver(intent: str, *, show: Callable[[str], Awaitable[None]], store: Store, poster: Poster) -> None:
     """Post it as it was kept; of an incident, `show` what is known by now.
 
-    What is not taken again is a dead letter again.
+    What is not taken again is a dead letter again, and so is what meets a chat that is down or a process that stops: then
+    the step is run again, and finds it.
     """
     async with store.transaction() as transaction:
         letter = await transaction.dead_letters.get(intent)
         await transaction.dead_letters.remove(intent)
     if letter is None:
         return
-    if isinstance(letter.message, IncidentMessage | IncidentDetails):
-        await show(letter.message.incident.id)
-    else:
-        await poster.post_once(intent, letter.place, letter.message)
+    try:
+        if isinstance(letter.message, IncidentMessage | IncidentDetails):
+            await show(letter.message.incident.id)
+        else:
+            # It may have been an edit that was not taken.
+            await poster.post_or_edit(intent, letter.place, letter.message, f"again:{letter.at.isoformat()}")
+    except (Unavailable, asyncio.CancelledError):
+        async with store.transaction() as transaction:
+            await transaction.dead_letters.add(intent, letter.place, letter.message, letter.reason)
+        raise
 
 
 async def ask_to_redeliver(intent: str, *, store: Store) -> bool:

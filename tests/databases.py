@@ -41,30 +41,50 @@ def postgres_server() -> Iterator[str]:
     if url := os.environ.get(POSTGRES_URL):
         yield url
         return
+    with own_postgres_server() as server:
+        yield server.url
+
+
+class PostgresServer:
+    """A server of our own, to be stopped and started. PostgreSQL refuses to be root: then it is the user Debian made."""
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        """`folder` is empty, and holds all that the server writes."""
+        port = _free_port()
+        self.url = f"postgresql://plumbline@127.0.0.1:{port}/postgres"
+        self._programs, self._folder = programs, folder
+        self._user = "postgres" if os.geteuid() == 0 else None
+        if self._user is not None:
+            shutil.chown(folder, self._user)
+        self._options = f"-h 127.0.0.1 -p {port} -k {folder} -c fsync=off"
+        self._run("initdb", "-U", "plumbline", "-A", "trust", "-E", "UTF8", "--no-sync")
+
+    def start(self) -> None:
+        """Return once it takes connections."""
+        self._run("pg_ctl", "-o", self._options, "-l", str(self._folder / "log"), "-w", "start")
+
+    def stop(self) -> None:
+        """At once, as in a crash: what was under way is undone when it is started again."""
+        self._run("pg_ctl", "-m", "immediate", "-w", "stop")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [str(self._programs / program), "-D", str(self._folder / "data"), *arguments]
+        subprocess.run(command, check=True, user=self._user, cwd=self._folder, stdout=subprocess.DEVNULL)
+
+
+@contextmanager
+def own_postgres_server() -> Iterator[PostgresServer]:
+    """A server that runs. Whoever stops it in the block starts it again."""
     programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     if not programs:
         raise RuntimeError(f"Install Debian's postgresql, or set {POSTGRES_URL} to the address of a server.")
     with tempfile.TemporaryDirectory(prefix="plumbline-postgres-") as folder:
-        yield from _own_server(programs[-1], Path(folder))
-
-
-def _own_server(programs: Path, folder: Path) -> Iterator[str]:
-    """PostgreSQL refuses to run as root, so it runs as the user that Debian made for it."""
-    user = "postgres" if os.geteuid() == 0 else None
-    if user is not None:
-        shutil.chown(folder, user)
-    data, port = folder / "data", _free_port()
-    options = f"-h 127.0.0.1 -p {port} -k {folder} -c fsync=off"
-
-    def run(*command: str) -> None:
-        subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL)
-
-    run(str(programs / "initdb"), "-D", str(data), "-U", "plumbline", "-A", "trust", "-E", "UTF8", "--no-sync")
-    run(str(programs / "pg_ctl"), "-D", str(data), "-o", options, "-l", str(folder / "log"), "-w", "start")
-    try:
-        yield f"postgresql://plumbline@127.0.0.1:{port}/postgres"
-    finally:
-        run(str(programs / "pg_ctl"), "-D", str(data), "-m", "immediate", "-w", "stop")
+        server = PostgresServer(programs[-1], Path(folder))
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
 
 
 @asynccontextmanager

@@ -85,10 +85,21 @@ async def _entities(files: CatalogueFiles) -> list[_Entity]:
     return found
 
 
+class _Loader(yaml.SafeLoader):
+    """Without aliases of lists and mappings: with them a short file says what no machine has the memory for."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        is_alias = self.check_event(yaml.AliasEvent)
+        node = super().compose_node(parent, index)
+        if is_alias and not isinstance(node, yaml.ScalarNode):
+            raise yaml.MarkedYAMLError(problem="an alias of a list or a mapping is not read")
+        return node
+
+
 def _parsed(path: PurePosixPath, text: str) -> Iterator[_Entity]:
     """What is no entity is left out and named in the log: one wrong file must not hide all others."""
     try:
-        for document in yaml.safe_load_all(text):
+        for document in yaml.load_all(text, _Loader):
             if document is not None:
                 yield _Entity.model_validate(document)
     except (yaml.YAMLError, ValidationError, RecursionError) as error:

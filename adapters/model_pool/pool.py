@@ -11,7 +11,7 @@ from typing import TypeVar
 from adapters.llama.connection import Refused
 from adapters.model_pool.breaker import BreakerState
 from adapters.model_pool.queue import RequestQueue, Ticket
-from adapters.model_pool.server import ModelServer, ServerLoad, ServerStatus
+from adapters.model_pool.server import ModelServer, RequestOutcome, ServerLoad, ServerStatus
 from core.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.language_model import ModelReply, ModelRequest, Urgency
 from core.ports import Clock, LanguageModel
@@ -174,28 +174,27 @@ class ModelPool:
 
     @contextmanager
     def _held(self, ticket: Ticket, load: ServerLoad) -> Generator[None]:
-        """Free the slot afterwards, and tell the server's breaker how it went."""
-        judge = load.breaker.abandoned
+        """Free the slot afterwards, and note how it went."""
+        outcome = RequestOutcome.ABANDONED
         try:
             yield
-            judge = load.breaker.succeeded
+            outcome = RequestOutcome.ANSWERED
         except (PromptTooLong, InvalidReply):
-            judge = load.breaker.succeeded
+            outcome = RequestOutcome.ANSWERED
             raise
         except Refused:
             # The server is well and says no to this very request; others must not suffer for it.
-            judge = load.breaker.succeeded
+            outcome = RequestOutcome.ANSWERED
             ticket.tried.add(self._servers.index(load))
             raise
         except ModelUnavailable:
             # Being out of time may be the fault of a long queue or prompt; a dead server is found by its health check.
             if not _is_over(ticket):
-                judge = load.breaker.failed
+                outcome = RequestOutcome.FAILED
                 ticket.tried.add(self._servers.index(load))
             raise
         finally:
-            load.stop(ticket)
-            judge()
+            load.stop(ticket, outcome)
             self._dispatch()
 
     async def _start(self, ticket: Ticket) -> ServerLoad:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
-from collections.abc import Awaitable, Callable
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from adapters.model_pool.breaker import BreakerState, CircuitBreaker
 from adapters.model_pool.queue import Ticket
@@ -28,14 +29,23 @@ class ModelServer:
     check: Callable[[], Awaitable[int]]
 
 
+class RequestOutcome(StrEnum):
+    """What became of a request to a server."""
+
+    ANSWERED = "answered"  # also with a refusal of this very request
+    FAILED = "failed"
+    ABANDONED = "abandoned"  # out of time, or whoever asked gave it up: many of them say that the server hangs
+
+
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """How a server is."""
+    """How a server is. `outcomes` counts its requests that ended, since the bot started."""
 
     address: str
     breaker: BreakerState
     busy: int
     slots: int
+    outcomes: Mapping[RequestOutcome, int]
 
 
 class ServerLoad:
@@ -47,6 +57,7 @@ class ServerLoad:
         self.slots = server.slots
         self._running: list[Ticket] = []
         self._prompts: deque[str] = deque(maxlen=server.slots)
+        self._outcomes = Counter(dict.fromkeys(RequestOutcome, 0))
 
     def resize(self, slots: int) -> None:
         """The server was started anew with another number of slots."""
@@ -72,19 +83,28 @@ class ServerLoad:
 
     @property
     def status(self) -> ServerStatus:
-        return ServerStatus(self.server.address, self.breaker.state, min(self.busy, self.slots), self.slots)
+        busy = min(self.busy, self.slots)
+        return ServerStatus(self.server.address, self.breaker.state, busy, self.slots, dict(self._outcomes))
 
     def start(self, ticket: Ticket) -> None:
         self._running.append(ticket)
         self._prompts.append(ticket.prompt)
         self.breaker.started()
 
-    def stop(self, ticket: Ticket) -> None:
+    def stop(self, ticket: Ticket, outcome: RequestOutcome) -> None:
         self._running.remove(ticket)
+        self._outcomes[outcome] += 1
+        match outcome:
+            case RequestOutcome.ANSWERED:
+                self.breaker.succeeded()
+            case RequestOutcome.FAILED:
+                self.breaker.failed()
+            case RequestOutcome.ABANDONED:
+                self.breaker.abandoned()
 
     def abandon(self, ticket: Ticket) -> None:
         """Nothing was sent after all."""
-        self.stop(ticket)
+        self._running.remove(ticket)
         self.breaker.abandoned()
 
     def cached_share(self, prompt: str) -> float:

@@ -9,10 +9,11 @@ import structlog
 from slack_sdk.errors import SlackRequestError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.client import call
+from adapters.slack.client import call, error_code
 from core.conversation import MessageReference
 from core.errors import ChatUnavailable, MessageNotFound
 
+NOT_OURS = frozenset({"cant_delete_file", "file_deleted", "file_not_found"})  # or gone: nothing is left to do
 PAGE = 200  # messages of a thread among which a file is looked for
 
 log = structlog.get_logger()
@@ -52,4 +53,11 @@ class ThreadFiles:
         files = [file for message in page.get("messages", ()) for file in message.get("files") or ()]
         for file in files:
             if file.get("name") == name:
-                await call("files.delete", self._client.files_delete(file=file["id"]))
+                await self._delete(file["id"])
+
+    async def _delete(self, file_id: str) -> None:
+        try:
+            await call("files.delete", self._client.files_delete(file=file_id))
+        except ChatUnavailable as error:
+            if error_code(error) not in NOT_OURS:
+                raise

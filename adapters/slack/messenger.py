@@ -23,6 +23,7 @@ from core.errors import ChatUnavailable, MessageNotFound
 from core.messages import AnswerMessage, DriftAlarm, Message
 
 PAGE = 200  # messages asked for at once
+PERSON = ("U", "W")  # how the id of a person begins
 MAX_PAGES = 5  # looked through for a post that may have been made before a crash
 MAX_LINKS = 1_000  # addresses of messages that are remembered
 WORKING = "is at work …"  # follows the bot's name
@@ -77,6 +78,9 @@ class SlackMessenger:
             await self._streams.end(reference, begun_elsewhere=True)
             await self._update(reference, message)
         if not isinstance(message, AnswerMessage) or message.draft_for is None:
+            if isinstance(message, AnswerMessage) and whole_answer(message.answer):
+                with suppress(ChatUnavailable):  # then there are two
+                    await self._files.detach(reference, _file_name(reference))
             await self._complete(reference, message)
             await self._clear_status(reference.place)
 
@@ -87,6 +91,9 @@ class SlackMessenger:
         await self._files.detach(reference, _file_name(reference))
 
     async def find(self, place: Place, intent: str) -> MessageReference | None:
+        """None for a person: Slack lists direct messages by their own id alone, which the answer to a post tells."""
+        if place.channel.startswith(PERSON):
+            return None
         cursor = ""
         for _ in range(MAX_PAGES):
             page = await self._page(place, cursor)

@@ -20,6 +20,7 @@ from adapters.slack.judgements import TRIGGER_LIFETIME
 from adapters.slack.payloads import MessageShortcut, Submission, parse
 from adapters.slack.questions import question_id
 from adapters.slack.readers import Readers
+from core.command import CommandName
 from core.conversation import Person, Place, Platform, Question, Speaker, Turn
 from core.errors import PlumblineError
 from core.ports import Clock, Inbox
@@ -76,13 +77,15 @@ class MessageShortcuts:
 
     async def _ask(self, event: str, person: Person, typed: str, about: Origin) -> None:
         text = plain_text(typed, await self._identity.user_id())
-        kind = ChannelKind.DIRECT if about.in_person else await self._readers.kind(about.channel)
+        asked = (text or about.quoted).strip()
+        kind = ChannelKind.ABSENT if about.in_person else await self._readers.kind(about.channel)
         place = Place(Platform.SLACK, about.channel, about.ts)
-        if kind is ChannelKind.DIRECT and about.in_person:
-            place = Place(Platform.SLACK, person.id)  # opens the direct messages with this person
+        if kind is ChannelKind.ABSENT:
+            # Opens the direct messages with this person.
+            kind, place = ChannelKind.DIRECT, Place(Platform.SLACK, person.id)
         question = Question(
             id=question_id(about.channel, event),
-            text=text or about.quoted,
+            text=f"{CommandName.ASK} {asked}" if asked else "",  # whatever it says, it is no command
             asker=person,
             place=place,
             audience=await self._readers.audience(kind, place, person),

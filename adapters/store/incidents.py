@@ -66,8 +66,12 @@ class SqlIncidents:
             limit=limit,
         )
 
-    async def open(self, limit: int) -> list[Incident]:
-        return await self._all(incidents.c.state == IncidentState.OPEN, limit=limit)
+    async def open(self, limit: int, after: Incident | None = None) -> list[Incident]:
+        is_open = incidents.c.state == IncidentState.OPEN
+        if after is None:
+            return await self._all(is_open, limit=limit)
+        same_time = (incidents.c.opened_at == after.opened_at) & (incidents.c.id > after.id)
+        return await self._all(is_open, sa.or_(incidents.c.opened_at > after.opened_at, same_time), limit=limit)
 
     async def led_by(self, incident_id: str, limit: int) -> list[Incident]:
         return await self._all(incidents.c.leader == incident_id, limit=limit)

@@ -118,11 +118,16 @@ class PostgresLocks:
         try:
             return await asyncio.shield(asking)
         except asyncio.CancelledError:
-            if await asking:  # nobody would ever let go of it
-                await self._ask(_UNLOCK, name)
+            with suppress(StoreUnavailable):  # the session is gone then, and the lock with it
+                if await asking:  # nobody would ever let go of it
+                    await self._ask(_UNLOCK, name)
             raise
 
     async def _ask(self, statement: sa.TextClause, name: str = "") -> bool:
+        # Whoever gives up waiting must not break a statement off: that ends the session, and with it every lock.
+        return await asyncio.shield(asyncio.ensure_future(self._say(statement, name)))
+
+    async def _say(self, statement: sa.TextClause, name: str) -> bool:
         async with self._talking:
             try:
                 with outages_as(StoreUnavailable):

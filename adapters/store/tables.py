@@ -176,6 +176,15 @@ ingestions = sa.Table(
     sa.Column("failure", sa.Text, nullable=False, default=""),
 )
 
+learned_models = sa.Table(
+    "learned_models",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("version", sa.Text, nullable=False),  # a new one with every save
+    sa.Column("saved_at", UtcDateTime, nullable=False),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+)
+
 source_cursors = sa.Table(
     "source_cursors",
     metadata,

@@ -35,7 +35,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from adapters.encoder_file import EncoderFile
+from adapters.array_file import ArrayFile
+from adapters.encoder_format import ENCODER
 from adapters.qdrant_edge import EdgeIndex
 from bot.evaluation.corpus import CorpusFile
 from bot.evaluation.intervals import SEED, bootstrap_interval
@@ -139,7 +140,7 @@ async def _run(questions: Path, corpora: Sequence[Path]) -> dict[str, Any]:
 @asynccontextmanager
 async def _library(corpora: Sequence[Path]) -> AsyncGenerator[tuple[_Library, Retriever]]:
     with tempfile.TemporaryDirectory(prefix="plumbline-eval-") as folder:
-        index, encoders = EdgeIndex(Path(folder) / "index"), EncoderFile(Path(folder) / "encoder.npz")
+        index, encoders = EdgeIndex(Path(folder) / "index"), ArrayFile(Path(folder) / "encoder.npz", ENCODER)
         library = _Library([CorpusFile(str(number), path) for number, path in enumerate(corpora, start=1)])
         await ingest_knowledge([library], index, encoders)
         yield library, Retriever(index, encoders)

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from adapters.encoder_file import EncoderFile
+from adapters.array_file import ArrayFile
+from adapters.encoder_format import ENCODER
 from adapters.qdrant_edge import EdgeIndex
 from bot.evaluation.corpus import CorpusFile
 from bot.evaluation.intervals import SEED, bootstrap_interval
@@ -167,7 +168,7 @@ _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 @asynccontextmanager
 async def _corpus(files: Sequence[Path], embedder: Embedder | None) -> AsyncGenerator[_Corpus]:
     with tempfile.TemporaryDirectory(prefix="plumbline-eval-") as folder:
-        index, encoders = EdgeIndex(Path(folder) / "index"), EncoderFile(Path(folder) / "encoder.npz")
+        index, encoders = EdgeIndex(Path(folder) / "index"), ArrayFile(Path(folder) / "encoder.npz", ENCODER)
         sources = [CorpusFile(str(number), path) for number, path in enumerate(files, start=1)]
         report = await ingest_knowledge(sources, index, encoders, embedder)
         encoder = await encoders.load()

@@ -12,6 +12,7 @@ from core.answering.rewrite import standalone
 from core.answering.statements import statements
 from core.answering.typed_answer import better, part_queries
 from core.answering.verify import supported
+from core.aside import aside
 from core.confidence.evidence import CERTAIN, decidability, lead, support
 from core.confidence.prediction import Evaluation
 from core.conversation import Question
@@ -31,14 +32,14 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
     Raises IndexUnavailable.
     """
     query = standalone(question.text, question.history)
-    whole = answer(question, query, await retriever.search(query, question.audience, RETRIEVED))
+    whole = await aside(answer, question, query, await retriever.search(query, question.audience, RETRIEVED))
     parts = part_queries(question.text, query)
     if len(parts) == 1:
         return whole
     retrievals = [await retriever.search(part, question.audience, RETRIEVED) for part in parts]
     if not evidence_chains([retrieval.passages for retrieval in retrievals]):
         return whole
-    return better([answer(question, *part) for part in zip(parts, retrievals, strict=True)], whole)
+    return better([await aside(answer, question, *part) for part in zip(parts, retrievals, strict=True)], whole)
 
 
 def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer, Evaluation]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from core.aside import aside
 from core.conversation import Audience
 from core.knowledge.confirmed import confirmed_first
 from core.knowledge.encoder import EncodedQuery, Encoder
 from core.knowledge.lexical import K1
-from core.knowledge.ranking import Candidate, RankedPassage, fused, reranked
+from core.knowledge.ranking import Candidate, FusedHit, RankedPassage, fused, reranked
 from core.knowledge.rerank import DENSE_WEIGHT, LEXICAL_WEIGHT, closeness, weighted
 from core.knowledge.term_numbers import term_number
 from core.knowledge.terms import tokens
 from core.knowledge.wording import likeness, worded_query
-from core.ports import Embedder, EncoderStore, PassageIndex
+from core.ports import Embedder, EncoderStore, PassageIndex, StoredPassage
 
 CANDIDATES = 50  # passages taken from each retriever
 RERANKED = 24  # best fused passages that get a closer look; 40 took longer and found hardly a page more
@@ -44,7 +46,7 @@ class Retrieval:
 
 
 class Retriever:
-    """Lexical and dense search, fused and reranked. Raises IndexUnavailable."""
+    """Lexical and dense search, fused and reranked. Raises IndexUnavailable and StoreUnavailable."""
 
     def __init__(self, index: PassageIndex, encoders: EncoderStore, embedder: Embedder | None = None) -> None:
         self._index = index
@@ -68,22 +70,29 @@ class Retriever:
         lexical = await self._index.search_lexical(encoded.lexical, readers, CANDIDATES)
         dense = await self._index.search_dense(encoded.dense, readers, CANDIDATES) if dense_weight else []
         weights, known = term_weights(encoder, encoded)
-        prepared = weighted(tokens(query), weights)
         hits = fused(lexical, dense, dense_weight / (LEXICAL_WEIGHT + dense_weight))[:RERANKED]
-        by_id = {hit.passage_id: hit for hit in hits}
-        wording = worded_query(query, encoder.statistics)
-        candidates = [
-            Candidate(
-                found.passage,
-                by_id[found.passage.id],
-                closeness(prepared, found.windows),
-                likeness(wording, found.wording),
-            )
-            for found in await self._index.read(list(by_id), readers)
-        ]
+        found = await self._index.read([hit.passage_id for hit in hits], readers)
+        candidates = await aside(_candidates, query, weights, encoder, hits, found)
         ranked = confirmed_first(query, reranked(candidates, dense_weight, encoder.families))
         background = sum(max(0.0, hit.score) for hit in dense) / CANDIDATES
         return Retrieval(ranked[:limit], weights, known, background, *_scale(encoded, weights))
+
+
+def _candidates(
+    query: str, weights: Mapping[str, float], encoder: Encoder, hits: Sequence[FusedHit], found: Sequence[StoredPassage]
+) -> list[Candidate]:
+    """A closer look at each passage that was found."""
+    by_id = {hit.passage_id: hit for hit in hits}
+    prepared, wording = weighted(tokens(query), weights), worded_query(query, encoder.statistics)
+    return [
+        Candidate(
+            each.passage,
+            by_id[each.passage.id],
+            closeness(prepared, each.windows),
+            likeness(wording, each.wording),
+        )
+        for each in found
+    ]
 
 
 def term_weights(encoder: Encoder, query: EncodedQuery) -> tuple[dict[str, float], float]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 
 from core.ports import Tool, ToolParameter
 
 MAX_CALLS = 24
+MAX_COMBINED = 1_000  # values of all parameters of one tool that are put together
 MAX_CHOICES = 4  # values of a parameter that has nothing to do with services
 SERVICE_NAMES = frozenset({"service", "service_name", "app", "application", "component", "workload", "deployment"})
 
@@ -27,7 +28,7 @@ def planned_calls(tools: Sequence[Tool], services: Sequence[str]) -> list[Planne
     found: list[tuple[int, PlannedCall]] = []
     for tool in tools:
         wanted = {parameter.name: _values(parameter, services) for parameter in tool.parameters}
-        for values in product(*wanted.values()):
+        for values in islice(product(*wanted.values()), MAX_COMBINED):
             arguments = dict(zip(wanted, values, strict=True))
             about = next((value for value in values if value in services), "")
             found.append((services.index(about) if about else 0, PlannedCall(tool, arguments, about)))

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from core.confidence.calibrator import Label
 from core.confidence.prediction import Evaluation
-from core.incident import Incident, PastIncident, Severity
+from core.incident import Incident, Severity
 from core.triage.history import IncidentHistory, Neighbour
-from core.triage.severity_counts import Feature, features
+from core.triage.severity_counts import Feature, SeverityCounts, features
 
 VERSION = "severity-evidence-1"
 NEIGHBOURS = 15  # similar incidents that vote, with the square of their similarity
@@ -39,18 +39,20 @@ def assess_severity(incident: Incident, history: IncidentHistory) -> SeverityAss
     """None where too little is known, or where no severity has half of what is."""
     text = "\n".join(part for part in (incident.description, incident.service) if part)
     neighbours = history.similar(text, NEIGHBOURS, without=frozenset({incident.id}))
-    return _assessed(neighbours, list(features(incident.service, incident.labels)), history)
+    return _assessed(neighbours, list(features(incident.service, incident.labels)), history.severities)
 
 
 def severity_labels(history: IncidentHistory) -> list[Label]:
     """Labels as the latest past incidents would have earned them, each judged by those that began before it."""
-    latest = sorted(history.incidents, key=lambda past: (past.started_at, past.id))[-CHECKED:]
+    ordered = sorted(history.incidents, key=lambda past: (past.started_at, past.id))
+    before = SeverityCounts.of(ordered[:-CHECKED])
     labels: list[Label] = []
-    for past in latest:
+    for past in ordered[-CHECKED:]:
         text = "\n".join(part for part in (past.title, past.description, past.service) if part)
         similar = history.similar(text, 4 * NEIGHBOURS, without=frozenset({past.id}))
         earlier = [neighbour for neighbour in similar if neighbour.incident.started_at < past.started_at]
-        found = _assessed(earlier[:NEIGHBOURS], list(features(past.service, past.labels)), history, past)
+        found = _assessed(earlier[:NEIGHBOURS], list(features(past.service, past.labels)), before)
+        before.add(past)
         if found is not None:
             labels.append(Label(found.evaluation, found.severity is past.severity, found.severity))
     return labels
@@ -59,18 +61,16 @@ def severity_labels(history: IncidentHistory) -> list[Label]:
 def _assessed(
     neighbours: Sequence[Neighbour],
     asked: Sequence[Feature],
-    history: IncidentHistory,
-    without: PastIncident | None = None,
+    counts: SeverityCounts,
 ) -> SeverityAssessment | None:
-    counts = history.severities
-    known = [feature for feature in asked if counts.known(feature, without).total() >= MIN_COUNT]
+    known = [feature for feature in asked if counts.known(feature).total() >= MIN_COUNT]
     near = [neighbour for neighbour in neighbours if neighbour.similarity >= MIN_SIMILARITY]
     if not near and not known:
         return None
     votes: defaultdict[Severity, float] = defaultdict(float)
     for neighbour in near:
         votes[neighbour.incident.severity] += neighbour.similarity**2
-    by_label = counts.shares(known, without)
+    by_label = counts.shares(known)
     total = sum(votes.values()) + PRIOR_WEIGHT
     shares = {each: (votes[each] + PRIOR_WEIGHT * by_label[each]) / total for each in Severity}
     likeliest = max(shares, key=lambda each: shares[each])
@@ -78,7 +78,7 @@ def _assessed(
         return None
     decides = min(1.0, near[0].similarity / NEAR) if near else 0.0
     coe = 1 - (1 - decides) * (1 - LABELS_INFORM * bool(known))
-    told = [_by_text(likeliest, near), _by_features(likeliest, known, history, without)]
+    told = [_by_text(likeliest, near), _by_features(likeliest, known, counts)]
     evidence = tuple(text for share, text in sorted(told, reverse=True) if share)
     references = tuple(neighbour.incident.id for neighbour in near)
     return SeverityAssessment(likeliest, shares, Evaluation(coe, shares[likeliest]), evidence, references)
@@ -93,14 +93,12 @@ def _by_text(severity: Severity, near: Sequence[Neighbour]) -> tuple[float, str]
     return len(alike) / len(near), f"{len(alike)} of the {len(near)} most similar incidents were {severity}: {named}"
 
 
-def _by_features(
-    severity: Severity, known: Sequence[Feature], history: IncidentHistory, without: PastIncident | None
-) -> tuple[float, str]:
+def _by_features(severity: Severity, known: Sequence[Feature], counts: SeverityCounts) -> tuple[float, str]:
     """The service or label that speaks for it most often."""
-    counted = [(feature, history.severities.known(feature, without)) for feature in known]
+    counted = [(feature, counts.known(feature)) for feature in known]
     best = max(counted, key=lambda each: each[1][severity] / each[1].total(), default=None)
     if best is None:
         return 0.0, ""
-    (name, value), counts = best
-    told = f"{counts[severity]} of {counts.total()} incidents with {name} {value} were {severity}"
-    return counts[severity] / counts.total(), told
+    (name, value), found = best
+    told = f"{found[severity]} of {found.total()} incidents with {name} {value} were {severity}"
+    return found[severity] / found.total(), told

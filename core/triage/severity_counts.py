@@ -21,33 +21,32 @@ class SeverityCounts:
     """`of_all` by severity, `by_feature` for each service and label."""
 
     of_all: Counter[Severity]
-    by_feature: Mapping[Feature, Counter[Severity]]
+    by_feature: dict[Feature, Counter[Severity]]
 
     @classmethod
     def of(cls, incidents: Iterable[PastIncident]) -> Self:
-        of_all = Counter[Severity]()
-        by_feature: dict[Feature, Counter[Severity]] = {}
+        counts = cls(Counter(), {})
         for incident in incidents:
-            of_all[incident.severity] += 1
-            for feature in features(incident.service, incident.labels):
-                by_feature.setdefault(feature, Counter())[incident.severity] += 1
-        return cls(of_all, by_feature)
+            counts.add(incident)
+        return counts
 
-    def known(self, feature: Feature, without: PastIncident | None = None) -> Counter[Severity]:
-        """Of the incidents with a feature, those of each severity; one of them may be left out."""
-        counts = self.by_feature.get(feature, Counter())
-        if without is None or feature not in set(features(without.service, without.labels)):
-            return counts
-        return counts - Counter({without.severity: 1})
+    def add(self, incident: PastIncident) -> None:
+        """Count one more."""
+        self.of_all[incident.severity] += 1
+        for feature in features(incident.service, incident.labels):
+            self.by_feature.setdefault(feature, Counter())[incident.severity] += 1
 
-    def shares(self, asked: Iterable[Feature], without: PastIncident | None = None) -> dict[Severity, float]:
+    def known(self, feature: Feature) -> Counter[Severity]:
+        """Of the incidents with a feature, those of each severity."""
+        return self.by_feature.get(feature, Counter())
+
+    def shares(self, asked: Iterable[Feature]) -> dict[Severity, float]:
         """The probability of each severity by naive Bayes over the features; they add up to 1. No incident: all alike."""
-        of_all = self.of_all - Counter({without.severity: 1}) if without else self.of_all
-        total = of_all.total()
-        prior = {each: (of_all[each] + 1) / (total + len(Severity)) for each in Severity}
+        total = self.of_all.total()
+        prior = {each: (self.of_all[each] + 1) / (total + len(Severity)) for each in Severity}
         logs = {each: log(prior[each]) for each in Severity}
         for feature in asked:
-            counts = self.known(feature, without)
+            counts = self.known(feature)
             size = counts.total()
             for each in Severity:
                 logs[each] += log((counts[each] + SMOOTHING * prior[each]) / (size + SMOOTHING) / prior[each])

@@ -17,7 +17,9 @@ from core.team import Team
 MAX_SIGNS = 3  # strongest ones that are quoted
 MAX_CHANGES = 2  # latest ones that are quoted
 MAX_QUOTE = 160  # characters
-SAME_WORDS = 0.5  # of a sign's strength in a service that the incident's has nothing to do with, if they share words
+LESS_LIKELY = (
+    0.5  # of a sign's strength in a caller, which mostly suffers, or elsewhere, where only the words are the same
+)
 MIN_WORD = 4  # letters of such a word
 
 
@@ -40,16 +42,18 @@ def finding_of(team: Team, incident: Incident, observations: Observations, scene
     round, and else if it is told in the incident's own words.
     """
     own = [service for service in observations.services if service in team.services]
-    connected = _connected(service_of(incident, observations.dependencies), observations.dependencies)
+    service = service_of(incident, observations.dependencies)
+    connected = _connected(service, observations.dependencies)
+    below = {service, *callees(service, observations.dependencies)}
     said = frozenset(word for word in terms(incident.description) if len(word) >= MIN_WORD)
 
     def related(sign: Signal) -> bool:
         return sign.trouble and (sign.service in connected or bool(said & sign.terms))
 
-    signs = {service: [sign for sign in scene.signals.get(service, ()) if related(sign)] for service in own}
+    signs = {each: [sign for sign in scene.signals.get(each, ()) if related(sign)] for each in own}
     arising = {
-        service: combined(found) * (1 - scene.explained_by(service)[1]) * (1.0 if service in connected else SAME_WORDS)
-        for service, found in signs.items()
+        each: combined(found) * (1 - scene.explained_by(each)[1]) * (1.0 if each in below else LESS_LIKELY)
+        for each, found in signs.items()
     }
     strongest = sorted((sign for found in signs.values() for sign in found), key=lambda sign: -sign.strength)
     changes = [
@@ -59,7 +63,7 @@ def finding_of(team: Team, incident: Incident, observations: Observations, scene
     ]
     told = [sign.evidence.quote[:MAX_QUOTE] for sign in strongest[:MAX_SIGNS]]
     told += [_told(change) for change in changes[:MAX_CHANGES]]
-    return TeamFinding({service: strength for service, strength in arising.items() if strength > 0}, "\n".join(told))
+    return TeamFinding({each: strength for each, strength in arising.items() if strength > 0}, "\n".join(told))
 
 
 def _connected(service: str, dependencies: Mapping[str, tuple[str, ...]]) -> frozenset[str]:

@@ -156,3 +156,14 @@ async def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "catalogue").mkdir()
     (tmp_path / "catalogue" / "CODEOWNERS").symlink_to(tmp_path / "secret.txt")
     assert await FolderFiles(tmp_path / "catalogue").read(lambda _: True) == {}
+
+
+async def test_a_file_whose_aliases_would_fill_the_memory_hides_no_other(tmp_path: Path) -> None:
+    (tmp_path / "catalog-info.yaml").write_text(CATALOGUE)
+    laughs = "".join(f"  - &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 30))
+    bomb = f"x:\n  - &a0 [lol, lol]\n{laughs}kind: Group\nmetadata: {{name: bomb}}\nspec: {{members: [*a29]}}\n"
+    (tmp_path / "bomb").mkdir()
+    (tmp_path / "bomb" / "catalog-info.yaml").write_text(bomb)
+    found = await read_backstage(FolderFiles(tmp_path))
+    assert "bomb" not in {team.id for team in found.teams}
+    assert "payments" in {team.id for team in found.teams}

@@ -1,7 +1,8 @@
-"""The contract of EncoderStore, over the fake and the file."""
+"""The contract of EncoderStore, over the fake, the file and SQLite; PostgreSQL is external."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,17 +10,14 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from adapters.encoder_file import EncoderFile
+from adapters.encoder_format import ENCODER
 from core.knowledge.document import Document
 from core.knowledge.encoder import FORMAT, Encoder
 from core.knowledge.passages import passages_of
 from core.ports import EncoderStore
+from tests.contract.learned_models import PLACES, Opened, place
+from tests.fakes.clock import FakeClock
 from tests.fakes.passage_index import FakeEncoderStore
-
-
-@pytest.fixture(params=["fake", "file"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> EncoderStore:
-    return FakeEncoderStore() if request.param == "fake" else EncoderFile(tmp_path / "data" / "encoder.npz")
 
 
 @pytest.fixture
@@ -30,8 +28,24 @@ def encoder() -> Encoder:
     )
 
 
+@pytest.fixture(params=["fake", *PLACES])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EncoderStore]:
+    if request.param == "fake":
+        yield FakeEncoderStore()
+    else:
+        async with place(request.param, request, tmp_path) as opened:
+            yield opened(ENCODER, FakeClock())
+
+
+@pytest.fixture(params=PLACES)
+async def opened(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Opened]:
+    async with place(request.param, request, tmp_path) as opened:
+        yield opened
+
+
 async def test_there_is_no_encoder_at_first(store: EncoderStore) -> None:
     assert await store.load() is None
+    assert await store.load_newest() is None
 
 
 async def test_the_encoder_comes_back_and_encodes_as_before(store: EncoderStore, encoder: Encoder) -> None:
@@ -42,45 +56,47 @@ async def test_the_encoder_comes_back_and_encodes_as_before(store: EncoderStore,
     assert (loaded.families, loaded.latent.trained) == ({"f": 3}, False)
     before, after = encoder.encode_query("rotated canary"), loaded.encode_query("rotated canary")
     assert after.lexical == before.lexical
-    np.testing.assert_allclose(after.dense, before.dense, atol=2e-3)  # the file keeps half precision
+    np.testing.assert_allclose(after.dense, before.dense, atol=2e-3)  # half precision is kept
 
 
 async def test_the_last_one_saved_counts(store: EncoderStore, encoder: Encoder) -> None:
     await store.save(encoder)
     await store.load()
     await store.save(replace(encoder, changed_since_fit=9))
-    loaded = await store.load()
-    assert loaded is not None
-    assert loaded.changed_since_fit == 9
+    for loaded in (await store.load(), await store.load_newest()):
+        assert loaded is not None
+        assert loaded.changed_since_fit == 9
 
 
-async def test_another_process_sees_what_was_saved(tmp_path: Path, encoder: Encoder) -> None:
-    path = tmp_path / "encoder.npz"
-    reader = EncoderFile(path)
+async def test_nothing_is_read_again_while_it_is_the_same(store: EncoderStore, encoder: Encoder) -> None:
+    await store.save(encoder)
+    assert await store.load() is await store.load() is await store.load_newest()
+
+
+async def test_another_process_sees_what_was_saved(opened: Opened, encoder: Encoder) -> None:
+    clock = FakeClock()
+    reader, writer = opened(ENCODER, clock), opened(ENCODER, clock)
     assert await reader.load() is None
-    await EncoderFile(path).save(encoder)
+    await writer.save(encoder)
+    clock.advance(2)
     assert await reader.load() is not None
 
 
-async def test_nothing_is_read_again_while_the_file_is_the_same(tmp_path: Path, encoder: Encoder) -> None:
-    store = EncoderFile(tmp_path / "encoder.npz")
-    await store.save(encoder)
-    assert await store.load() is await store.load()
-
-
-@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 cut off"])
-async def test_a_damaged_file_is_as_none(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "encoder.npz"
-    path.write_bytes(content)
-    assert await EncoderFile(path).load() is None
-
-
-async def test_a_file_of_another_format_is_as_none_and_the_log_says_what_mends_it(
-    tmp_path: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+async def test_whoever_is_about_to_change_it_sees_what_another_process_saved_just_now(
+    opened: Opened, encoder: Encoder
 ) -> None:
-    path = tmp_path / "encoder.npz"
-    await EncoderFile(path).save(encoder)
-    monkeypatch.setattr("adapters.encoder_file.FORMAT", FORMAT + 1)
+    clock = FakeClock()
+    reader, writer = opened(ENCODER, clock), opened(ENCODER, clock)
+    for changed in (1, 2):
+        await writer.save(replace(encoder, changed_since_fit=changed))
+        assert (await reader.load_newest()).changed_since_fit == changed
+
+
+async def test_another_format_is_as_none_and_the_log_says_what_mends_it(
+    opened: Opened, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await opened(ENCODER, FakeClock()).save(encoder)
+    monkeypatch.setattr("adapters.encoder_format.FORMAT", FORMAT + 1)
     with capture_logs() as logs:
-        assert await EncoderFile(path).load() is None
+        assert await opened(ENCODER, FakeClock()).load() is None
     assert [entry["event"] for entry in logs] == ["index_of_another_version"]

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adapters.encoder_file import EncoderFile
+from adapters.array_file import ArrayFile
+from adapters.encoder_format import ENCODER
 from adapters.qdrant_edge import EdgeIndex
 from adapters.sources.folder import FolderSource
 from core.conversation import PUBLIC
@@ -22,7 +23,8 @@ READERS = frozenset({PUBLIC})
 INGESTER = """
 import asyncio, sys, threading
 from pathlib import Path
-from adapters.encoder_file import EncoderFile
+from adapters.array_file import ArrayFile
+from adapters.encoder_format import ENCODER
 from adapters.qdrant_edge import EdgeIndex
 from adapters.sources.folder import FolderSource
 from handlers.ingest_knowledge import ingest_knowledge
@@ -35,7 +37,8 @@ def on_progress(progress):
         threading.Event().wait()
 
 source = FolderSource("pages", home / "pages")
-asyncio.run(ingest_knowledge([source], EdgeIndex(home / "index"), EncoderFile(home / "encoder.npz"), None, on_progress))
+index, encoders = EdgeIndex(home / "index"), ArrayFile(home / "encoder.npz", ENCODER)
+asyncio.run(ingest_knowledge([source], index, encoders, None, on_progress))
 """
 
 
@@ -55,7 +58,7 @@ def killed_after(home: Path, passages: int) -> None:
 
 
 async def ingested(home: Path) -> tuple[EdgeIndex, Encoder]:
-    index, encoders = EdgeIndex(home / "index"), EncoderFile(home / "encoder.npz")
+    index, encoders = EdgeIndex(home / "index"), ArrayFile(home / "encoder.npz", ENCODER)
     await ingest_knowledge([FolderSource("pages", home / "pages")], index, encoders)
     encoder = await encoders.load()
     assert encoder is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 import sqlalchemy as sa
@@ -70,6 +71,63 @@ async def end_sessions(engine: AsyncEngine) -> None:
     async with engine.connect() as connection:
         held = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
         await connection.execute(sa.text(held))
+
+
+class SlowSession:
+    """A session that answers when it is told to, and is broken by whoever breaks a statement off."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.answers = asyncio.Event()
+        self.is_broken = False
+        self.is_gone = False
+
+    async def connect(self) -> SlowSession:
+        return self
+
+    async def execution_options(self, **_options: object) -> SlowSession:
+        return self
+
+    async def scalar(self, _statement: object, _values: object) -> bool:
+        assert not self.is_broken
+        self.asked.set()
+        try:
+            await self.answers.wait()
+        except asyncio.CancelledError:
+            self.is_broken = True
+            raise
+        if self.is_gone:
+            raise OSError("The server is gone.")
+        return True
+
+    async def invalidate(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_whoever_gives_up_waiting_for_the_session_leaves_it_to_the_others() -> None:
+    session = SlowSession()
+    ours = PostgresLocks(cast("AsyncEngine", session))
+    looking = asyncio.create_task(ours.is_lost("another"))
+    await session.asked.wait()
+    looking.cancel()
+    await asyncio.gather(looking, return_exceptions=True)
+    session.answers.set()
+    async with ours.lock("message"):
+        assert not session.is_broken
+
+
+async def test_whoever_is_told_to_stop_while_the_database_goes_away_stops() -> None:
+    session = SlowSession()
+    waiting = asyncio.create_task(hold(PostgresLocks(cast("AsyncEngine", session)), []))
+    await session.asked.wait()
+    session.is_gone = True
+    waiting.cancel()
+    session.answers.set()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
 
 
 async def test_one_process_at_a_time_works_on_a_sqlite_file(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from adapters.model_pool import pool as pool_module
 from adapters.model_pool.breaker import FAILURES, PAUSE, BreakerState
 from adapters.model_pool.pool import ModelPool
 from adapters.model_pool.queue import PATIENCE
-from adapters.model_pool.server import ModelServer
+from adapters.model_pool.server import ModelServer, RequestOutcome
 from core.errors import ModelUnavailable, PromptTooLong
 from core.language_model import ChatMessage, ModelRequest, Role, Urgency
 from core.ports import LanguageModel
@@ -197,6 +197,7 @@ async def test_a_request_whose_time_is_up_while_it_is_answered_frees_its_slot_an
     assert len(model.cancelled) == FAILURES
     assert pool.status.servers[0].busy == 0
     assert states(pool) == [BreakerState.CLOSED]
+    assert pool.status.servers[0].outcomes[RequestOutcome.ABANDONED] == FAILURES
 
 
 async def test_the_server_is_told_what_is_left_of_the_time() -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import aiohttp
 import pytest
@@ -182,3 +183,11 @@ async def test_the_check_tells_whether_the_token_is_right(kind: str) -> None:
     async with reached(server, token="Bearer wrong") as http:
         with pytest.raises(ToolUnavailable, match="refuses the token"):
             await served_by(kind)(http).check()
+
+
+def test_a_rota_changes_hands_at_the_same_time_of_the_clocks_in_winter_and_in_summer() -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    rota = Rota(("Ines", "Tomas"), datetime(2026, 3, 23, 9, tzinfo=berlin), WEEK)
+    in_summer = datetime(2026, 3, 30, 9, tzinfo=berlin).astimezone(UTC)
+    assert rota.on_duty(in_summer - timedelta(minutes=1)) == ("Ines",)
+    assert rota.on_duty(in_summer) == ("Tomas",)

@@ -1,26 +1,33 @@
-"""The contract of OwnerModelStore, over the fake and the file."""
+"""The contract of OwnerModelStore, over the fake, the file and SQLite; PostgreSQL is external."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from adapters.owner_model_file import OwnerModelFile
+from adapters.owner_model_format import OWNER_MODEL
 from core.ports import OwnerModelStore
 from core.triage.likeness import IncidentText
 from core.triage.owner_model import OwnerModel
+from tests.contract.learned_models import PLACES, place
+from tests.fakes.clock import FakeClock
 from tests.fakes.owner_models import FakeOwnerModelStore
 from tests.fakes.past_incidents import TEAMS, past_incidents
 
 TEXT = IncidentText("toner lost in hall3", "toner lost in hall3")
 
 
-@pytest.fixture(params=["fake", "file"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> OwnerModelStore:
-    return FakeOwnerModelStore() if request.param == "fake" else OwnerModelFile(tmp_path / "data" / "owners.npz")
+@pytest.fixture(params=["fake", *PLACES])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[OwnerModelStore]:
+    if request.param == "fake":
+        yield FakeOwnerModelStore()
+    else:
+        async with place(request.param, request, tmp_path) as opened:
+            yield opened(OWNER_MODEL, FakeClock())
 
 
 @cache
@@ -50,14 +57,6 @@ async def test_the_last_one_saved_counts(store: OwnerModelStore) -> None:
     assert loaded.teams == ("a", "b", "c")
 
 
-async def test_nothing_is_read_again_while_the_file_is_the_same(tmp_path: Path) -> None:
-    store = OwnerModelFile(tmp_path / "owners.npz")
+async def test_nothing_is_read_again_while_it_is_the_same(store: OwnerModelStore) -> None:
     await store.save(model())
     assert await store.load() is await store.load()
-
-
-@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 cut off"])
-async def test_a_damaged_file_is_as_none(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "owners.npz"
-    path.write_bytes(content)
-    assert await OwnerModelFile(path).load() is None

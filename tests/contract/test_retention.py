@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
@@ -9,9 +10,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.store import retention
 from adapters.store.store import SqlStore
-from adapters.store.tables import outcomes, tasks
+from adapters.store.tables import outcomes, posts, tasks
 from core.conversation import Place, Platform, Speaker, Turn, turn_key
+from core.incident import IncidentState
 from core.ports import Task
+from core.samples import explained_incident
 
 NOW = datetime.now(UTC)
 THREAD = Place(Platform.SLACK, "C0ASK", "17.25", "T0MARI")
@@ -41,6 +44,29 @@ async def test_what_has_ended_long_ago_is_deleted_in_parts_and_what_is_under_way
     assert await retention.delete_before(engine, {"events": NOW - timedelta(days=30)}) == {"events": 1}
     assert await retention.delete_before(engine, {"events": NOW + timedelta(days=1)}) == {"events": 6}
     assert await keys(engine) == {"under way"}
+
+
+async def test_an_incident_is_kept_from_when_it_was_over_and_its_posts_as_long_as_it_is_open(
+    engine: AsyncEngine,
+) -> None:
+    store = SqlStore(engine)
+    long_ago = NOW - timedelta(days=400)
+    base = replace(explained_incident(), revision=1, opened_at=long_ago)
+    over = {"state": IncidentState.RESOLVED, "resolved_at": long_ago}
+    for each in (
+        replace(base, id="I-open", group_key="1"),
+        replace(base, id="I-over", group_key="2", **over),
+        replace(base, id="I-over-since-now", group_key="3", **(over | {"resolved_at": NOW})),
+    ):
+        async with store.transaction() as transaction:
+            await transaction.incidents.save(each)
+            await transaction.posts.intend(f"incident:{each.id}", THREAD)
+    assert await retention.delete_before(engine, {"incidents": NOW - timedelta(days=365)}) == {"incidents": 1}
+    assert await retention.delete_before(engine, {"incidents": NOW + timedelta(days=1)}) == {"incidents": 3}
+    async with store.transaction() as transaction:
+        assert [each.id for each in await transaction.incidents.recent(9)] == ["I-open"]
+    async with engine.begin() as connection:
+        assert list((await connection.execute(sa.select(posts.c.intent))).scalars()) == ["incident:I-open"]
 
 
 async def test_every_kind_can_be_deleted_where_there_is_nothing(engine: AsyncEngine) -> None:

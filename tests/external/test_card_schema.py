@@ -42,3 +42,13 @@ def test_the_library_finds_nothing_wrong_with_any_card() -> None:
 def test_the_library_finds_what_is_wrong(element: dict[str, Any]) -> None:
     (found,) = problems([{"type": "AdaptiveCard", "version": "1.5", "body": [element]}])
     assert found
+
+
+def test_more_buttons_than_teams_shows_belong_in_the_menu() -> None:
+    def card(mode: str) -> dict[str, Any]:
+        actions = [{"type": "Action.Submit", "title": str(number), "mode": mode} for number in range(7)]
+        return {"type": "AdaptiveCard", "version": "1.5", "actions": actions}
+
+    shown, in_menu = problems([card("primary"), card("secondary")])
+    assert shown
+    assert in_menu == []

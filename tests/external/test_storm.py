@@ -1,4 +1,7 @@
-"""A storm against a bot of its own and a Slack that takes one message a second: the short variant of `eval load --storm`."""
+"""A storm against a bot of its own and a Slack that takes one message a second: the short variant of `eval load --storm`.
+
+How soon each alert is acknowledged is measured there: here it would say how busy the machine is.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from bot.evaluation import storm
 pytestmark = pytest.mark.external
 
 MAX_GROWTH = 100.0  # MB of resident memory
-MAX_ACKNOWLEDGEMENT = 500.0  # milliseconds, of 99 of 100 requests
 
 
 async def test_a_storm_is_one_message_for_each_group_within_the_limits_of_the_chat() -> None:
@@ -19,4 +21,3 @@ async def test_a_storm_is_one_message_for_each_group_within_the_limits_of_the_ch
     assert figures["settled_s"] is not None
     assert figures["too_early"] == 0
     assert figures["memory_growth_mb"] < MAX_GROWTH
-    assert figures["ack_p99_ms"] < MAX_ACKNOWLEDGEMENT

@@ -3,13 +3,20 @@
 
 const { AdaptiveCard, HostConfig, SerializationContext, Versions } = require("adaptivecards");
 
-const TEAMS = new HostConfig({ actions: { maxActions: 6 } });
+// Teams shows six buttons of a card at once; those of mode "secondary" are in the menu beside them, however many. The
+// library shows them there too, and counts them all the same when it validates.
+const SHOWN = 6;
+
+function teams(actions) {
+  const inMenu = actions.filter((action) => action.mode === "secondary").length;
+  return new HostConfig({ actions: { maxActions: SHOWN + inMenu } });
+}
 
 const cards = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
 const problems = cards.map((content) => {
   const context = new SerializationContext(Versions.v1_5);
   const card = new AdaptiveCard();
-  card.hostConfig = TEAMS;
+  card.hostConfig = teams(content.actions ?? []);
   card.parse(content, context);
   const found = [];
   for (let index = 0; index < context.eventCount; index++) found.push(context.getEventAt(index).message);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.messages import CorrectionRequest, DriftAlarm, Message
 from core.samples import (
     CALIBRATED,
     HANDBOOK,
@@ -46,4 +47,11 @@ __all__ = [
     "owner",
     "proposed",
     "resolved_incident",
+    "telling",
 ]
+
+
+def telling(text: str, count: int = 1) -> dict[str, Message]:
+    """Of `everywhere`, the messages that hold text from outside at all."""
+    found = everywhere(text, count)
+    return {name: each for name, each in found.items() if not isinstance(each, CorrectionRequest | DriftAlarm)}

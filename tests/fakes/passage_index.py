@@ -85,5 +85,8 @@ class FakeEncoderStore:
     async def load(self) -> Encoder | None:
         return self.saved[-1] if self.saved else None
 
+    async def load_newest(self) -> Encoder | None:
+        return await self.load()
+
     async def save(self, encoder: Encoder) -> None:
         self.saved.append(encoder)

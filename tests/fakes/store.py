@@ -127,9 +127,10 @@ class InMemoryIncidents:
             )
         ][:limit]
 
-    async def open(self, limit: int) -> list[Incident]:
+    async def open(self, limit: int, after: Incident | None = None) -> list[Incident]:
         oldest = sorted(self.by_id.values(), key=lambda each: (each.opened_at, each.id))
-        return [each for each in oldest if each.state is IncidentState.OPEN][:limit]
+        later = [each for each in oldest if after is None or (each.opened_at, each.id) > (after.opened_at, after.id)]
+        return [each for each in later if each.state is IncidentState.OPEN][:limit]
 
     async def led_by(self, incident_id: str, limit: int) -> list[Incident]:
         oldest = sorted(self.by_id.values(), key=lambda each: (each.opened_at, each.id))

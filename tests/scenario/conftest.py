@@ -3,14 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 import pytest_asyncio
 
+from core.incident import Incident, IncidentState
+from core.ports import Transaction
+from handlers.update_incident import change_incident, save_next
 from tests.scenario.application import RunningBot, running_bot
+
+MAX_LEFT = 500  # incidents that tests leave open
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def bot(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningBot]:
     async with running_bot(tmp_path_factory.mktemp("bot")) as client:
         yield client
+
+
+@pytest_asyncio.fixture(autouse=True, loop_scope="session")
+async def nothing_stays_open(request: pytest.FixtureRequest) -> AsyncIterator[None]:
+    """What one scenario leaves open would explain what happens in the next."""
+    yield
+    if "bot" in request.fixturenames:
+        store = request.getfixturevalue("bot").store
+        async with store.transaction() as transaction:
+            left = await transaction.incidents.open(MAX_LEFT)
+        for incident in left:
+            await change_incident(incident.id, _over, store)
+
+
+async def _over(incident: Incident, transaction: Transaction) -> Incident:
+    over = replace(incident, state=IncidentState.RESOLVED, resolved_at=datetime.now(UTC))
+    return await save_next(over, incident, transaction)

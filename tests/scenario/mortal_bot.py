@@ -6,6 +6,7 @@ import asyncio
 import multiprocessing
 import os
 import signal
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -69,12 +70,19 @@ class Death:
 class MortalBot:
     """One life of a bot. `steps` are the workflow steps that it has finished, by name."""
 
-    def __init__(self, environment: Mapping[str, str], log: Path, death: Death | None = None) -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        log: Path,
+        death: Death | None = None,
+        constants: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`constants` replace what modules call `module.NAME`: a minute of patience, for one, is long for a test."""
         self.steps: list[str] = []
         self._log = log
         self._reports, reporting = _processes.Pipe(duplex=False)
         self._process = _processes.Process(
-            target=_live, args=(dict(environment), log, death or Death(Moment.NEVER), reporting)
+            target=_live, args=(dict(environment), log, death or Death(Moment.NEVER), dict(constants or {}), reporting)
         )
         self._process.start()
         reporting.close()
@@ -91,6 +99,11 @@ class MortalBot:
             report = await self._report()
             assert report is not None, f"The bot died after {self.steps}:\n{self._log.read_text()}"
             self.steps.append(report)
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
 
     def kill(self) -> None:
         self._process.kill()
@@ -128,13 +141,16 @@ class MortalBot:
 # --- in the bot's process --------------------------------------------------------------------------------------------
 
 
-def _live(environment: dict[str, str], log: Path, death: Death, reports: Connection) -> None:
+def _live(environment: dict[str, str], log: Path, death: Death, constants: dict[str, Any], reports: Connection) -> None:
     with log.open("ab", buffering=0) as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     os.environ.update(environment)
     configure_logging("console")
     _prepare(death, reports)
+    for name, value in constants.items():
+        module, _, constant = name.rpartition(".")
+        setattr(sys.modules[module], constant, value)
     asyncio.run(_serve(reports.send))
 
 

@@ -5,29 +5,22 @@ Each test is one story with many deaths: every life gets a little further than t
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
-import aiohttp
 import pytest
 
-from bot.settings import Settings
-from bot.wiring import ingest, open_core
-from bot.workspace import load_workspace
 from tests.databases import new_postgres_database
-from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, SIGNING_SECRET
-from tests.scenario.company import write_company
-from tests.scenario.mortal_bot import Death, Moment, MortalBot
+from tests.scenario.home import Home, alarm, furnished
+from tests.scenario.mortal_bot import Death, Moment
 from tests.scenario.slack import WatchedSlack
-from tests.scenario.webhooks import alert, delivery
 
 INCIDENT_STEPS = ("present", "triage", "present", "explain", "present", "conclude", "present", "details")
 SPEAKING_STEPS = (1, 3, 5, 8)  # the raw alert, its owner, its cause, the details; the conclusion shows nothing new
 
+__all__ = ["furnished"]  # the fixture
 
 DEATHS = {
     "while a workflow is started": [Death(Moment.AFTER_START)],
@@ -37,52 +30,12 @@ DEATHS = {
 }
 
 
-class Home:
-    """What outlives a bot: its company, its data and its Slack."""
-
-    def __init__(self, folder: Path, slack: WatchedSlack, database_url: str) -> None:
-        self.slack = slack
-        self._log = folder / "log"
-        self._environment = {
-            "PLUMBLINE_CONFIG": str(folder / "company" / "plumbline.yaml"),
-            "PLUMBLINE_DATA_DIR": str(folder / "data"),
-            "PLUMBLINE_DATABASE_URL": database_url,
-            "PLUMBLINE_PORT": "0",
-            "SLACK_BOT_TOKEN": BOT_TOKEN,
-            "SLACK_SIGNING_SECRET": SIGNING_SECRET,
-            "SLACK_API_URL": slack.url,
-            "SLACK_POST_INTERVAL": "0",
-        }
-
-    @asynccontextmanager
-    async def life(self, death: Death | None = None) -> AsyncIterator[MortalBot]:
-        bot = MortalBot(self._environment, self._log, death)
-        try:
-            yield bot
-        finally:
-            bot.close()
-
-
-@pytest.fixture(scope="module")
-def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A company whose corpus is indexed, to be copied."""
-    folder = tmp_path_factory.mktemp("furnished")
-    config = write_company(folder / "company", incidents_on_slack=CHANNEL)
-    asyncio.run(_index(Settings.model_validate({"PLUMBLINE_CONFIG": config, "PLUMBLINE_DATA_DIR": folder / "data"})))
-    return folder
-
-
-async def _index(settings: Settings) -> None:
-    async with open_core(settings, load_workspace(settings.config)) as core:
-        await ingest(core)
-
-
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.external)])
 async def home(request: pytest.FixtureRequest, furnished: Path, tmp_path: Path) -> AsyncIterator[Home]:
     shutil.copytree(furnished, tmp_path, dirs_exist_ok=True)
     async with WatchedSlack() as slack:
         if request.param == "sqlite":
-            yield Home(tmp_path, slack, database_url="")
+            yield Home(tmp_path, slack)
         else:
             async with new_postgres_database(request.getfixturevalue("postgres")) as url:
                 yield Home(tmp_path, slack, url)
@@ -91,7 +44,7 @@ async def home(request: pytest.FixtureRequest, furnished: Path, tmp_path: Path) 
 @pytest.mark.parametrize("when", DEATHS)
 async def test_an_incident_is_told_whole_and_once_when_the_bot_is_killed(home: Home, when: str) -> None:
     async with home.life(Death(Moment.ASLEEP)) as bot:
-        await alarm(await bot.address())
+        assert (await alarm(await bot.address()))[0] == 202
         bot.kill()
     for death in DEATHS[when]:
         async with home.life(death) as bot:
@@ -109,7 +62,7 @@ async def test_an_incident_is_told_whole_and_once_when_the_bot_is_killed(home: H
 
 async def test_a_bot_that_is_never_killed_takes_the_steps_that_the_others_die_at(home: Home) -> None:
     async with home.life() as bot:
-        await alarm(await bot.address())
+        assert (await alarm(await bot.address()))[0] == 202
         await bot.finishes("details")
         await bot.stop()
     assert tuple(bot.steps) == INCIDENT_STEPS
@@ -133,13 +86,3 @@ async def test_a_question_is_answered_once_however_often_the_bot_is_killed(home:
         await bot.stop()
     (answer,) = home.slack.replies(asked)
     assert "slip rollback" in json.dumps(answer["blocks"])
-
-
-async def alarm(address: str) -> None:
-    """An alert that is acknowledged."""
-    body = delivery("group", alert())
-    async with (
-        aiohttp.ClientSession() as session,
-        session.post(f"{address}webhooks/alertmanager", json=body) as response,
-    ):
-        assert response.status == 202

@@ -6,7 +6,6 @@ import io
 import json
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import structlog
@@ -19,9 +18,11 @@ from bot.settings import Settings
 from bot.telemetry import configure_logging
 from core.correlation import new_correlation
 from core.errors import ConfigurationError
-from tests.scenario.application import running_bot
+from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import is_done
 from tests.scenario.webhooks import alert
+
+in_the_session = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.fixture
@@ -48,14 +49,14 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     structlog.configure(**configured)
 
 
+@in_the_session
 async def test_everything_that_a_webhook_leads_to_has_its_id(
-    tmp_path: Path, spans: InMemorySpanExporter, lines: io.StringIO
+    bot: RunningBot, spans: InMemorySpanExporter, lines: io.StringIO
 ) -> None:
-    async with running_bot(tmp_path) as bot:
-        incident_id = await bot.deliver("one trace", alert())
-        assert incident_id is not None
-        done = await bot.incident(incident_id, is_done)
-        await bot.deliver("another group", alert("b2"))
+    incident_id = await bot.deliver("one trace", alert("trace-1", service="mail"))
+    assert incident_id is not None
+    done = await bot.incident(incident_id, is_done)
+    await bot.deliver("another group", alert("trace-2", service="chart"))
     assert done["id"] == incident_id
     ended = spans.get_finished_spans()
     request = next(span for span in ended if span.name == "POST /webhooks/{source}")
@@ -66,13 +67,13 @@ async def test_everything_that_a_webhook_leads_to_has_its_id(
     assert {_trace(span) for span in ended if span.name.startswith("POST")} > {_trace(request)}
 
 
-async def test_a_log_line_of_a_workflow_has_the_id_of_the_request(tmp_path: Path, lines: io.StringIO) -> None:
-    async with running_bot(tmp_path) as bot:
-        bot.slack.refuse(500, times=1)
-        body = {"check": {"name": "disk", "id": "d1", "state": "firing"}, "where": {"service": "till"}}
-        async with bot.session.post(f"{bot.address}webhooks/generic", json=body) as response:
-            incident_id = (await response.json())["incident"]
-        await bot.incident(incident_id, is_done)
+@in_the_session
+async def test_a_log_line_of_a_workflow_has_the_id_of_the_request(bot: RunningBot, lines: io.StringIO) -> None:
+    bot.slack.refuse(500, times=1)
+    body = {"check": {"name": "disk", "id": "trace-d1", "state": "firing"}, "where": {"service": "till"}}
+    async with bot.session.post(f"{bot.address}webhooks/generic", json=body) as response:
+        incident_id = (await response.json())["incident"]
+    await bot.incident(incident_id, is_done)
     logged = [json.loads(line) for line in lines.getvalue().splitlines() if line.startswith("{")]
     (waits,) = [line for line in logged if line["event"] == "step waits"][:1]
     assert len(waits["correlation"]) == 32

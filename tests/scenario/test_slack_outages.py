@@ -154,3 +154,11 @@ async def test_a_post_unfurls_no_link_and_names_its_intent(slack: FakeSlack, mes
         "event_type": "plumbline_post",
         "event_payload": {"intent": "answer:slack:C0ASK:1"},
     }
+
+
+async def test_what_was_posted_to_a_person_cannot_be_found_and_is_not_looked_for_for_ever(
+    slack: FakeSlack, messenger: SlackMessenger
+) -> None:
+    to_person = Place(Platform.SLACK, PERSON)
+    slack.refuse(200, '{"ok": false, "error": "channel_not_found"}')  # what Slack says to a person's id
+    assert await messenger.find(to_person, "intent") is None

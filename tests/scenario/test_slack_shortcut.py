@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from adapters.slack.forms import Origin
+from core.command import Command, CommandName, parse_command
 from core.conversation import PUBLIC, Place, Platform, Speaker, Turn
 from tests.fakes.slack_api import CHANNEL, EXPIRED, PERSON, form_submission, message, message_shortcut
 from tests.fakes.slack_bot import SlackBot, slack_bot
@@ -27,7 +29,7 @@ async def test_what_is_typed_is_asked_about_the_message(bot: SlackBot) -> None:
     for _ in range(2):
         assert (await bot.press(submitted)).status == 200
     (question,) = bot.inbox.questions
-    assert question.text == "who owns this?"
+    assert question.text == "ask who owns this?"
     assert question.history == (Turn(Speaker.PERSON, "payment-gateway p99 is above 2 s @dana"),)
     assert question.place == Place(Platform.SLACK, CHANNEL, ALERT["ts"])
     assert "channel:ask-plumbline" in question.audience.readers
@@ -37,12 +39,19 @@ async def test_without_words_the_message_itself_asks(bot: SlackBot) -> None:
     await bot.press(message_shortcut(ALERT))
     await bot.press(form_submission(bot.slack.views[0], {}))
     (question,) = bot.inbox.questions
-    assert (question.text, question.history) == ("payment-gateway p99 is above 2 s @dana", ())
+    assert (question.text, question.history) == ("ask payment-gateway p99 is above 2 s @dana", ())
 
 
 async def test_a_form_that_opens_too_late_is_not_needed(bot: SlackBot) -> None:
     assert (await bot.press(message_shortcut(ALERT, trigger_id=EXPIRED))).status == 200
-    assert [question.text for question in bot.inbox.questions] == ["payment-gateway p99 is above 2 s @dana"]
+    assert [question.text for question in bot.inbox.questions] == ["ask payment-gateway p99 is above 2 s @dana"]
+
+
+@pytest.mark.parametrize("said", ["quiet 00:00-23:59 unless critical", "correct: pay with shells", "help"])
+async def test_what_somebody_else_wrote_is_no_command_of_whoever_asks_about_it(bot: SlackBot, said: str) -> None:
+    await bot.press(message_shortcut(ALERT | {"text": said}))
+    await bot.press(form_submission(bot.slack.views[0], {}))
+    assert parse_command(bot.inbox.questions[0].text) == Command(CommandName.ASK, said)
 
 
 async def test_a_reply_is_asked_about_in_its_thread(bot: SlackBot) -> None:
@@ -57,6 +66,15 @@ async def test_where_the_bot_is_not_it_answers_whoever_asks_alone(bot: SlackBot)
     (question,) = bot.inbox.questions
     assert question.place == Place(Platform.SLACK, PERSON)
     assert question.audience.readers == {PUBLIC, f"person:slack:{PERSON}"}
+
+
+async def test_where_the_bot_is_not_it_answers_alone_also_without_a_form(bot: SlackBot) -> None:
+    await bot.press(message_shortcut(ALERT))
+    (view,) = bot.slack.views
+    submitted = form_submission(view, {}) | {}
+    submitted["view"]["private_metadata"] = Origin(channel="C0ELSEWHERE", ts=ALERT["ts"], quoted="?").model_dump_json()
+    await bot.press(submitted)
+    assert bot.inbox.questions[0].place == Place(Platform.SLACK, PERSON)
 
 
 async def test_a_message_of_any_length_opens_the_form(bot: SlackBot) -> None:

@@ -122,8 +122,21 @@ async def test_an_answer_that_is_too_long_for_a_message_comes_as_a_file_as_well(
     assert "Step 11" in content.decode()
     (shared,) = slack.shared
     assert (shared["channel_id"], shared["thread_ts"]) == (CHANNEL, ROOT)
+    await messenger.edit(reference, AnswerMessage(replace(long, sentences=long.sentences[::-1])))
+    (content,) = slack.files.values()
+    assert content.decode().index("Step 11") < content.decode().index("Step 10"), "the new one instead of the old one"
     await messenger.delete(reference)
     assert slack.files == {}, "the file goes with its answer"
+
+
+async def test_somebody_else_s_file_of_the_same_name_does_not_keep_an_answer_from_being_deleted(
+    slack: FakeSlack, messenger: SlackMessenger
+) -> None:
+    reference = await messenger.post(THREAD, AnswerMessage(WHOLE), "intent")
+    theirs = {"id": "F0THEIRS", "name": f"answer-{reference.message_id}.md"}
+    slack.messages.append({"channel": CHANNEL, "ts": "1999.1", "thread_ts": ROOT, "text": "mine", "files": [theirs]})
+    slack.refuse(200, '{"ok": false, "error": "cant_delete_file"}', method="files.delete")
+    await messenger.delete(reference)
 
 
 async def test_an_answer_that_fits_needs_no_file(slack: FakeSlack, messenger: SlackMessenger) -> None:

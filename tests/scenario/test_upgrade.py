@@ -18,8 +18,9 @@ from pathlib import Path
 import pytest
 
 from bot.engine import VERSION
+from tests.scenario.home import Home, furnished
 from tests.scenario.slack import WatchedSlack
-from tests.scenario.test_killed_process import INCIDENT_STEPS, Home, furnished
+from tests.scenario.test_killed_process import INCIDENT_STEPS
 
 LEFT = Path(__file__).with_name("previous_version")
 PRESENTED_AND_TRIAGED = 2  # steps that were written down
@@ -36,7 +37,7 @@ async def home(furnished: Path, tmp_path: Path) -> AsyncIterator[Home]:
         with closing(sqlite3.connect(database)) as connection:
             connection.executescript(left.read_text(encoding="utf-8"))
     async with WatchedSlack() as slack:
-        yield Home(tmp_path, slack, database_url="")
+        yield Home(tmp_path, slack)
 
 
 async def test_what_was_under_way_is_resumed_where_it_was_and_what_was_waiting_is_begun(home: Home) -> None:

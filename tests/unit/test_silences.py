@@ -36,6 +36,9 @@ def silence(*matchers: Matcher, hours: int = 1, **fields: object) -> Silence:
         (Matcher("zone", frozenset({"(north)-1"}), is_pattern=True), False),
         (Matcher("zone", frozenset({"(x+)+y"}), is_equal=False, is_pattern=True), False),
         (Matcher("zone", frozenset({"["}), is_pattern=True), False),
+        (Matcher("zone", frozenset({".*orth.*|.*outh.*|.*est.*"}), is_pattern=True), True),
+        (Matcher("zone", frozenset({"n?o?r?t?h?.*"}), is_pattern=True), False),
+        (Matcher("zone", frozenset({"[|]*.*.*.*|north-1"}), is_pattern=True), False),
     ],
 )
 def test_a_matcher_asks_for_the_whole_value_and_tries_no_dangerous_pattern(matcher: Matcher, *, expected: bool) -> None:

@@ -53,6 +53,6 @@ def test_an_abstention_says_whom_to_ask() -> None:
     assert "Ask: Delivery (#ci-cd) · Platform" in text
 
 
-@pytest.mark.parametrize("message", messages.everywhere("[bold]x[/]").values(), ids=messages.everywhere("x"))
+@pytest.mark.parametrize("message", messages.telling("[bold]x[/]").values(), ids=messages.telling("x"))
 def test_markup_in_outside_text_is_shown_as_it_is(message: Message) -> None:
     assert "[bold]x[/]" in shown(message)

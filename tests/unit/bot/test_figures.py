@@ -15,7 +15,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from adapters.model_pool.breaker import BreakerState
 from adapters.model_pool.pool import PoolStatus
-from adapters.model_pool.server import ServerStatus
+from adapters.model_pool.server import RequestOutcome, ServerStatus
 from bot import dispatcher, replica, telemetry
 from bot.figures import CALIBRATION_EVERY, Figures, shown
 from bot.measured_messenger import MeasuredMessenger
@@ -164,7 +164,8 @@ async def test_a_message_that_was_posted_is_counted() -> None:
 
 def served() -> set[str]:
     """The name of every figure that the bot can show."""
-    pool = PoolStatus(dict.fromkeys(Urgency, 0), (ServerStatus("gpu", BreakerState.CLOSED, 0, 1),))
+    server = ServerStatus("gpu", BreakerState.CLOSED, 0, 1, {RequestOutcome.ANSWERED: 0})
+    pool = PoolStatus(dict.fromkeys(Urgency, 0), (server,))
     metrics: list[Metric] = [
         *Figures(InMemoryStore(), FakeClock()).collect(),
         *ModelCollector(lambda: pool, TokenTally()).collect(),

@@ -4,7 +4,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from adapters.model_pool.breaker import BreakerState
 from adapters.model_pool.pool import PoolStatus
-from adapters.model_pool.server import ServerStatus
+from adapters.model_pool.server import RequestOutcome, ServerStatus
 from bot.model_metrics import TokenTally, collected
 from core.language_model import ModelReply, Urgency
 
@@ -13,8 +13,8 @@ def status() -> PoolStatus:
     return PoolStatus(
         waiting={Urgency.PERSON: 3, Urgency.INCIDENT: 0, Urgency.BACKGROUND: 7},
         servers=(
-            ServerStatus("gpu:8080", BreakerState.CLOSED, busy=4, slots=8),
-            ServerStatus("cpu:8080", BreakerState.OPEN, busy=0, slots=1),
+            ServerStatus("gpu:8080", BreakerState.CLOSED, busy=4, slots=8, outcomes={RequestOutcome.ABANDONED: 3}),
+            ServerStatus("cpu:8080", BreakerState.OPEN, busy=0, slots=1, outcomes={}),
         ),
     )
 
@@ -31,6 +31,7 @@ def test_queue_slots_breakers_and_cache_are_shown_as_they_are_when_asked() -> No
         assert value("plumbline_model_slots", {"server": "gpu:8080"}) == 8
         assert value("plumbline_model_breaker", {"server": "cpu:8080", "state": "open"}) == 1
         assert value("plumbline_model_breaker", {"server": "cpu:8080", "state": "closed"}) == 0
+        assert value("plumbline_model_requests_total", {"server": "gpu:8080", "outcome": "abandoned"}) == 3
         assert value("plumbline_model_prompt_tokens_total") == 200
         assert value("plumbline_model_cached_prompt_tokens_total") == 90
         assert value("plumbline_model_generated_tokens_total") == 12

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import aiohttp
 import pytest
@@ -52,9 +53,20 @@ def test_on_call_is_a_name_names_or_people_who_take_turns(file: Path) -> None:
     assert turns.rota == Rota(("Di", "Ed"), datetime(2026, 1, 5, 9, tzinfo=UTC), timedelta(hours=12))
 
 
+def test_a_rota_keeps_to_the_clocks_of_its_time_zone(file: Path) -> None:
+    rota = "{people: [Di, Ed], start: 2026-01-05T09:00:00+01:00, timezone: Europe/Berlin}"
+    (team,) = workspace(file, f"  - {{id: a, name: A, on_call: {rota}}}\n").teams
+    assert team.rota is not None
+    assert team.rota.start.tzinfo == ZoneInfo("Europe/Berlin")
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
+        (
+            "  - {id: a, name: A, on_call: {people: [Di], start: 2026-01-05T09:00:00Z, timezone: Mars}}\n",
+            "no time zone",
+        ),
         ("  - {id: a, name: A, on_call: {people: [], start: 2026-01-05T09:00:00Z}}\n", "line 4"),
         ("  - {id: a, name: A, on_call: {people: [Di], start: 2026-01-05T09:00:00}}\n", "timezone"),
         ("  - {id: a, name: A, on_call: {people: [Di], start: 2026-01-05T09:00:00Z, days: 0}}\n", "at least one hour"),

@@ -44,7 +44,7 @@ def test_only_addresses_of_the_web_are_links(url: str, kept: bool) -> None:
     assert web_url(url) == (url if kept else "")
 
 
-@pytest.mark.parametrize("message", messages.everywhere(HOSTILE, count=2).values(), ids=messages.everywhere(HOSTILE))
+@pytest.mark.parametrize("message", messages.telling(HOSTILE, count=2).values(), ids=messages.telling(HOSTILE))
 def test_hostile_text_stays_text(message: Message) -> None:
     html = shown(message)
     assert html.find("script") is None

@@ -16,12 +16,14 @@ from core.incident import AlertDelivery, Incident, IncidentState, Stage
 from core.messages import IncidentMessage, JoinRequest, Notice, Verdict
 from core.samples import START, alert
 from core.silences import Maintenance, Matcher, Silence
+from handlers import arrange_incident as arrange_module
 from handlers.arrange_incident import Surroundings, arrange_incident, watch_incidents
 from handlers.check_firing import over_already
 from handlers.group_incidents import NONE_OPEN, PICK_ONE, ask_where_it_belongs, join_incident, separate_incident
 from handlers.open_incident import open_incident
 from handlers.post_message import Poster
 from handlers.present_incident import present_details, present_incident
+from handlers.show_again import ShownAgain
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
@@ -131,6 +133,19 @@ async def test_a_separated_incident_is_looked_into_and_never_absorbed_again(worl
     assert world.store.incidents.by_id["api"] == alone, "pressed twice, it does nothing more"
 
 
+async def test_shown_again_an_incident_still_says_what_it_belongs_to(world: World) -> None:
+    await world.shows(await world.opens("db"))
+    part = await world.shows(await world.opens("api"))
+    leader = await world.shows("db")
+    again = ShownAgain(world.store, channels=CHANNELS, link=world.poster.link)
+    for incident in (part, leader):
+        assert incident.message is not None
+        shown, posted = await again.message(incident.message), world.message(incident.id)
+        assert isinstance(shown, IncidentMessage)
+        assert (shown.leader, shown.parts) == (posted.leader, posted.parts)
+    assert world.message("api").leader is not None
+
+
 async def test_a_person_puts_incidents_together_that_no_rule_connects(world: World) -> None:
     await world.shows(await world.opens("shelf"))
     await world.shows(await world.opens("till"))
@@ -152,6 +167,19 @@ async def test_a_person_puts_incidents_together_that_no_rule_connects(world: Wor
     join = pressed(Verdict.JOIN, "shelf", "till")
     await join_incident(join, channels=CHANNELS, store=world.store, poster=world.poster)
     assert world.store.incidents.by_id["shelf"].absorbed is None, "no circles"
+
+
+async def test_what_is_put_elsewhere_is_told_no_more_where_it_was(world: World) -> None:
+    await world.shows(await world.opens("db"))
+    await world.shows(await world.opens("api"))
+    await world.shows(await world.opens("till"))
+    await world.shows("db")
+    asked = world.waiting().count("present_incident db")
+    join = pressed(Verdict.JOIN, "api", "till")
+    await join_incident(join, channels=CHANNELS, store=world.store, poster=world.poster)
+    assert world.waiting().count("present_incident db") == asked + 1
+    await world.shows("db")
+    assert world.message("db").parts == ()
 
 
 async def test_alone_there_is_nothing_to_pick(world: World) -> None:
@@ -194,6 +222,17 @@ async def test_a_silenced_incident_is_recorded_and_posted_when_its_window_is_ove
     assert world.waiting().count("investigate_incident db") == 2
     assert (await world.shows("db", around)).silenced is None
     assert len(world.chat.posted) == 1
+
+
+async def test_of_more_incidents_than_are_read_at_once_each_is_looked_after(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrange_module, "PART", 1)
+    for service in ("cache", "web", "db"):
+        await world.shows(await world.opens(service), maintenance(service))
+    world.clock.advance(3600)
+    await watch_incidents(Surroundings(CHANNELS), store=world.store, clock=world.clock)
+    assert [each.silenced for each in world.store.incidents.by_id.values()] == [None] * 3
 
 
 async def test_what_was_silenced_and_resolved_meanwhile_is_never_posted(world: World) -> None:

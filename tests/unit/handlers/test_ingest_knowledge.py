@@ -151,6 +151,15 @@ async def test_an_encoder_that_was_lost_is_learned_anew(index: FakePassageIndex,
     assert await index.count() == 20
 
 
+async def test_an_index_that_was_lost_is_made_anew(index: FakePassageIndex, encoders: FakeEncoderStore) -> None:
+    source = FakeSource("docs", TEXTS)
+    await ingest_knowledge([source], index, encoders)
+    lost = FakePassageIndex()
+    assert await ingest_knowledge([source], lost, encoders) == IngestReport(added=20)
+    assert len(lost.cleared) == 1  # no server takes passages before it
+    assert encoder_of(encoders).statistics.passages == await lost.count() == 20
+
+
 async def test_another_embedding_model_rewrites_every_vector(
     index: FakePassageIndex, encoders: FakeEncoderStore
 ) -> None:

@@ -166,6 +166,36 @@ async def test_a_dead_letter_is_posted_once_an_operator_wants_it_and_only_once(s
     assert not await ask_to_redeliver("intent", store=store)
 
 
+@pytest.mark.parametrize("trouble", [Trouble.DOWN, Trouble.ANSWER_LOST])
+async def test_a_dead_letter_that_is_tried_again_while_the_chat_is_down_is_not_lost(
+    store: InMemoryStore, trouble: Trouble
+) -> None:
+    chat = Refusing()
+    poster = Poster(store, {Platform.CONSOLE: chat})
+    with pytest.raises(Undeliverable):
+        await poster.post_once("intent", PLACE, ONE)
+    chat.refuses = False
+    chat.trouble.append(trouble)
+    with pytest.raises(ChatUnavailable):
+        await redeliver("intent", show=_nothing, store=store, poster=poster)
+    assert store.dead_letters.by_intent["intent"].message == ONE
+    await redeliver("intent", show=_nothing, store=store, poster=poster)
+    assert (list(chat.standing.values()), store.dead_letters.by_intent) == ([ONE], {})
+
+
+async def test_an_edit_that_was_a_dead_letter_is_made_once_an_operator_wants_it(store: InMemoryStore) -> None:
+    chat = Refusing()
+    poster = Poster(store, {Platform.CONSOLE: chat})
+    chat.refuses = False
+    await poster.post_once("intent", PLACE, ONE, "1")
+    chat.refuses = True
+    with pytest.raises(Undeliverable):
+        await poster.post_or_edit("intent", PLACE, TWO, "2")
+    chat.refuses = False
+    await redeliver("intent", show=_nothing, store=store, poster=poster)
+    assert (list(chat.standing.values()), store.dead_letters.by_intent) == ([TWO], {})
+
+
 async def test_of_a_dead_incident_what_is_known_by_now_is_shown(store: InMemoryStore) -> None:
     shown: list[str] = []
 

@@ -8,7 +8,7 @@ import pytest
 from core.confidence.badge import Badge, Strength
 from core.confidence.policy import NO_POLICY, Policy
 from core.conversation import MessageReference, Place, Platform
-from core.errors import ChatUnavailable, PlumblineError
+from core.errors import ChatUnavailable, PlumblineError, Undeliverable
 from core.incident import Incident, IncidentState, Stage
 from core.messages import IncidentDetails, IncidentMessage, Message, Notice, OwnerPing
 from core.team import Team
@@ -265,3 +265,20 @@ async def test_nobody_is_called_needlessly(
     store.incidents.by_id["i1"] = incident
     await ping_owner("i1", policy=policy, teams=teams, store=store, poster=poster)
     assert chat.posted == []
+
+
+@pytest.mark.parametrize("error", [Undeliverable("The channel is archived."), ChatUnavailable("The chat is down.")])
+async def test_a_chat_that_takes_nothing_keeps_no_other_chat_from_being_told(
+    store: InMemoryStore, error: PlumblineError
+) -> None:
+    class Refusing(RecordingMessenger):
+        async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+            raise error
+
+    teams = RecordingMessenger()
+    both = Poster(store, {Platform(RAW.place.platform): Refusing(), Platform.TEAMS: teams})
+    await change(store, also_in=(Place(Platform.TEAMS, "19:incidents"),))
+    for _ in range(2):
+        with pytest.raises(type(error)):
+            await present_incident("i1", store=store, poster=both, clock=CLOCK)
+    assert len(teams.posted) == 1

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, time
 from functools import partial
@@ -8,8 +9,8 @@ from functools import partial
 import pytest
 
 from core.channel_settings import ChannelSettings, QuietHours
-from core.conversation import Audience, Person, Place, Platform, Question
-from core.errors import QuietNow
+from core.conversation import Audience, MessageReference, Person, Place, Platform, Question
+from core.errors import ChatUnavailable, PlumblineError, QuietNow, Undeliverable
 from core.incident import Incident, IncidentState, Severity
 from core.messages import IncidentDetails, IncidentMessage, Message, Notice
 from handlers.change_settings import set_quiet_hours, show_settings
@@ -203,3 +204,28 @@ async def test_settings_are_shown_with_how_to_change_them(
 def test_the_incident_of_these_tests_can_wait() -> None:
     assert isinstance(WARNING, Incident)
     assert WARNING.state is IncidentState.OPEN
+
+
+@pytest.mark.parametrize("error", [Undeliverable("It is archived."), ChatUnavailable("It is down."), None])
+async def test_a_channel_that_cannot_be_told_in_the_morning_keeps_no_other_waiting(
+    company: Company, error: PlumblineError | None
+) -> None:
+    class Refusing(RecordingMessenger):
+        async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+            assert error is not None
+            raise error
+
+    teams = RecordingMessenger()
+    known = {Platform.SLACK: Refusing()} if error is not None else {}
+    poster = Poster(company.store, {Platform.TEAMS: teams} | known)
+    async with company.store.transaction() as transaction:
+        for place in (CHANNEL, Place(Platform.TEAMS, "19:incidents")):
+            await transaction.held_incidents.hold("i1", place)
+    company.clock.advance((MORNING - NIGHT).total_seconds())
+    is_down = isinstance(error, ChatUnavailable)
+    with pytest.raises(ChatUnavailable) if is_down else nullcontext():
+        await end_quiet_hours(store=company.store, poster=poster, clock=company.clock)
+    assert len(teams.posted) == 1
+    assert [task.subject for task in company.store.tasks.added.values()] == ["i1"]
+    async with company.store.transaction() as transaction:
+        assert bool(await transaction.held_incidents.waiting()) is is_down

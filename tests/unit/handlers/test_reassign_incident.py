@@ -64,6 +64,15 @@ async def test_whoever_would_hand_it_over_is_offered_the_other_teams(
     assert [message for _, message in chat.posted] == [HandoverRequest("i1", "Payments", (("bookings", "Bookings"),))]
 
 
+async def test_whoever_has_the_form_before_them_is_not_asked_in_the_thread_as_well(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    poster = Poster(store, {Platform.SLACK: chat})
+    in_form = replace(press(Verdict.HAND_OVER), in_form=True)
+    await ask_whose_it_is(in_form, teams=TEAMS, store=store, poster=poster)
+    assert chat.posted == []
+
+
 async def test_the_team_that_was_picked_owns_it_from_then_on_and_the_proposal_was_wrong(
     store: InMemoryStore, chat: RecordingMessenger
 ) -> None:

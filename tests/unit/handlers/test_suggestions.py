@@ -17,6 +17,7 @@ from core.feedback import Feedback
 from core.incident import Incident, IncidentState, PastIncident, Severity
 from core.language_model import ModelRequest
 from core.messages import Verdict
+from core.ports import Task
 from core.triage.history import IncidentHistory
 from core.triage.model_suggestions import DUPLICATE_VERSION, SEVERITY_VERSION
 from core.triage.severity import VERSION
@@ -29,6 +30,7 @@ from handlers.suggest_duplicate import suggest_duplicate
 from handlers.suggest_severity import ENGINE, suggest_severity
 from tests.fakes.clock import FakeClock
 from tests.fakes.language_model import ScriptedModel
+from tests.fakes.messenger import Crash
 from tests.fakes.outage import CALLS, START, incident, minutes
 from tests.fakes.store import InMemoryStore
 
@@ -290,6 +292,26 @@ async def test_the_notes_on_both_causes_label_a_duplicate(
     assert suggested.suggested_duplicate is not None
     found = await store.predictions.labels_of(suggested.suggested_duplicate.prediction_id)
     assert [label.correct for label in found] == labels
+
+
+async def test_what_was_confirmed_is_shown_although_the_process_was_killed_meanwhile(
+    store: InMemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suggested = await severity(store)(LEAKING)
+    keep(store, suggested)
+    assert suggested.suggested_severity is not None
+    prediction_id = suggested.suggested_severity.prediction_id
+
+    async def killed(_: Task) -> None:
+        raise Crash
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(store.tasks), "add", lambda _, task: killed(task))
+        with pytest.raises(Crash):
+            await press(store, Verdict.SEVERITY_RIGHT, prediction_id)
+    await press(store, Verdict.SEVERITY_RIGHT, prediction_id)
+    assert store.incidents.by_id["I-1"].severity_by == "Ada"
+    assert [task.workflow for task in store.tasks.added.values()] == ["present_incident"]
 
 
 async def test_a_button_of_something_that_is_gone_does_nothing(store: InMemoryStore) -> None:

@@ -17,7 +17,7 @@ HOSTILE = st.text(st.sampled_from('ab =\n\r\u2028\x85$"{}'), max_size=30)
 
 
 def fences(messages: prompts.Messages) -> int:
-    return sum(line.strip(" ").startswith("===") for line in messages[-1].text.splitlines())
+    return sum(set(line.strip()) == {"="} and line.count("=") > 2 for line in messages[-1].text.splitlines())
 
 
 def prompts_about(text: str) -> list[prompts.Messages]:

@@ -57,3 +57,8 @@ def test_there_are_only_so_many_calls_and_the_far_services_are_left_out() -> Non
     found = called(*tools, services=many)
     assert len(found) == MAX_CALLS
     assert {service for _, _, service in found} == set(many[: MAX_CALLS // 2])
+
+
+def test_a_tool_with_many_parameters_is_not_tried_with_every_combination_of_them() -> None:
+    many = tool("search", *(ToolParameter(f"flag{number}", "", tuple("abcd")) for number in range(30)))
+    assert len(called(many)) == MAX_CALLS

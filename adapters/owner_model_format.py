@@ -1,14 +1,13 @@
-"""The owner model in a file of the data directory."""
+"""The owner model as bytes."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from adapters.array_file import ArrayFile, Arrays
+from adapters.array_format import ArrayFormat, Arrays
 from core.triage.distil import Alignment
 from core.triage.likeness import Likeness
 from core.triage.owner_model import FORMAT, OwnerModel
@@ -17,13 +16,6 @@ from core.triage.stacking import Stack
 
 _INDEXES = ("words", "characters", "titles")
 _COLUMNS = ("terms", "starts", "rows", "counts", "lengths")
-
-
-class OwnerModelFile(ArrayFile[OwnerModel]):
-    """An OwnerModelStore on one file. What was held out is not kept: labels were made of it when the model was new."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, _pack, _unpack)
 
 
 def _pack(model: OwnerModel) -> Arrays:
@@ -61,3 +53,7 @@ def _unpack(arrays: Arrays) -> OwnerModel | None:
         Stack(arrays["centre"], arrays["weights"]),
         (),
     )
+
+
+OWNER_MODEL = ArrayFormat(_pack, _unpack)
+"""What was held out is not kept: labels were made of it when the model was new."""

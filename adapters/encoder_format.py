@@ -1,27 +1,19 @@
-"""The encoder in a file of the data directory."""
+"""The encoder as bytes."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import structlog
 
-from adapters.array_file import ArrayFile, Arrays
+from adapters.array_format import ArrayFormat, Arrays
 from core.knowledge.encoder import FORMAT, Encoder
 from core.knowledge.latent import LatentModel
 from core.knowledge.statistics import TermStatistics
 
 log = structlog.get_logger()
-
-
-class EncoderFile(ArrayFile[Encoder]):
-    """An EncoderStore on one file."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, _pack, _unpack)
 
 
 def _pack(encoder: Encoder) -> Arrays:
@@ -60,3 +52,7 @@ def _unpack(arrays: Arrays) -> Encoder | None:
         meta["embedder"],
         meta["families"],
     )
+
+
+ENCODER = ArrayFormat(_pack, _unpack)
+"""The latent model keeps half precision."""

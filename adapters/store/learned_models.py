@@ -1,0 +1,94 @@
+"""Something that was learned, in the database, for all processes that share it."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Generic, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from adapters.array_format import ArrayFormat
+from adapters.store.database import outages_as, upsert
+from adapters.store.tables import learned_models
+from core.errors import StoreUnavailable
+from core.ports import Clock
+
+T = TypeVar("T")
+
+INTERVAL = timedelta(seconds=2)  # between two looks at what is saved; the contract in core/ports.py names it too
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded(Generic[T]):
+    version: str
+    content: T | None
+
+
+class SqlLearnedModel(Generic[T]):
+    """An EncoderStore or an OwnerModelStore on one row of a table. Everything raises StoreUnavailable."""
+
+    def __init__(self, engine: AsyncEngine, name: str, form: ArrayFormat[T], clock: Clock) -> None:
+        self._engine = engine
+        self._name = name
+        self._form = form
+        self._clock = clock
+        self._loaded: _Loaded[T] | None = None
+        self._looked_at: datetime | None = None
+        self._looking = asyncio.Lock()  # what is new is fetched once, however many ask for it
+
+    async def load(self) -> T | None:
+        async with self._looking:
+            now = self._clock.now()
+            # A clock that was set back must not keep what is old.
+            if self._looked_at is None or abs(now - self._looked_at) >= INTERVAL:
+                self._loaded = await self._look(self._loaded)
+                self._looked_at = now
+            return self._loaded and self._loaded.content
+
+    async def load_newest(self) -> T | None:
+        await self._look_next_time()
+        return await self.load()
+
+    async def save(self, content: T, /) -> None:
+        values = {
+            "name": self._name,
+            "version": uuid.uuid4().hex,
+            "saved_at": self._clock.now(),
+            "content": await asyncio.to_thread(self._encoded, content),
+        }
+        with outages_as(StoreUnavailable):
+            async with self._engine.begin() as connection:
+                await upsert(connection, learned_models, values)
+        await self._look_next_time()
+
+    async def _look_next_time(self) -> None:
+        async with self._looking:
+            self._looked_at = None
+
+    async def _look(self, known: _Loaded[T] | None) -> _Loaded[T] | None:
+        """`known` where that is what is saved: its bytes are then left where they are."""
+        version, content = learned_models.c.version, learned_models.c.content
+        is_new = version != (known.version if known is not None else "")
+        query = sa.select(version, sa.case((is_new, content)).label("content"))
+        with outages_as(StoreUnavailable):
+            async with self._engine.begin() as connection:
+                rows = await connection.execute(query.where(learned_models.c.name == self._name))
+                saved = rows.one_or_none()
+        if saved is None:
+            return None
+        if saved.content is None:
+            return known
+        return _Loaded(saved.version, await asyncio.to_thread(self._decoded, saved.content))
+
+    def _encoded(self, content: T) -> bytes:
+        file = io.BytesIO()
+        self._form.write(content, file)
+        return file.getvalue()
+
+    def _decoded(self, content: bytes) -> T | None:
+        return self._form.read(io.BytesIO(content))

@@ -1,0 +1,20 @@
+"""A time zone as plumbline.yaml names it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator
+
+
+def _known(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError(f"{name} is no time zone, such as Europe/Berlin") from error
+    return name
+
+
+TimeZoneName = Annotated[str, AfterValidator(_known)]
+"""An IANA name."""

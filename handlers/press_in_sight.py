@@ -1,0 +1,46 @@
+"""A button about an incident does something only where the incident may be spoken of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.audience import may_see_incident
+from core.conversation import Channel
+from core.feedback import Feedback
+from core.incident import Incident
+from core.messages import Verdict
+from core.ports import Store
+
+# Their subject is an incident.
+ABOUT_INCIDENTS = frozenset(
+    {
+        Verdict.TAKE_IT,
+        Verdict.HAND_OVER,
+        Verdict.REASSIGN,
+        Verdict.NOT_OURS,
+        Verdict.SEPARATE,
+        Verdict.BELONGS,
+        Verdict.JOIN,
+    }
+)
+
+
+async def is_in_sight(feedback: Feedback, *, channels: Sequence[Channel], store: Store) -> bool:
+    """Whether the press is about no incident, or about one that is stored and that those who read along may know of.
+
+    A pasted text that was looked into is not stored: there is nothing to take, to hand over or to put together.
+    """
+    if feedback.verdict not in ABOUT_INCIDENTS:
+        return True
+    async with store.transaction() as transaction:
+        incident = await transaction.incidents.get(feedback.subject)
+    if incident is None:
+        return False
+    return _stands_there(incident, feedback) or may_see_incident(feedback.audience, incident, channels)
+
+
+def _stands_there(incident: Incident, feedback: Feedback) -> bool:
+    """Also in somebody's direct messages, whose audience is the person and no channel."""
+    posted = [incident.message.place] if incident.message is not None else []
+    places = {(place.platform, place.channel) for place in (incident.place, *incident.also_in, *posted)}
+    return (feedback.place.platform, feedback.place.channel) in places

@@ -1,0 +1,58 @@
+"""A press about an incident counts where the incident may be spoken of, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.audience import channel_audience, person_audience, with_outsiders
+from core.conversation import Channel, MessageReference, Person, Place, Platform
+from core.feedback import Feedback
+from core.messages import Verdict
+from core.samples import START, incident
+from handlers.press_in_sight import ABOUT_INCIDENTS, is_in_sight
+from tests.fakes.store import InMemoryStore
+
+ADA = Person(Platform.SLACK, "U0ADA", "Ada")
+VAULT, HELP, DIRECT = (Place(Platform.SLACK, channel) for channel in ("C0VAULT", "C0HELP", "D0ADA"))
+CHANNELS = (Channel("vault", {Platform.SLACK: "C0VAULT"}, private=True), Channel("help", {Platform.SLACK: "C0HELP"}))
+
+
+@pytest.fixture
+def store() -> InMemoryStore:
+    store = InMemoryStore()
+    store.incidents.by_id["i1"] = replace(incident(), id="i1", place=VAULT)
+    return store
+
+
+def press(place: Place, verdict: Verdict = Verdict.BELONGS, subject: str = "i1") -> Feedback:
+    audience = person_audience(ADA) if place == DIRECT else channel_audience(place, CHANNELS)
+    return Feedback("f1", verdict, subject, ADA, replace(place, thread="1.1"), START, audience=audience)
+
+
+@pytest.mark.parametrize("verdict", sorted(ABOUT_INCIDENTS))
+async def test_a_private_incident_is_pressed_on_in_its_own_channel_alone(
+    store: InMemoryStore, verdict: Verdict
+) -> None:
+    for place, expected in ((VAULT, True), (HELP, False), (DIRECT, False)):
+        assert await is_in_sight(press(place, verdict), channels=CHANNELS, store=store) is expected
+    assert not await is_in_sight(press(VAULT, verdict, "curated-1"), channels=CHANNELS, store=store), "no incident"
+
+
+async def test_a_public_incident_is_pressed_on_anywhere_among_members(store: InMemoryStore) -> None:
+    store.incidents.by_id["i1"] = replace(incident(), id="i1", place=HELP)
+    elsewhere = press(VAULT)
+    assert await is_in_sight(elsewhere, channels=CHANNELS, store=store)
+    outside = replace(elsewhere, audience=with_outsiders(elsewhere.audience))
+    assert not await is_in_sight(outside, channels=CHANNELS, store=store)
+
+
+async def test_where_its_message_stands_it_may_be_pressed_on(store: InMemoryStore) -> None:
+    posted = replace(store.incidents.by_id["i1"], message=MessageReference(DIRECT, "1.1"))
+    store.incidents.by_id["i1"] = posted
+    assert await is_in_sight(press(DIRECT), channels=CHANNELS, store=store)
+
+
+async def test_what_is_about_no_incident_is_not_asked_for_one(store: InMemoryStore) -> None:
+    assert await is_in_sight(press(HELP, Verdict.HELPFUL, "answer-1"), channels=CHANNELS, store=store)
