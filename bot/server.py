@@ -9,7 +9,7 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import structlog
@@ -24,6 +24,7 @@ from adapters.console.pages import ConsolePages
 from adapters.console.sources import SourceStatus
 from adapters.pacing import PacedMessenger
 from adapters.store.console_messages import SqlConsoleMessages
+from adapters.store.store import BackgroundStore
 from adapters.store.teams_conversations import SqlTeamsConversations
 from bot import engine, workflows
 from bot.audit_log import record_start
@@ -89,7 +90,8 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
 
         engine.configure(core.settings.workflow_database, name)
         threads = {Platform.SLACK: slack.threads} if slack and slack.threads else {}
-        handlers = behaviours(core, Poster(core.store, messengers), threads)
+        behind = replace(core, store=BackgroundStore(core.store))
+        handlers = behaviours(behind, Poster(behind.store, messengers), threads)
         flows = workflows.Workflows(handlers, asyncio.get_running_loop())
         replica = Replica(name, core.store, core.clock, flows.running)
         await replica.join()

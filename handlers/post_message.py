@@ -36,14 +36,15 @@ class Poster:
         dead letter, and not tried again until an operator wants it.
         """
         async with self._store.lock(f"post {intent}"):  # who comes second finds it posted, in whatever process
-            return await self._posted(intent, place, message, version)
+            return (await self._posted(intent, place, message, version))[0]
 
-    async def _posted(self, intent: str, place: Place, message: Message, version: str) -> MessageReference:
+    async def _posted(self, intent: str, place: Place, message: Message, version: str) -> tuple[MessageReference, str]:
+        """The message, and the version of its content that it shows."""
         messenger = self._messenger(place)
         async with self._store.transaction() as transaction:
             post = await transaction.posts.intend(intent, place)
             if post.reference is not None and not post.withdrawn:
-                return post.reference
+                return post.reference, post.content_hash
             if (letter := await transaction.dead_letters.get(intent)) is not None:
                 raise Undeliverable(letter.reason)
             if not post.withdrawn:
@@ -53,23 +54,22 @@ class Poster:
             raise Withdrawn(f"What {intent} answers was deleted.")
         found = await messenger.find(place, intent) if post.attempted else None
         reference = found or await self._post(intent, place, message)
+        shown = UNKNOWN_VERSION if found else version  # what was found may show an older content than this one
         async with self._store.transaction() as transaction:
-            # What was found may show an older content than this one.
-            await transaction.posts.posted(intent, reference, UNKNOWN_VERSION if found else version, claim(message))
+            await transaction.posts.posted(intent, reference, shown, claim(message))
             withdrawn = (await transaction.posts.intend(intent, place)).withdrawn
         if withdrawn:  # while it was on its way
             await self.withdraw(intent, place)
             raise Withdrawn(f"What {intent} answers was deleted.")
-        return reference
+        return reference, shown
 
     async def post_or_edit(self, intent: str, place: Place, message: Message, version: str) -> MessageReference:
         """Post the message, or edit it if it stands there with another version of its content.
 
         If somebody deleted it, it is posted anew: what is told by editing would be told to nobody.
         """
-        reference = await self.post_once(intent, place, message, version)
-        async with self._store.transaction() as transaction:
-            shown = (await transaction.posts.intend(intent, place)).content_hash
+        async with self._store.lock(f"post {intent}"):
+            reference, shown = await self._posted(intent, place, message, version)
         if shown == version:
             return reference
         try:

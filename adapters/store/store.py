@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
@@ -24,6 +25,8 @@ from adapters.store.replicas import SqlReplicas
 from adapters.store.silences import SqlSilences
 from adapters.store.tasks import SqlTasks
 from core.errors import StoreUnavailable
+
+AT_ONCE = 3  # transactions of the work in the background; enough to keep the database busy while others are flushed
 
 
 class SqlTransaction:
@@ -67,3 +70,20 @@ class SqlStore:
         with outages_as(StoreUnavailable):
             async with self._engine.begin() as connection:
                 yield SqlTransaction(connection)
+
+
+class BackgroundStore(SqlStore):
+    """The same store for the work in the background, which has few transactions at once.
+
+    Who wants to write down what was received, and acknowledge it, finds hardly anybody before him.
+    """
+
+    def __init__(self, store: SqlStore) -> None:
+        self._engine = store._engine
+        self._locks = store._locks
+        self._turns = asyncio.Semaphore(AT_ONCE)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[SqlTransaction]:
+        async with self._turns, super().transaction() as transaction:
+            yield transaction

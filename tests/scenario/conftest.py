@@ -18,21 +18,19 @@ MAX_LEFT = 500  # incidents that tests leave open
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def bot(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningBot]:
+async def application(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningBot]:
     async with running_bot(tmp_path_factory.mktemp("bot")) as client:
         yield client
 
 
-@pytest_asyncio.fixture(autouse=True, loop_scope="session")
-async def nothing_stays_open(request: pytest.FixtureRequest) -> AsyncIterator[None]:
-    """What one scenario leaves open would explain what happens in the next."""
-    yield
-    if "bot" in request.fixturenames:
-        store = request.getfixturevalue("bot").store
-        async with store.transaction() as transaction:
-            left = await transaction.incidents.open(MAX_LEFT)
-        for incident in left:
-            await change_incident(incident.id, _over, store)
+@pytest_asyncio.fixture(loop_scope="session")
+async def bot(application: RunningBot) -> AsyncIterator[RunningBot]:
+    """The running bot. What a scenario leaves open would explain what happens in the next: it is over afterwards."""
+    yield application
+    async with application.store.transaction() as transaction:
+        left = await transaction.incidents.open(MAX_LEFT)
+    for incident in left:
+        await change_incident(incident.id, _over, application.store)
 
 
 async def _over(incident: Incident, transaction: Transaction) -> Incident:
