@@ -25,17 +25,21 @@ PAUSE = 30.0  # seconds for which a channel rests when its platform asks to wait
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a platform allows: a post in a channel, and an edit in a channel, every so many seconds."""
+    """What a platform allows: a post in a channel, and an edit in a channel, every so many seconds.
+
+    `burst` are those that may come at once after a rest; each takes its share of the time all the same.
+    """
 
     post: float
     edit: float
+    burst: int = 1
 
 
 # https://docs.slack.dev/apis/web-api/rate-limits: one message a second in a channel; edits are of tier 3, 50 a minute.
 SLACK_EDIT = 1.25  # seconds where a post takes one
 # https://learn.microsoft.com/microsoftteams/platform/bots/how-to/rate-limit: in a conversation 7 messages a second,
-# and 1 800 within an hour, of which the latter counts for a storm.
-TEAMS = Budget(post=2.0, edit=2.0)
+# 60 within 30 seconds, and 1 800 within an hour, of which the last counts for a storm.
+TEAMS = Budget(post=2.0, edit=2.0, burst=7)
 
 
 def slack_budget(post: float) -> Budget:
@@ -45,13 +49,14 @@ def slack_budget(post: float) -> Budget:
 
 @dataclass(slots=True)
 class Lane:
-    """The turns in one channel.
+    """The turns in one channel: one every `interval`, and after a rest those that would have been due within `saved`.
 
     `free_at` is the first moment that nobody has a turn at, `last` the last turn taken. Whoever has his turn is
-    `speaking` until the platform has `answered_at` some moment.
+    `speaking` until the platform has `answered_at` some moment. A burst sets each of them back by up to `saved`.
     """
 
     interval: float
+    saved: float = 0.0
     free_at: float = 0.0
     last: float = -inf
     turns: dict[str, float] = field(default_factory=dict[str, float])
@@ -63,14 +68,18 @@ class Lane:
         self.turns = {each: at for each, at in self.turns.items() if now - at < LATE}
         if ticket not in self.turns:
             self.turns[ticket] = max(now, self.free_at)
-            self.free_at = self.turns[ticket] + self.interval
+            self.free_at = max(now - self.saved, self.free_at) + self.interval
         # Who comes late takes the next moment, and whoever has that one comes after him.
         turn = self.turns[ticket] = max(self.turns[ticket], now, self.last + self.interval)
         if turn - now <= SHORT:
-            self.last = turn
-            self.free_at = max(self.free_at, turn + self.interval)
+            self.last = max(turn - self.saved, self.last + self.interval)
+            self.free_at = max(self.free_at, self.last + self.interval)
             del self.turns[ticket]
         return turn - now
+
+    def answered(self, at: float) -> None:
+        """The platform has taken a message, or refused it."""
+        self.answered_at = max(at - self.saved, self.answered_at + self.interval)
 
     def rest(self, until: float) -> None:
         """Nobody has a turn before that; the order stays."""
@@ -134,11 +143,11 @@ class PacedMessenger:
                 self.rest(lane, error)
                 raise
             finally:
-                lane.answered_at = self._now()
+                lane.answered(self._now())
 
     def _lane(self, kind: str, place: Place, interval: float) -> Lane:
         key = (kind, place.channel)
-        lane = self._lanes.setdefault(key, Lane(interval))
+        lane = self._lanes.setdefault(key, Lane(interval, (self._budget.burst - 1) * interval))
         self._lanes.move_to_end(key)
         if len(self._lanes) > MAX_LANES:
             self._lanes.popitem(last=False)

@@ -150,7 +150,7 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
         present=investigations.present,
         triage=partial(investigations.step, investigate=investigations.triage_at_once),
         explain=partial(investigations.step, investigate=investigations.explain_in_sight),
-        triage_again=partial(investigations.step, investigate=investigations.triage),
+        triage_again=partial(investigations.step, investigate=investigations.triage_in_sight),
         conclude=partial(conclude_investigation, store=store),
         details=partial(present_details, store=store, poster=poster),
         watch_incidents=investigations.watch,

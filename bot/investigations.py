@@ -11,14 +11,14 @@ from functools import partial
 from bot.wiring import Core, redactor
 from core.audience import incident_audience
 from core.conversation import Audience
-from core.errors import ChatBusy, Unavailable
+from core.errors import ChatBusy, MessageNotFound, Unavailable, Undeliverable
 from core.incident import Incident
 from core.ports import LanguageModel
 from core.triage.model_documents import TeamDocuments
 from handlers.arrange_incident import Surroundings, arrange_incident, watch_incidents
 from handlers.check_firing import over_already
-from handlers.explain_incident import explain_incident
-from handlers.investigate_incident import investigate_incident, is_under_way, report_progress
+from handlers.explain_incident import Show, explain_incident
+from handlers.investigate_incident import investigate_incident, is_under_way, report_progress, save_findings
 from handlers.investigate_with_model import Progress
 from handlers.keep_quiet import hold_incident, is_held
 from handlers.negotiate_owner import Negotiator, Observe
@@ -29,6 +29,8 @@ from handlers.suggest_duplicate import suggest_duplicate
 from handlers.suggest_severity import suggest_severity
 from handlers.triage_incident import triage_incident
 from handlers.write_postmortem import write_postmortem
+
+LOOKS_CLOSER = "the language model looks closer"
 
 Negotiators = Callable[[Observe], Negotiator]
 Investigate = Callable[[Incident, Audience], Awaitable[Incident]]
@@ -63,18 +65,30 @@ class Investigations:
 
     async def triage(self, incident: Incident, audience: Audience) -> Incident:
         """Who should own it: the teams negotiate, played by the language model if there is one."""
-        return await self._triaged(incident, audience, self._negotiators)
+        return await self._triaged(incident, audience)
+
+    async def triage_in_sight(self, incident: Incident, audience: Audience) -> Incident:
+        """The same for an incident that is posted: what the evidence alone says stands there meanwhile."""
+        if self._core.model is not None:
+            await self._show(await self.triage_at_once(incident, audience), incident)
+        return await self.triage(incident, audience)
 
     async def triage_at_once(self, incident: Incident, audience: Audience) -> Incident:
         """The same without what takes its time: the language model, and what the teams' monitoring shows."""
-        return await self._triaged(incident, audience, None, looks=False)
+        return await self._triaged(incident, audience, asks=False, looks=False)
 
     async def explain(
-        self, incident: Incident, audience: Audience, progress: Progress | None = None, over: str = ""
+        self,
+        incident: Incident,
+        audience: Audience,
+        progress: Progress | None = None,
+        over: str = "",
+        show: Show | None = None,
     ) -> Incident:
         """Why it broke, and who should own it in the light of that.
 
-        `over` says why it is not worth a long analysis: then the language model is not asked.
+        `over` says why it is not worth a long analysis: then the language model is not asked. `show` gets what is
+        known before the model says why it broke, and before it says who should own it.
         """
         core = self._core
         model = core.model if not over else None
@@ -86,24 +100,30 @@ class Investigations:
             clock=core.clock,
             model=model,
             progress=progress,
+            show=show,
             teams=core.workspace.teams,
             redact=redactor(core),
         )
         cut_short = over if core.model is not None else ""
-        return await self._triaged(
-            replace(explained, cut_short=cut_short), audience, self._negotiators if not over else None
-        )
+        if model is not None and show is not None:
+            await show(explained)
+        return await self._triaged(replace(explained, cut_short=cut_short), audience, asks=not over)
 
     async def explain_in_sight(self, incident: Incident, audience: Audience) -> Incident:
-        """The same for an incident that is posted: its message says at every step what is being done."""
+        """The same for an incident that is posted: its message says at every step what is being done.
+
+        What the evidence alone says stands there first. What the language model says replaces it when and if it comes.
+        """
 
         async def progress(doing: str) -> None:
             await report_progress(incident.id, doing, store=self._core.store)
-            with suppress(Unavailable):  # the next step says more; the work does not wait for a chat
-                await self._present(incident.id)
+            await self._present_meanwhile(incident.id)
+
+        async def show(explained: Incident) -> None:
+            await self._show(await self.triage_at_once(explained, audience), incident)
 
         over = await over_already(incident, self._around.monitors)
-        return await self.explain(incident, audience, progress, over)
+        return await self.explain(incident, audience, progress, over, show)
 
     async def step(self, incident_id: str, investigate: Investigate) -> None:
         """One step of an incident's own investigation, whose findings stand where the incident is posted.
@@ -142,6 +162,16 @@ class Investigations:
         """Look after the open incidents: whose silence is over, and whose leader."""
         await watch_incidents(self._around, store=self._core.store, clock=self._core.clock)
 
+    async def _show(self, found: Incident, read: Incident) -> None:
+        """Save what is known so far and bring the message up to date, while the language model is asked."""
+        await save_findings(replace(found, stage=read.stage), read, progress=LOOKS_CLOSER, store=self._core.store)
+        await self._present_meanwhile(read.id)
+
+    async def _present_meanwhile(self, incident_id: str) -> None:
+        """The work does not wait for a chat: the next step shows more, and says what is wrong with the chat."""
+        with suppress(Unavailable, Undeliverable, MessageNotFound):
+            await self._present(incident_id)
+
     async def _present(self, incident_id: str) -> None:
         core = self._core
         await arrange_incident(incident_id, self._around, store=core.store, clock=core.clock)
@@ -156,12 +186,13 @@ class Investigations:
         )
 
     async def _triaged(
-        self, incident: Incident, audience: Audience, negotiators: Negotiators | None, *, looks: bool = True
+        self, incident: Incident, audience: Audience, *, asks: bool = True, looks: bool = True
     ) -> Incident:
+        """`asks` the language model, if there is one, and `looks` at what the teams' monitoring shows."""
         core = self._core
         history = await asyncio.to_thread(core.history.readable_by, audience)
         observe = partial(observe_incident, readers=self._readers, history=history, clock=core.clock)
-        model = core.model if looks else None
+        model = core.model if asks else None
         incident = await suggest_severity(incident, history=history, store=core.store, clock=core.clock, model=model)
         incident = await suggest_duplicate(
             incident,
@@ -179,8 +210,8 @@ class Investigations:
             store=core.store,
             clock=core.clock,
             owners=await core.owner_models.load(),
-            negotiator=negotiators(observe) if negotiators else None,
-            judge=self._judge,
+            negotiator=self._negotiators(observe) if asks and self._negotiators else None,
+            judge=self._judge if asks else None,
             schedules=core.schedules,
             observe=observe if looks else None,
             code=core.workspace.code,

@@ -55,7 +55,8 @@ def _forget_workflows(database_url: str, keys: list[str]) -> None:
         return
     client = DBOSClient(system_database_url=database_url)
     try:
-        client.delete_workflows(keys)
+        for start in range(0, len(keys), retention.BATCH):  # a statement has a limited number of parameters
+            client.delete_workflows(keys[start : start + retention.BATCH])
     finally:
         client.destroy()
 

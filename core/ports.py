@@ -747,6 +747,10 @@ class IncidentStore(Protocol):
         """Open incidents, oldest first; those that come after that one."""
         ...
 
+    async def latest_open(self, limit: int) -> list[Incident]:
+        """The latest open incidents, newest first."""
+        ...
+
     async def led_by(self, incident_id: str, limit: int) -> list[Incident]:
         """The incidents that were absorbed by this one, oldest first."""
         ...
@@ -1017,18 +1021,27 @@ class ChannelSettingsStore(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class HeldIncident:
+    """An incident that a place is to be told of later, and since when."""
+
+    incident_id: str
+    place: Place
+    held_at: datetime
+
+
 class HeldIncidentStore(Protocol):
     """Incidents that a channel's quiet hours hold back, until it was told of them. Of a place, the channel matters."""
 
-    async def hold(self, incident_id: str, place: Place) -> None:
-        """It is to be told there later, also if it was told before."""
+    async def hold(self, incident_id: str, place: Place, at: datetime) -> None:
+        """It is to be told there later, also if it was told before. Of one that waits already, nothing changes."""
         ...
 
     async def places(self, incident_id: str) -> frozenset[Place]:
         """The places that it is held for, told or not."""
         ...
 
-    async def waiting(self) -> list[tuple[str, Place]]:
+    async def waiting(self) -> list[HeldIncident]:
         """Everything that is to be told, by channel and incident."""
         ...
 

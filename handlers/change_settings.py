@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.channel_settings import HOW, ChannelSettings, parse_quiet_hours
-from core.conversation import Question
+from core.conversation import PUBLIC, Question
 from core.errors import MalformedInput
 from core.messages import Notice
 from core.ports import Store
+from handlers.declare_maintenance import OUTSIDERS
 from handlers.post_message import Poster
 
 NOT_QUIET = "Quiet hours: none."
@@ -27,9 +28,15 @@ async def show_settings(question: Question, *, store: Store, poster: Poster) -> 
 
 
 async def set_quiet_hours(question: Question, *, store: Store, poster: Poster) -> None:
-    """Set the quiet hours of the channel of the question, for everybody in it; without any words, show them."""
+    """Set the quiet hours of the channel of the question, for everybody in it; without any words, show them.
+
+    Only for members of the workspace.
+    """
     if not question.text.strip():
         await show_settings(question, store=store, poster=poster)
+        return
+    if PUBLIC not in question.audience.readers:
+        await poster.post_once(f"settings:{question.id}", question.place, Notice(OUTSIDERS))
         return
     try:
         quiet = parse_quiet_hours(question.text)

@@ -13,7 +13,7 @@ from core.ports import Clock, Store
 from core.silences import Maintenance, Matcher, Silence
 from handlers.post_message import Poster
 
-OUTSIDERS = "Here read people who do not belong to the workspace: declare maintenance in one of its own channels."
+OUTSIDERS = "Here read people who do not belong to the workspace: this can be set in its own channels alone."
 UNKNOWN = "I know no service {service}. I know: {known}."
 NONE_OPEN = "There is no maintenance window of {service} that is open."
 NO_WINDOWS = "No maintenance window is open."
@@ -38,7 +38,7 @@ async def declare_maintenance(
     elif wish.service not in services:
         text = UNKNOWN.format(service=wish.service, known=", ".join(sorted(services)[:MAX_KNOWN]) or "none")
     elif wish.length is None:
-        text = await _ended(wish.service, store, clock.now())
+        text = await _ended(wish.service, question.audience, store, clock.now())
     else:
         text = await _declared(wish, wish.length, question, store, clock.now())
     await poster.post_once(f"maintenance:{question.id}", question.place, Notice(text))
@@ -61,10 +61,14 @@ async def _declared(wish: MaintenanceWish, length: timedelta, question: Question
     return f"I post nothing about {wish.service} until {_until(window)}. To end it: maintenance end {wish.service}"
 
 
-async def _ended(service: str, store: Store, now: datetime) -> str:
+async def _ended(service: str, audience: Audience, store: Store, now: datetime) -> str:
     matcher = Matcher("service", frozenset({service}))
     async with store.transaction() as transaction:
-        windows = [each for each in await transaction.silences.not_over(now) if each.matchers == (matcher,)]
+        windows = [
+            each
+            for each in await transaction.silences.not_over(now)
+            if each.matchers == (matcher,) and audience.may_read(each.readers)
+        ]
         for window in windows:
             await transaction.silences.save(replace(window, ends_at=now))
     if not windows:

@@ -10,7 +10,7 @@ from core.conversation import Place
 from core.errors import ConfigurationError, Unavailable, Undeliverable
 from core.incident import Incident, IncidentState
 from core.messages import Notice
-from core.ports import Clock, Store, Task
+from core.ports import Clock, HeldIncident, Store, Task
 from handlers.post_message import Poster
 
 SUMMARY = "Good morning. While it was quiet here:"
@@ -28,23 +28,28 @@ async def end_quiet_hours(*, store: Store, poster: Poster, clock: Clock) -> None
     failures: list[Unavailable] = []
     async with store.transaction() as transaction:
         waiting = await transaction.held_incidents.waiting()
-    for place in dict.fromkeys(place for _, place in waiting):
+    for place in dict.fromkeys(each.place for each in waiting):
         async with store.transaction() as transaction:
             quiet = (await transaction.channel_settings.get(place)).quiet
-            held = [incident_id for incident_id, where in waiting if where == place]
-            found = [await transaction.incidents.get(incident_id) for incident_id in held]
+            held = [each for each in waiting if each.place == place]
+            found = [await transaction.incidents.get(each.incident_id) for each in held]
         if quiet is None or not quiet.cover(clock.now()):
             try:
-                await _tell(place, [incident for incident in found if incident is not None], store, poster)
+                await _tell(place, [each for each in found if each is not None], _summary_of(held), store, poster)
             except Unavailable as error:
                 failures.append(error)
     if failures:
         raise failures[0]
 
 
-async def _tell(place: Place, held: Sequence[Incident], store: Store, poster: Poster) -> None:
+def _summary_of(held: Sequence[HeldIncident]) -> str:
+    """Names the summary of what is held, also if a process dies over it and incidents change meanwhile."""
+    since = sorted((each.incident_id, each.held_at.isoformat()) for each in held)
+    return hashlib.blake2b(repr(since).encode(), digest_size=8).hexdigest()
+
+
+async def _tell(place: Place, held: Sequence[Incident], told: str, store: Store, poster: Poster) -> None:
     incidents = sorted(held, key=lambda incident: (incident.started_at, incident.id))
-    told = hashlib.blake2b(repr([(each.id, each.revision) for each in incidents]).encode(), digest_size=8).hexdigest()
     intent = f"quiet-summary:{place.platform}:{place.channel}:{told}"
     if incidents:
         with suppress(Undeliverable, ConfigurationError):  # no chat takes it: what is still open is posted all the same

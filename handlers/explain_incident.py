@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -36,6 +36,7 @@ READING = "reading logs, metrics, changes and tools"
 COMPARING = "comparing {count} with the time before"
 
 T = TypeVar("T")
+Show = Callable[[Incident], Awaitable[None]]  # to whoever waits, what is known so far
 
 
 async def explain_incident(
@@ -47,14 +48,15 @@ async def explain_incident(
     clock: Clock,
     model: LanguageModel | None = None,
     progress: Progress | None = None,
+    show: Show | None = None,
     teams: Sequence[Team] = (),
     redact: Redact = as_it_is,
 ) -> Incident:
     """The incident with its explanation: hypotheses best first, or none and what was ruled out.
 
     A tool that fails or does not answer in time is named in the explanation, and the rest goes on. A `model` looks for
-    itself after the fixed plan; what it finds, it is asked how sure one may be of. `progress` is told what is being
-    done where it takes a while. `redact` takes names, addresses and secrets out of what is kept and shown.
+    itself after the fixed plan; what it finds, it is asked how sure one may be of. What is known before it is asked,
+    `show` gets: a claim of its own. `progress` is told what is being done where it takes a while. `redact` takes names, addresses and secrets out of what is kept and shown.
     """
     tell = progress or _untold
     reading = observe_incident(incident, readers, history=history, clock=clock)
@@ -63,7 +65,32 @@ async def explain_incident(
     failures = await failure_histories(observations.builds, store)
     comparing = analysed(explain, observations, failures)
     explanation, evaluation = await _in_sight(comparing, COMPARING.format(count=_count(observations)), tell)
+
+    async def claimed(explanation: Explanation, evaluation: Evaluation | None) -> Incident:
+        explanation = await analysed(redacted_explanation, explanation, partial(redacted, redact=redact))
+        if explanation.cause is None or evaluation is None:
+            return replace(incident, explanation=explanation)
+        evaluation, version = await _judged(incident, explanation, evaluation, history, model)
+        prediction_id, badge = await record_prediction(
+            PredictionKind.CAUSE,
+            incident.id,
+            explanation.cause.cause,
+            evaluation,
+            engine=explanation.engine,
+            estimator_version=version,
+            group=_group(explanation.cause, teams),
+            references=tuple(similar.id for similar in explanation.similar),
+            store=store,
+            clock=clock,
+        )
+        explanation = replace(explanation, badge=badge, prediction_id=prediction_id)
+        place = incident.place if incident.source == QUESTION else None
+        await record_failure(explanation, observations.builds, failures, place=place, at=clock.now(), store=store)
+        return replace(incident, explanation=explanation)
+
     if model is not None:
+        if show is not None:
+            await show(await claimed(explanation, evaluation))
         scene = await analysed(survey, observations)
         explanation = await investigate_with_model(
             explanation,
@@ -77,26 +104,7 @@ async def explain_incident(
         if explanation.cause is not None:
             scores = [hypothesis.score for hypothesis in explanation.hypotheses]
             evaluation = evaluate_cause(scores, scene, observations)
-    explanation = await analysed(redacted_explanation, explanation, partial(redacted, redact=redact))
-    if explanation.cause is None or evaluation is None:
-        return replace(incident, explanation=explanation)
-    evaluation, version = await _judged(incident, explanation, evaluation, history, model)
-    prediction_id, badge = await record_prediction(
-        PredictionKind.CAUSE,
-        incident.id,
-        explanation.cause.cause,
-        evaluation,
-        engine=explanation.engine,
-        estimator_version=version,
-        group=_group(explanation.cause, teams),
-        references=tuple(similar.id for similar in explanation.similar),
-        store=store,
-        clock=clock,
-    )
-    explanation = replace(explanation, badge=badge, prediction_id=prediction_id)
-    place = incident.place if incident.source == QUESTION else None
-    await record_failure(explanation, observations.builds, failures, place=place, at=clock.now(), store=store)
-    return replace(incident, explanation=explanation)
+    return await claimed(explanation, evaluation)
 
 
 async def _in_sight(work: Coroutine[Any, Any, T], doing: str, tell: Progress) -> T:

@@ -18,6 +18,7 @@ from handlers.present_incident import MAX_PARTS, parts_of
 from handlers.update_incident import change_incident, save_next
 
 MAX_OFFERED = 25  # incidents to pick from
+JOINING = "join incidents"  # the lock of whoever puts incidents together
 
 NONE_OPEN = "There is no other open incident here that this one could belong to."
 PICK_ONE = (
@@ -72,7 +73,8 @@ async def join_incident(feedback: Feedback, *, channels: Sequence[Channel], stor
                 await ask_to_present(each, transaction, feedback.at)
         return part
 
-    await change_incident(feedback.subject, joined, store)
+    async with store.lock(JOINING):  # who comes second sees what was joined, and makes no circle
+        await change_incident(feedback.subject, joined, store)
     if refused:
         await poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_ONE))
 
@@ -82,7 +84,7 @@ async def _candidates(incident: Incident, channels: Sequence[Channel], transacti
     parts = {each.id for each in await parts_of(incident, channels, transaction, MAX_PARTS)}
     return [
         other
-        for other in reversed(await transaction.incidents.open(MAX_PARTS))
+        for other in await transaction.incidents.latest_open(MAX_PARTS)
         if other.id not in parts | {incident.id}
         and other.silenced is None
         and share_an_audience(incident, other, channels)

@@ -23,18 +23,22 @@ async def investigate_incident(
         incident = await transaction.incidents.get(incident_id)
     if incident is None:
         raise PlumblineError(f"Incident {incident_id} does not exist (any more).")
-    found = await investigate(incident)
+    await save_findings(await investigate(incident), incident, store=store)
+
+
+async def save_findings(found: Incident, read: Incident, *, progress: str = "", store: Store) -> None:
+    """The same for what is known so far: `read` is the incident as it was when the step began, `progress` what goes on."""
     await update_incident(
-        incident_id,
+        read.id,
         lambda latest: replace(
             latest,
-            owner=found.owner if latest.hops == incident.hops else latest.owner,
+            owner=found.owner if latest.hops == read.hops else latest.owner,
             explanation=found.explanation,
             cut_short=found.cut_short,
             suggested_severity=latest.suggested_severity if latest.severity_by else found.suggested_severity,
             suggested_duplicate=latest.suggested_duplicate if latest.duplicate_of else found.suggested_duplicate,
             stage=found.stage,
-            progress="",
+            progress=progress,
         ),
         store,
     )

@@ -14,9 +14,10 @@ async def hold_incident(incident: Incident, place: Place, *, store: Store, clock
     """Whether the place must not be told of the incident now; if so, it is told when its quiet hours end."""
     async with store.transaction() as transaction:
         quiet = (await transaction.channel_settings.get(place)).quiet
-        if quiet is None or not quiet.hold(incident.severity, clock.now()):
+        now = clock.now()
+        if quiet is None or not quiet.hold(incident.severity, now):
             return False
-        await transaction.held_incidents.hold(incident.id, place)
+        await transaction.held_incidents.hold(incident.id, place, now)
         return True
 
 

@@ -13,7 +13,7 @@ from core.feedback import Feedback
 from core.incident import Explanation, Hypothesis
 from core.messages import Notice, NoticeKind, Verdict
 from core.ports import FailedBuild, Store
-from core.rca.build_failure import build_cause
+from core.rca.build_failure import build_cause, is_led_by
 from core.rca.failing_lines import failing_range
 from core.rca.failure_history import FailureHistory
 from core.rca.recorded_failure import RecordedFailure, corrected, history_of, named_lines
@@ -92,7 +92,10 @@ async def correct_failing_lines(
     poster: Poster,
     otherwise: Callable[[Question], Awaitable[None]],
 ) -> None:
-    """`correct: lines 12 to 14` in the thread of a failed build; any other correction is for `otherwise`."""
+    """`correct: lines 12 to 14` in the thread of a failed build; any other correction is for `otherwise`.
+
+    What was shown as the cause was right if it stands in the lines that are named, wherever these begin and end.
+    """
     lines = named_lines(question.text)
     failure = await _told_in(question.place, store) if lines is not None else None
     if lines is None or failure is None:
@@ -105,11 +108,18 @@ async def correct_failing_lines(
     else:
         async with store.transaction() as transaction:
             await transaction.build_failures.save(better)
-            outcome = Outcome(failure.id, better.lines == failure.lines, person, question.asked_at, question.text)
-            await transaction.predictions.label(outcome)
+            claim = await transaction.predictions.get(failure.id)
+            if claim is not None:  # retention may have taken it
+                is_right = better.lines == failure.lines or is_led_by(claim.value, _text(better))
+                outcome = Outcome(claim.id, is_right, person, question.asked_at, question.text)
+                await transaction.predictions.label(outcome)
         text = LEARNED.format(project=failure.project, first=lines.start + 1, last=lines.stop)
         said = Notice(text, NoticeKind.THANKS)
     await poster.post_once(f"failing-lines:{question.id}", question.place, said)
+
+
+def _text(failure: RecordedFailure) -> list[str]:
+    return failure.log.split("\n")[failure.lines.start : failure.lines.stop]
 
 
 async def _told_in(place: Place, store: Store) -> RecordedFailure | None:

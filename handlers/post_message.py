@@ -29,23 +29,27 @@ class Poster:
         """Serialises the writers of one message; what is shown must be read inside, or an older state could win."""
         return self._store.lock(f"show {intent}")
 
-    async def post_once(self, intent: str, place: Place, message: Message, version: str = "") -> MessageReference:
+    async def post_once(
+        self, intent: str, place: Place, message: Message, version: str = "", *, again: bool = False
+    ) -> MessageReference:
         """Post the message unless it was posted for this intent before. `version` names the content that it shows.
 
         Raises Withdrawn if it must not stand there any more, Undeliverable if the chat does not take it: it is then a
-        dead letter, and not tried again until an operator wants it.
+        dead letter, and not tried until an operator wants it tried `again`. The letter is left to whoever tries it.
         """
         async with self._store.lock(f"post {intent}"):  # who comes second finds it posted, in whatever process
-            return (await self._posted(intent, place, message, version))[0]
+            return (await self._posted(intent, place, message, version, again=again))[0]
 
-    async def _posted(self, intent: str, place: Place, message: Message, version: str) -> tuple[MessageReference, str]:
+    async def _posted(
+        self, intent: str, place: Place, message: Message, version: str, *, again: bool
+    ) -> tuple[MessageReference, str]:
         """The message, and the version of its content that it shows."""
         messenger = self._messenger(place)
         async with self._store.transaction() as transaction:
             post = await transaction.posts.intend(intent, place)
             if post.reference is not None and not post.withdrawn:
                 return post.reference, post.content_hash
-            if (letter := await transaction.dead_letters.get(intent)) is not None:
+            if not again and (letter := await transaction.dead_letters.get(intent)) is not None:
                 raise Undeliverable(letter.reason)
             if not post.withdrawn:
                 await transaction.posts.attempted(intent)
@@ -63,13 +67,16 @@ class Poster:
             raise Withdrawn(f"What {intent} answers was deleted.")
         return reference, shown
 
-    async def post_or_edit(self, intent: str, place: Place, message: Message, version: str) -> MessageReference:
+    async def post_or_edit(
+        self, intent: str, place: Place, message: Message, version: str, *, again: bool = False
+    ) -> MessageReference:
         """Post the message, or edit it if it stands there with another version of its content.
 
         If somebody deleted it, it is posted anew: what is told by editing would be told to nobody.
+        A dead letter is tried `again` as by `post_once`.
         """
         async with self._store.lock(f"post {intent}"):
-            reference, shown = await self._posted(intent, place, message, version)
+            reference, shown = await self._posted(intent, place, message, version, again=again)
         if shown == version:
             return reference
         try:
@@ -77,7 +84,7 @@ class Poster:
         except MessageNotFound:
             async with self._store.transaction() as transaction:
                 await transaction.posts.forget(intent)
-            return await self.post_once(intent, place, message, version)
+            return await self.post_once(intent, place, message, version, again=again)
         except NEVER as error:
             async with self._store.transaction() as transaction:
                 await transaction.dead_letters.add(intent, place, message, str(error))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from core.errors import Unavailable
+from core.errors import MessageNotFound, Unavailable, Withdrawn
 from core.messages import IncidentDetails, IncidentMessage
 from core.ports import DeadLetter, Store, Task
 from handlers.post_message import Poster
@@ -21,19 +21,37 @@ async def redeliver(intent: str, *, show: Callable[[str], Awaitable[None]], stor
     """
     async with store.transaction() as transaction:
         letter = await transaction.dead_letters.get(intent)
-        await transaction.dead_letters.remove(intent)
     if letter is None:
         return
+    if isinstance(letter.message, IncidentMessage | IncidentDetails):
+        await _show_anew(letter, letter.message.incident.id, show, store)
+        return
     try:
-        if isinstance(letter.message, IncidentMessage | IncidentDetails):
-            await show(letter.message.incident.id)
-        else:
-            # It may have been an edit that was not taken.
-            await poster.post_or_edit(intent, letter.place, letter.message, f"again:{letter.at.isoformat()}")
+        # It may have been an edit that was not taken.
+        version = f"again:{letter.at.isoformat()}"
+        await poster.post_or_edit(intent, letter.place, letter.message, version, again=True)
+    except (Withdrawn, MessageNotFound):  # whoever deleted what it belongs to wants it no more
+        await _remove(intent, store)
+        raise
+    await _remove(intent, store)  # not before it stands there: a process that is killed must leave one or the other
+
+
+async def _show_anew(
+    letter: DeadLetter, incident_id: str, show: Callable[[str], Awaitable[None]], store: Store
+) -> None:
+    """Its message is posted whenever it changes, unless there is a letter: that goes first."""
+    await _remove(letter.intent, store)
+    try:
+        await show(incident_id)
     except (Unavailable, asyncio.CancelledError):
         async with store.transaction() as transaction:
-            await transaction.dead_letters.add(intent, letter.place, letter.message, letter.reason)
+            await transaction.dead_letters.add(letter.intent, letter.place, letter.message, letter.reason)
         raise
+
+
+async def _remove(intent: str, store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.dead_letters.remove(intent)
 
 
 async def ask_to_redeliver(intent: str, *, store: Store) -> bool:

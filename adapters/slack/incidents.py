@@ -47,6 +47,8 @@ CAUSE_BEFORE_EXPLANATION = {
     Stage.DONE: "could not be determined",
 }
 
+STILL_LOOKING = "_still looking …_"  # while a cause stands there already
+
 MAX_NAMES = 3  # on-call people or candidate teams shown
 MAX_HYPOTHESES = 3  # shown in full
 
@@ -175,6 +177,8 @@ def _cause(incident: Incident, *, asks: bool) -> Iterable[str]:
         yield f"*Cause*  {dotted(named, badge(explanation.badge))}"
         if explanation.cause.next_check:
             yield f"*Next check*  {prose(explanation.cause.next_check, LINE)}"
+    if explanation is not None and incident.stage is not Stage.DONE and incident.progress:
+        yield dotted(STILL_LOOKING, code(incident.progress, NAME))
 
 
 def _findings(message: IncidentMessage) -> list[Block]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import sqlalchemy as sa
 from pydantic import TypeAdapter
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -10,6 +12,7 @@ from adapters.store.database import upsert
 from adapters.store.tables import channel_settings, held_incidents
 from core.channel_settings import ChannelSettings
 from core.conversation import Place
+from core.ports import HeldIncident
 
 _SETTINGS = TypeAdapter(ChannelSettings)
 _PLACE = TypeAdapter(Place)
@@ -35,12 +38,16 @@ class SqlHeldIncidents:
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
-    async def hold(self, incident_id: str, place: Place) -> None:
+    async def hold(self, incident_id: str, place: Place, at: datetime) -> None:
+        waits = sa.select(held_incidents.c.told).where(_row(incident_id, place), held_incidents.c.told.is_(False))
+        if (await self._connection.execute(waits)).first() is not None:
+            return
         values = {
             "incident_id": incident_id,
             "channel": _channel(place),
             "place": _PLACE.dump_python(place, mode="json"),
             "told": False,
+            "held_at": at,
         }
         await upsert(self._connection, held_incidents, values)
 
@@ -50,13 +57,13 @@ class SqlHeldIncidents:
         )
         return frozenset(_PLACE.validate_python(place) for place in rows.scalars())
 
-    async def waiting(self) -> list[tuple[str, Place]]:
+    async def waiting(self) -> list[HeldIncident]:
         rows = await self._connection.execute(
-            sa.select(held_incidents.c.incident_id, held_incidents.c.place)
+            sa.select(held_incidents.c.incident_id, held_incidents.c.place, held_incidents.c.held_at)
             .where(held_incidents.c.told.is_(False))
             .order_by(held_incidents.c.channel, held_incidents.c.incident_id)
         )
-        return [(row.incident_id, _PLACE.validate_python(row.place)) for row in rows]
+        return [HeldIncident(row.incident_id, _PLACE.validate_python(row.place), row.held_at) for row in rows]
 
     async def tell(self, incident_id: str, place: Place) -> None:
         await self._connection.execute(sa.update(held_incidents).where(_row(incident_id, place)).values(told=True))

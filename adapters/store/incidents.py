@@ -73,6 +73,9 @@ class SqlIncidents:
         same_time = (incidents.c.opened_at == after.opened_at) & (incidents.c.id > after.id)
         return await self._all(is_open, sa.or_(incidents.c.opened_at > after.opened_at, same_time), limit=limit)
 
+    async def latest_open(self, limit: int) -> list[Incident]:
+        return await self._latest(incidents.c.state == IncidentState.OPEN, limit)
+
     async def led_by(self, incident_id: str, limit: int) -> list[Incident]:
         return await self._all(incidents.c.leader == incident_id, limit=limit)
 

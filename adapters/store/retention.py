@@ -119,14 +119,20 @@ async def forget(engine: AsyncEngine, *, person: str = "", thread: str = "") -> 
         async with engine.begin() as connection:
             keys, subjects = await _theirs(connection, person, thread)
             said = [turn_key(subject, speaker) for subject in subjects for speaker in Speaker]
-            await connection.execute(turns.delete().where(turns.c.key.in_(said)))
-            await connection.execute(tasks.delete().where(tasks.c.key.in_(keys)))
+            await _delete(connection, turns.c.key, said)
+            await _delete(connection, tasks.c.key, keys)
             if thread:
                 in_thread = turns.c.thread.endswith(f"{SEPARATOR}{thread}", autoescape=True)
                 await connection.execute(turns.delete().where(in_thread))
             if person:
                 await _forget_labels(connection, person)
             return keys
+
+
+async def _delete(connection: AsyncConnection, column: sa.Column[str], values: Sequence[str]) -> None:
+    """In parts: a statement has a limited number of parameters."""
+    for start in range(0, len(values), BATCH):
+        await connection.execute(sa.delete(column.table).where(column.in_(values[start : start + BATCH])))
 
 
 async def _theirs(connection: AsyncConnection, person: str, thread: str) -> tuple[list[str], list[str]]:

@@ -51,11 +51,15 @@ class SqlTransaction:
 class SqlStore:
     """Implements `core.ports.Store`."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, locks: PostgresLocks | LocalLocks | None = None) -> None:
         self._engine = engine
-        self._locks = (
+        self._locks = locks or (
             PostgresLocks(engine) if engine.dialect.name == "postgresql" else LocalLocks(engine.url.database or "")
         )
+
+    @property
+    def engine(self) -> AsyncEngine:
+        return self._engine
 
     @property
     def locks(self) -> PostgresLocks | LocalLocks:
@@ -79,8 +83,7 @@ class BackgroundStore(SqlStore):
     """
 
     def __init__(self, store: SqlStore) -> None:
-        self._engine = store._engine
-        self._locks = store._locks
+        super().__init__(store.engine, store.locks)
         self._turns = asyncio.Semaphore(AT_ONCE)
 
     @asynccontextmanager

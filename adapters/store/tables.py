@@ -259,6 +259,7 @@ held_incidents = sa.Table(
     sa.Column("channel", sa.Text, primary_key=True),
     sa.Column("place", sa.JSON, nullable=False),
     sa.Column("told", sa.Boolean, nullable=False, index=True),
+    sa.Column("held_at", UtcDateTime, nullable=False),
 )
 
 teams_conversations = sa.Table(

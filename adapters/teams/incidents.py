@@ -77,6 +77,8 @@ CAUSE_BEFORE_EXPLANATION = {
     Stage.DONE: "could not be determined",
 }
 
+STILL_LOOKING = "✓ posted · ✓ owner · ✓ cause · ◐ {progress}"
+
 MAX_NAMES = 3  # on-call people or candidate teams shown
 MAX_NAME = 80  # characters
 
@@ -93,7 +95,7 @@ def incident_card(message: IncidentMessage, room: Room) -> Card:
         *labelled("Cause", [] if is_put_off(incident) else _cause(incident, room, asks=message.asks_cause)),
         *labelled("Next check", _next_check(incident, room)),
         *suggestions(incident, room),
-        *note("" if is_put_off(incident) else PROGRESS.get(incident.stage, ""), MAX_SUMMARY),
+        *note("" if is_put_off(incident) else _progress(incident), MAX_SUMMARY),
         *_footnotes(incident, room),
     ]
     summary = " · ".join(filter(None, (f"{_state(incident)}: {incident.title}", _owner_name(incident))))
@@ -195,6 +197,12 @@ def _cause(incident: Incident, room: Room, *, asks: bool) -> list[Element]:
     cause = explanation.cause.cause
     said = prose(COULD_IT_BE.format(cause=cause) if asks else cause, min(room.characters, 400))
     return line(dotted(said, _badge(explanation.badge)))
+
+
+def _progress(incident: Incident) -> str:
+    if incident.explanation is not None and incident.stage is not Stage.DONE and incident.progress:
+        return STILL_LOOKING.format(progress=incident.progress[:MAX_NAME])
+    return PROGRESS.get(incident.stage, "")
 
 
 def _next_check(incident: Incident, room: Room) -> list[Element]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from core.incident import Evidence, EvidenceKind, Hypothesis
 from core.ports import FailedBuild
 from core.rca.failing_lines import Line, by_form, failing_lines
@@ -43,6 +45,11 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
         ),
         responsibility=responsibility_of(leading.text) or Responsibility.OWN_CODE,
     )
+
+
+def is_led_by(cause: str, lines: Iterable[str]) -> bool:
+    """Whether one of these lines of the log is the one that the cause of a failed build names."""
+    return any(cause.endswith(f": {said(_plain(line))}.") for line in lines if _plain(line))
 
 
 def is_build_log(text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import time
+from datetime import UTC, datetime, time
 from pathlib import Path
 
 import pytest
@@ -13,12 +13,13 @@ from adapters.store.store import SqlStore
 from core.channel_settings import ChannelSettings, QuietHours
 from core.conversation import Place, Platform
 from core.incident import Severity
-from core.ports import Store
+from core.ports import HeldIncident, Store
 from tests.databases import database, new_postgres_database, sqlite_url
 from tests.fakes.store import InMemoryStore
 
 CHANNEL = Place(Platform.TEAMS, "19:incidents@thread.tacv2", workspace="tenant")
 OTHER = Place(Platform.SLACK, "C0INC")
+NIGHT, LATER = datetime(2026, 3, 14, 23, tzinfo=UTC), datetime(2026, 3, 15, 1, tzinfo=UTC)
 QUIET = ChannelSettings(QuietHours(time(22), time(7, 30), "Europe/Berlin", Severity.WARNING))
 
 
@@ -51,25 +52,29 @@ async def test_what_was_saved_last_holds_in_every_thread_of_the_channel(store: S
 async def test_what_is_held_waits_until_it_is_told(store: Store) -> None:
     async with store.transaction() as transaction:
         for incident, place in (("i2", CHANNEL), ("i1", CHANNEL), ("i1", OTHER), ("i2", CHANNEL)):
-            await transaction.held_incidents.hold(incident, place)
+            await transaction.held_incidents.hold(incident, place, NIGHT)
     async with store.transaction() as transaction:
-        assert await transaction.held_incidents.waiting() == [("i1", OTHER), ("i1", CHANNEL), ("i2", CHANNEL)]
+        waiting = await transaction.held_incidents.waiting()
+        expected = [("i1", OTHER), ("i1", CHANNEL), ("i2", CHANNEL)]
+        assert waiting == [HeldIncident(incident, place, NIGHT) for incident, place in expected]
         await transaction.held_incidents.tell("i1", CHANNEL)
-        assert await transaction.held_incidents.waiting() == [("i1", OTHER), ("i2", CHANNEL)]
+        assert await transaction.held_incidents.waiting() == [waiting[0], waiting[2]]
         assert await transaction.held_incidents.places("i1") == {OTHER, CHANNEL}
 
 
 async def test_what_was_told_can_be_held_again(store: Store) -> None:
     async with store.transaction() as transaction:
-        await transaction.held_incidents.hold("i1", CHANNEL)
+        await transaction.held_incidents.hold("i1", CHANNEL, NIGHT)
+        await transaction.held_incidents.hold("i1", CHANNEL, LATER)
+        assert await transaction.held_incidents.waiting() == [HeldIncident("i1", CHANNEL, NIGHT)]
         await transaction.held_incidents.tell("i1", CHANNEL)
-        await transaction.held_incidents.hold("i1", CHANNEL)
-        assert await transaction.held_incidents.waiting() == [("i1", CHANNEL)]
+        await transaction.held_incidents.hold("i1", CHANNEL, LATER)
+        assert await transaction.held_incidents.waiting() == [HeldIncident("i1", CHANNEL, LATER)]
 
 
 async def test_what_is_released_is_held_no_longer(store: Store) -> None:
     async with store.transaction() as transaction:
-        await transaction.held_incidents.hold("i1", CHANNEL)
+        await transaction.held_incidents.hold("i1", CHANNEL, NIGHT)
         await transaction.held_incidents.release("i1", CHANNEL)
         await transaction.held_incidents.release("unknown", CHANNEL)
         await transaction.held_incidents.tell("unknown", CHANNEL)

@@ -77,6 +77,7 @@ async def test_what_an_incident_leads_and_what_is_open_is_told_oldest_first(stor
         await transaction.incidents.save(incident("leader", group_key="leader"))
         assert [each.id for each in await transaction.incidents.led_by("leader", MANY)] == ["part 1", "part 2"]
         assert [each.id for each in await transaction.incidents.open(2)] == ["leader", "part 1"]
+        assert [each.id for each in await transaction.incidents.latest_open(2)] == ["part 2", "part 1"]
         part = await transaction.incidents.get("part 1")
         assert [each.id for each in await transaction.incidents.open(2, part)] == ["part 2"]
         part = (await transaction.incidents.led_by("leader", 1))[0]

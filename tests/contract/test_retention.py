@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.store import retention
@@ -85,6 +87,24 @@ async def test_a_person_is_forgotten_and_others_are_not(engine: AsyncEngine) -> 
     async with store.transaction() as transaction:
         assert await transaction.conversations.history(THREAD, 10) == (Turn(Speaker.PERSON, "I am U2"),)
     assert await keys(engine) == {"asked by U2"}
+
+
+async def test_whoever_said_very_much_is_forgotten_in_parts(engine: AsyncEngine) -> None:
+    rows = [
+        {"key": f"asked {number}", "workflow": "answer", "subject": f"q{number}", "payload": {"asker": {"id": "U1"}}}
+        for number in range(retention.BATCH + 1)
+    ]
+    async with engine.begin() as connection:
+        await connection.execute(tasks.insert(), [row | {"ended_at": NOW} for row in rows])
+    lengths: list[int] = []
+
+    @event.listens_for(engine.sync_engine, "before_cursor_execute")
+    def count(*call: Any) -> None:
+        lengths.append(len(call[3]))
+
+    assert len(await retention.forget(engine, person="U1")) == len(rows)
+    assert await keys(engine) == set()
+    assert max(lengths) <= retention.BATCH
 
 
 async def test_a_thread_is_forgotten(engine: AsyncEngine) -> None:

@@ -16,6 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from adapters.clock import SystemClock
+from bot.investigations import LOOKS_CLOSER
 from handlers.answer_question import WITHOUT_MODEL
 from tests.databases import own_postgres_server
 from tests.external.slack_emulator import eventually
@@ -112,6 +113,24 @@ async def test_a_model_that_hangs_leaves_the_incident_and_the_question_to_the_ev
             assert "answered without the language model" in log
             assert "triage without the language model" in log
             await bot.stop()
+
+
+async def test_what_the_evidence_says_stands_there_before_any_deadline_of_a_model_that_hangs(
+    folder: Path, slack: WatchedSlack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(llama_server, "CONTEXT", 32_768)
+    async with llama_server.fake_llama_server() as model:
+        model.waits = asyncio.Event()
+        async with Home(folder, slack, PLUMBLINE_LLM_URL=model.url).life() as bot:  # minutes of patience
+            address = await bot.address()
+            await becomes(address, 200)
+            assert (await alarm(address, "only"))[0] == 202
+            await slack.until(lambda: LOOKS_CLOSER in shown(slack.messages))
+            (incident,) = [shown([each]) for each in slack.messages]
+            assert "Payments" in incident
+            assert "pool" in incident
+            assert "explain" not in bot.steps
+            bot.kill()
 
 
 class JumpingClock(SystemClock):

@@ -18,7 +18,7 @@ from core.curated import CuratedAnswer
 from core.errors import Conflict, StoreUnavailable
 from core.incident import Incident, IncidentState
 from core.messages import Message
-from core.ports import Backlog, DeadLetter, Ingestion, Post, SourceCursor, Task
+from core.ports import Backlog, DeadLetter, HeldIncident, Ingestion, Post, SourceCursor, Task
 from core.rca.recorded_failure import RecordedFailure
 from core.silences import Silence
 
@@ -131,6 +131,9 @@ class InMemoryIncidents:
         oldest = sorted(self.by_id.values(), key=lambda each: (each.opened_at, each.id))
         later = [each for each in oldest if after is None or (each.opened_at, each.id) > (after.opened_at, after.id)]
         return [each for each in later if each.state is IncidentState.OPEN][:limit]
+
+    async def latest_open(self, limit: int) -> list[Incident]:
+        return [each for each in await self.recent(len(self.by_id)) if each.state is IncidentState.OPEN][:limit]
 
     async def led_by(self, incident_id: str, limit: int) -> list[Incident]:
         oldest = sorted(self.by_id.values(), key=lambda each: (each.opened_at, each.id))
@@ -435,18 +438,20 @@ class InMemoryChannelSettings:
 
 @dataclass(slots=True)
 class InMemoryHeldIncidents:
-    """By channel and incident: the place, and whether it was told."""
+    """By channel and incident: what is held, and whether it was told."""
 
-    held: dict[tuple[str, str, str], tuple[Place, bool]] = field(default_factory=dict)
+    held: dict[tuple[str, str, str], tuple[HeldIncident, bool]] = field(default_factory=dict)
 
-    async def hold(self, incident_id: str, place: Place) -> None:
-        self.held[place.platform, place.channel, incident_id] = place, False
+    async def hold(self, incident_id: str, place: Place, at: datetime) -> None:
+        key = (place.platform, place.channel, incident_id)
+        if key not in self.held or self.held[key][1]:
+            self.held[key] = HeldIncident(incident_id, place, at), False
 
     async def places(self, incident_id: str) -> frozenset[Place]:
-        return frozenset(place for key, (place, _) in self.held.items() if key[2] == incident_id)
+        return frozenset(each.place for each, _ in self.held.values() if each.incident_id == incident_id)
 
-    async def waiting(self) -> list[tuple[str, Place]]:
-        return [(key[2], place) for key, (place, told) in sorted(self.held.items(), key=_first) if not told]
+    async def waiting(self) -> list[HeldIncident]:
+        return [each for _, (each, told) in sorted(self.held.items(), key=_first) if not told]
 
     async def tell(self, incident_id: str, place: Place) -> None:
         key = (place.platform, place.channel, incident_id)

@@ -41,7 +41,7 @@ async def test_a_warning_at_night_waits_and_a_critical_alert_does_not(bot: Runni
         assert calls is not None
         await bot.incident(calls, is_done)
         async with bot.store.transaction() as transaction:
-            held = {incident for incident, _ in await transaction.held_incidents.waiting()}
+            held = {each.incident_id for each in await transaction.held_incidents.waiting()}
         assert waits in held
         assert calls not in held
         assert waits not in [incident["id"] for incident in incidents(await bot.messages("incidents"))]
@@ -52,4 +52,4 @@ async def test_a_warning_at_night_waits_and_a_critical_alert_does_not(bot: Runni
     await bot.until("incidents", lambda messages: notice(messages, "While it was quiet here"))
     await bot.incident(waits, is_done)
     async with bot.store.transaction() as transaction:
-        assert waits not in {incident for incident, _ in await transaction.held_incidents.waiting()}
+        assert waits not in {each.incident_id for each in await transaction.held_incidents.waiting()}

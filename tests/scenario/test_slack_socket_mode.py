@@ -64,7 +64,7 @@ async def test_a_form_and_the_menu_of_a_message_come_this_way_too(bot: SlackBot)
     await asyncio.wait_for(bot.slack.send("interactive", asked), LONGEST_WAIT)
     (view,) = bot.slack.views
     await asyncio.wait_for(bot.slack.send("interactive", form_submission(view, {})), LONGEST_WAIT)
-    assert [question.text for question in bot.inbox.questions] == ["how do I drain a runner?"]
+    assert [question.text for question in bot.inbox.questions] == ["ask how do I drain a runner?"]
 
 
 async def test_a_reaction_comes_this_way_too(bot: SlackBot) -> None:

@@ -131,3 +131,16 @@ async def test_a_turn_that_nobody_takes_keeps_nobody_waiting_for_ever(paced: Pac
     assert [await wait(paced, intent) for intent in "ab"] == [0, 1 - EARLY]
     time.at += 600
     assert await wait(paced, "c") == 0
+
+
+async def test_a_platform_that_allows_a_burst_gets_one_and_the_storm_after_it_is_paced(
+    chat: TimedChat, time: Time
+) -> None:
+    paced = PacedMessenger(chat, Budget(post=2.0, edit=2.0, burst=3), now=time.now)
+    assert [await wait(paced, intent) for intent in "abcde"] == [0, 0, 0, 2 - EARLY, 4 - EARLY]
+    for intent in "de":
+        time.at += 2
+        assert await wait(paced, intent) == 0
+    assert chat.taken_at == pytest.approx([100, 100, 100, 102, 104])
+    time.at += 4
+    assert [await wait(paced, intent) for intent in "fgh"] == [0, 0, 2 - EARLY], "two turns were saved meanwhile"

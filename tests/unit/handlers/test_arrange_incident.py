@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import fields, replace
 from datetime import timedelta
 
 import pytest
@@ -17,6 +19,7 @@ from core.messages import IncidentMessage, JoinRequest, Notice, Verdict
 from core.samples import START, alert
 from core.silences import Maintenance, Matcher, Silence
 from handlers import arrange_incident as arrange_module
+from handlers import group_incidents as group_module
 from handlers.arrange_incident import Surroundings, arrange_incident, watch_incidents
 from handlers.check_firing import over_already
 from handlers.group_incidents import NONE_OPEN, PICK_ONE, ask_where_it_belongs, join_incident, separate_incident
@@ -26,7 +29,7 @@ from handlers.present_incident import present_details, present_incident
 from handlers.show_again import ShownAgain
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
-from tests.fakes.store import InMemoryStore
+from tests.fakes.store import InMemoryIncidents, InMemoryStore
 
 CALLS = {"api": ("db",), "web": ("api",)}
 CHANNELS = (
@@ -75,6 +78,25 @@ class World:
         incident = self.store.incidents.by_id[incident_id]
         over = replace(incident, state=IncidentState.RESOLVED, resolved_at=self.clock.now())
         await self.store.incidents.save(replace(over, revision=incident.revision + 1))
+
+
+KEPT = [each.name for each in fields(InMemoryIncidents)]
+
+
+class SlowlySaved(InMemoryIncidents):
+    """Another transaction may read before what this one saves is seen."""
+
+    async def save(self, incident: Incident) -> None:
+        await asyncio.sleep(0)
+        await InMemoryIncidents.save(self, incident)
+
+
+class Overlapping(InMemoryStore):
+    """Transactions that do not wait for each other, as those of several processes on one PostgreSQL."""
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[InMemoryStore]:
+        yield self
 
 
 @pytest.fixture
@@ -167,6 +189,27 @@ async def test_a_person_puts_incidents_together_that_no_rule_connects(world: Wor
     join = pressed(Verdict.JOIN, "shelf", "till")
     await join_incident(join, channels=CHANNELS, store=world.store, poster=world.poster)
     assert world.store.incidents.by_id["shelf"].absorbed is None, "no circles"
+
+
+async def test_two_who_put_each_incident_into_the_other_at_once_make_no_circle(world: World) -> None:
+    for service in ("shelf", "till"):
+        await world.shows(await world.opens(service))
+    store = Overlapping(incidents=SlowlySaved(**{each: getattr(world.store.incidents, each) for each in KEPT}))
+    picks = (pressed(Verdict.JOIN, "till", "shelf"), pressed(Verdict.JOIN, "shelf", "till"))
+    poster = Poster(store, {Platform.SLACK: world.chat})
+    await asyncio.gather(*(join_incident(pick, channels=CHANNELS, store=store, poster=poster) for pick in picks))
+    assert [each.id for each in store.incidents.by_id.values() if each.absorbed] == ["till"]
+
+
+async def test_the_newest_of_many_open_incidents_can_be_picked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_module, "MAX_PARTS", 2)
+    for service in ("shelf", "till", "vault"):
+        await world.opens(service)
+        world.clock.advance(60)
+    await ask_where_it_belongs(
+        pressed(Verdict.BELONGS, "till"), channels=CHANNELS, store=world.store, poster=world.poster
+    )
+    assert list(world.chat.standing.values())[-1] == JoinRequest("till", (("vault", "vault is slow"),))
 
 
 async def test_what_is_put_elsewhere_is_told_no_more_where_it_was(world: World) -> None:

@@ -8,7 +8,7 @@ from core.conversation import PUBLIC, Audience, Person, Place, Platform, Questio
 from core.messages import Notice
 from core.samples import START
 from core.silences import Maintenance
-from handlers.declare_maintenance import NO_WINDOWS, OUTSIDERS, declare_maintenance, open_windows
+from handlers.declare_maintenance import NO_WINDOWS, NONE_OPEN, OUTSIDERS, declare_maintenance, open_windows
 from handlers.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
@@ -87,3 +87,10 @@ async def test_what_was_declared_in_private_is_told_there_alone(channel: Channel
     assert await channel.says("") == NO_WINDOWS
     assert "secret ledger" in await channel.says("", SECRET)
     assert await open_windows(OPEN, Maintenance(), channel.store, START) == []
+
+
+async def test_what_was_declared_in_private_is_ended_there_alone(channel: Channel) -> None:
+    await channel.says("till 2h secret ledger", SECRET)
+    assert await channel.says("end till") == NONE_OPEN.format(service="till")
+    assert "secret ledger" in await channel.says("", SECRET)
+    assert "is over" in await channel.says("end till", SECRET)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -13,7 +14,7 @@ from core.confidence.prediction import Evaluation, PredictionKind
 from core.errors import ToolUnavailable
 from core.incident import Incident, PastIncident, Severity
 from core.knowledge.document import Document
-from core.language_model import ModelRequest
+from core.language_model import ModelReply, ModelRequest
 from core.ports import ChangeReader, LogReader, MetricReader, TimeWindow, ToolParameter
 from core.team import Team
 from core.triage.history import IncidentHistory
@@ -264,6 +265,57 @@ async def test_what_is_being_done_is_told_at_every_step_that_takes_a_while(
     else:
         assert told[0] == "reading logs, metrics, changes and tools"
         assert told[1].endswith("log records, 1 metric, 1 change with the time before")
+
+
+class HangingModel(ScriptedModel):
+    """Takes a request and never replies."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def generate(self, request: ModelRequest) -> ModelReply:
+        self.asked.set()
+        await asyncio.Event().wait()
+        return await super().generate(request)
+
+
+async def test_while_a_model_never_answers_what_the_evidence_says_is_shown(store: FakePredictionStore) -> None:
+    shown: list[Incident] = []
+
+    async def show(found: Incident) -> None:
+        assert not model.asked.is_set()
+        shown.append(found)
+
+    model = HangingModel()
+    readers = Readers([LOGS], [METRICS], [CHANGES], CALLS)
+    waiting = asyncio.ensure_future(looked_into(readers, store, model=model, show=show))
+    await model.asked.wait()
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    (found,) = [each.explanation for each in shown]
+    assert found is not None
+    assert found.cause is not None
+    assert (found.engine, found.badge is not None) == ("evidence", True)
+    assert [prediction.value for prediction in store.predictions.values()] == [found.cause.cause]
+
+
+async def test_what_a_model_finds_after_what_was_shown_is_a_claim_of_its_own(store: FakePredictionStore) -> None:
+    shown: list[Incident] = []
+
+    async def show(found: Incident) -> None:
+        shown.append(found)
+
+    looks = [call(service="shop")]
+    found_out = finalise("The pool is too small.", "shop", evidence=["pool request timed out"])
+    model = ScriptedModel(lambda _: looks.pop() if looks else found_out, context=100_000)
+    found = await looked_into(Readers([LOGS], [METRICS], [CHANGES], CALLS), store, model=model, show=show)
+    first, last = shown[0].explanation, found.explanation
+    assert first is not None
+    assert last is not None
+    assert last.engine == "scripted"
+    assert first.prediction_id != last.prediction_id
+    assert store.predictions.keys() == {first.prediction_id, last.prediction_id}
 
 
 async def test_secrets_in_what_was_read_are_not_shown(store: FakePredictionStore) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from core.errors import PlumblineError, ToolUnavailable
 from core.incident import Hop, Incident, Stage, TeamScore
-from handlers.investigate_incident import conclude_investigation, investigate_incident
+from handlers.investigate_incident import conclude_investigation, investigate_incident, save_findings
 from handlers.update_incident import update_incident
 from tests.fakes.messages import explained_incident, owner
 from tests.fakes.store import InMemoryStore
@@ -28,6 +28,20 @@ async def test_what_is_found_is_saved(store: InMemoryStore) -> None:
 
     await investigate_incident("i1", find, store=store)
     assert store.incidents.by_id["i1"] == replace(RAW, owner=owner(), stage=Stage.EXPLAINING, revision=2)
+
+
+async def test_what_is_known_so_far_is_saved_with_what_goes_on_and_its_end_takes_that_away(
+    store: InMemoryStore,
+) -> None:
+    async def find(incident: Incident) -> Incident:
+        await save_findings(replace(incident, owner=owner()), incident, progress="looking closer", store=store)
+        known = store.incidents.by_id["i1"]
+        assert (known.owner, known.progress, known.stage) == (owner(), "looking closer", Stage.TRIAGING)
+        return replace(incident, owner=None, stage=Stage.DONE)
+
+    await investigate_incident("i1", find, store=store)
+    known = store.incidents.by_id["i1"]
+    assert (known.owner, known.progress, known.stage) == (None, "", Stage.DONE)
 
 
 async def test_alerts_that_arrive_meanwhile_are_kept(store: InMemoryStore) -> None:

@@ -146,6 +146,27 @@ async def test_a_correction_that_names_lines_decides_how_the_next_failure_is_rea
     assert quotes(await explained(LINK, store, FakeBuilds(again), number=2)) == ["1 failed, 1 passed in 0.12s"]
 
 
+async def test_a_cause_that_stands_in_the_named_lines_was_right_wherever_they_begin(store: InMemoryStore) -> None:
+    found = await explained(LINK, store, FakeBuilds())
+    assert found.explanation is not None
+    assert found.explanation.cause is not None
+    assert found.explanation.cause.cause.endswith(": tests/test_till.py:7: AssertionError.")
+    (failure,) = store.build_failures.by_id.values()
+    leading = LOG.split("\n").index("tests/test_till.py:7: AssertionError") + 1
+    assert failure.lines != range(leading - 1, leading)
+    await say(f"lines {leading}", store)
+    (outcome,) = store.predictions.outcomes.values()
+    assert outcome.correct
+
+
+async def test_lines_are_learned_where_the_claim_is_not_kept_any_more(store: InMemoryStore) -> None:
+    await explained(LINK, store, FakeBuilds())
+    store.predictions.by_id.clear()
+    await say("lines 9 to 9", store)
+    assert store.predictions.outcomes == {}
+    assert len(await _confirmed(store)) == 1
+
+
 async def test_lines_that_the_log_does_not_have_are_not_learned(store: InMemoryStore) -> None:
     await explained(LINK, store, FakeBuilds())
     chat = await say("lines 90 to 95", store)

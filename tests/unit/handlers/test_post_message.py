@@ -183,6 +183,23 @@ async def test_a_dead_letter_that_is_tried_again_while_the_chat_is_down_is_not_l
     assert (list(chat.standing.values()), store.dead_letters.by_intent) == ([ONE], {})
 
 
+@pytest.mark.parametrize("trouble", [Trouble.CRASH_BEFORE, Trouble.CRASH_AFTER])
+async def test_a_dead_letter_outlives_a_process_that_is_killed_while_it_is_tried_again(
+    store: InMemoryStore, trouble: Trouble
+) -> None:
+    chat = Refusing()
+    poster = Poster(store, {Platform.CONSOLE: chat})
+    with pytest.raises(Undeliverable):
+        await poster.post_once("intent", PLACE, ONE)
+    chat.refuses = False
+    chat.trouble.append(trouble)
+    with pytest.raises(Crash):
+        await redeliver("intent", show=_nothing, store=store, poster=poster)
+    assert store.dead_letters.by_intent["intent"].message == ONE
+    await redeliver("intent", show=_nothing, store=store, poster=poster)
+    assert (list(chat.standing.values()), store.dead_letters.by_intent) == ([ONE], {})
+
+
 async def test_an_edit_that_was_a_dead_letter_is_made_once_an_operator_wants_it(store: InMemoryStore) -> None:
     chat = Refusing()
     poster = Poster(store, {Platform.CONSOLE: chat})

@@ -14,6 +14,7 @@ from core.errors import ChatUnavailable, PlumblineError, QuietNow, Undeliverable
 from core.incident import Incident, IncidentState, Severity
 from core.messages import IncidentDetails, IncidentMessage, Message, Notice
 from handlers.change_settings import set_quiet_hours, show_settings
+from handlers.declare_maintenance import OUTSIDERS
 from handlers.end_quiet_hours import SUMMARY, end_quiet_hours
 from handlers.keep_quiet import hold_incident, is_anything_held, is_held, wait_for_morning
 from handlers.post_message import Poster
@@ -155,6 +156,7 @@ async def test_a_process_that_dies_over_the_summary_says_it_once(company: Compan
     before = dict(company.store.held_incidents.held)
     await end_quiet_hours(store=company.store, poster=company.poster, clock=company.clock)
     company.store.held_incidents.held = before
+    company.change(revision=2, alert_count=9)
     await company.look_for_morning()
     assert [kind for kind in company.kinds if kind is Notice] == [Notice]
 
@@ -191,6 +193,13 @@ async def test_a_channel_is_told_what_was_set_and_by_whom(company: Company, text
     assert ("Ines changed" in notice.text) is (text not in ("", "99"))
 
 
+async def test_whoever_does_not_belong_to_the_workspace_changes_nothing(company: Company) -> None:
+    guest = replace(question("off"), audience=Audience(frozenset({"channel:incidents"})))
+    await set_quiet_hours(guest, store=company.store, poster=company.poster)
+    assert company.said == [Notice(OUTSIDERS)]
+    assert company.store.channel_settings.by_channel[Platform.SLACK, CHANNEL.channel] == QUIET
+
+
 @pytest.mark.parametrize("ask", [show_settings])
 async def test_settings_are_shown_with_how_to_change_them(
     company: Company, ask: Callable[..., Awaitable[None]]
@@ -220,7 +229,7 @@ async def test_a_channel_that_cannot_be_told_in_the_morning_keeps_no_other_waiti
     poster = Poster(company.store, {Platform.TEAMS: teams} | known)
     async with company.store.transaction() as transaction:
         for place in (CHANNEL, Place(Platform.TEAMS, "19:incidents")):
-            await transaction.held_incidents.hold("i1", place)
+            await transaction.held_incidents.hold("i1", place, NIGHT)
     company.clock.advance((MORNING - NIGHT).total_seconds())
     is_down = isinstance(error, ChatUnavailable)
     with pytest.raises(ChatUnavailable) if is_down else nullcontext():

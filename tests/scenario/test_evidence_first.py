@@ -1,0 +1,129 @@
+"""Nobody waits for a language model: what the evidence says stands in the message while it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.investigations import LOOKS_CLOSER, Investigations
+from bot.settings import Settings
+from bot.wiring import Core, open_core
+from bot.workspace import load_workspace
+from core.conversation import Place, Platform
+from core.errors import ModelUnavailable
+from core.incident import Incident, Stage
+from core.language_model import ModelReply, ModelRequest
+from core.messages import IncidentMessage
+from handlers.post_message import Poster
+from tests.fakes.language_model import ScriptedModel
+from tests.fakes.messages import explained_incident
+from tests.fakes.messenger import RecordingMessenger
+from tests.scenario.company import write_company
+from tests.scenario.test_acknowledged_incident import CHATS
+
+
+class HangingModel(ScriptedModel):
+    """Replies to nothing until it `fails`."""
+
+    def __init__(self) -> None:
+        super().__init__(context=32_768)
+        self.asked, self.fails = asyncio.Event(), asyncio.Event()
+
+    async def generate(self, request: ModelRequest) -> ModelReply:
+        self.asked.set()
+        await self.fails.wait()
+        raise ModelUnavailable("It never answered.")
+
+    async def expect(self, request: ModelRequest, choices: object) -> dict[str, float]:
+        await self.generate(request)
+        return {}
+
+
+@pytest.fixture
+async def core(tmp_path: Path) -> AsyncIterator[Core]:
+    settings = Settings.model_validate(
+        {"PLUMBLINE_DATA_DIR": tmp_path / "data", "PLUMBLINE_CONFIG": write_company(tmp_path / "company")}
+    )
+    async with open_core(settings, load_workspace(settings.config)) as core:
+        yield core
+
+
+def raised() -> Incident:
+    began = datetime.now(UTC) - timedelta(minutes=4)
+    return explained_incident(
+        id="i1",
+        place=Place(Platform.CONSOLE, "incidents"),
+        title="till p99 latency above 2 s",
+        service="till",
+        started_at=began,
+        opened_at=began,
+        updated_at=began,
+        owner=None,
+        explanation=None,
+        message=None,
+        stage=Stage.EXPLAINING,
+    )
+
+
+async def stored(core: Core) -> Incident:
+    async with core.store.transaction() as transaction:
+        incident = await transaction.incidents.get("i1")
+    assert incident is not None
+    return incident
+
+
+async def test_owner_and_cause_stand_there_while_a_model_never_answers(core: Core) -> None:
+    async with core.store.transaction() as transaction:
+        await transaction.incidents.save(raised())
+    chat, model = RecordingMessenger(), HangingModel()
+    investigations = Investigations(replace(core, model=model), Poster(core.store, {Platform.CONSOLE: chat}))
+    step = asyncio.ensure_future(investigations.step("i1", investigations.explain_in_sight))
+    await model.asked.wait()
+    (shown,) = [message for _, message in chat.posted]
+    assert isinstance(shown, IncidentMessage)
+    meanwhile = shown.incident
+    assert (meanwhile.stage, meanwhile.progress) == (Stage.EXPLAINING, LOOKS_CLOSER)
+    assert meanwhile.owner is not None
+    assert meanwhile.owner.owner is not None
+    assert meanwhile.owner.owner.team_id == "payments"
+    assert meanwhile.explanation is not None
+    assert meanwhile.explanation.cause is not None
+    assert "pool" in meanwhile.explanation.cause.cause
+    assert meanwhile.explanation.badge is not None
+
+    model.fails.set()
+    await step
+    done = await stored(core)
+    assert (done.stage, done.progress) == (Stage.DONE, "")
+    assert done.explanation is not None
+    assert done.explanation.prediction_id == meanwhile.explanation.prediction_id
+    assert done.owner is not None
+    assert done.owner.prediction_id == meanwhile.owner.prediction_id, "the same claim"
+
+
+async def test_who_should_own_it_instead_stands_there_while_a_model_never_answers(core: Core) -> None:
+    async with core.store.transaction() as transaction:
+        await transaction.incidents.save(replace(raised(), stage=Stage.DONE))
+    chat, model = RecordingMessenger(), HangingModel()
+    investigations = Investigations(replace(core, model=model), Poster(core.store, {Platform.CONSOLE: chat}))
+    step = asyncio.ensure_future(investigations.step("i1", investigations.triage_in_sight))
+    await model.asked.wait()
+    owner = (await stored(core)).owner
+    assert owner is not None
+    assert owner.owner is not None
+    assert len(chat.posted) == 1
+    model.fails.set()
+    await step
+    assert (await stored(core)).progress == ""
+
+
+@pytest.mark.parametrize("chat", CHATS)
+def test_every_chat_says_that_more_may_come(chat: Callable[[Incident], str]) -> None:
+    under_way = explained_incident(stage=Stage.EXPLAINING, progress=LOOKS_CLOSER)
+    assert LOOKS_CLOSER in chat(under_way)
+    assert LOOKS_CLOSER not in chat(replace(under_way, stage=Stage.DONE))
