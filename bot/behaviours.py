@@ -53,13 +53,12 @@ from handlers.watch_calibration import watch_calibration
 
 def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadReader]) -> Behaviours:
     """Every handler with its ports in hand. `threads` reads what people said to each other, where a platform can."""
-    store, clock, knowledge = core.store, core.clock, core.knowledge
-    channels, redact = core.workspace.channels, redactor(core)
+    store, clock, redact = core.store, core.clock, redactor(core)
     investigations = Investigations(core, poster)
 
     answer = partial(
         answer_question,
-        retriever=knowledge.retriever,
+        retriever=core.knowledge.retriever,
         store=store,
         poster=poster,
         clock=clock,
@@ -78,11 +77,50 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
         in_its_thread = await in_context(question, threads=threads, store=store, redact=redact)
         await under_way.run(question.id, answer(in_its_thread))
 
+    async def apologise(question: Question, reference: str) -> None:
+        notice = Notice("Something went wrong while I worked on this.", NoticeKind.ERROR, reference)
+        await poster.post_or_edit(answer_intent(question.id), question.place, notice, reference)
+
+    async def ingest_all() -> None:
+        if not core.awaiting_index.locked():  # else the one that is next sees what this one would
+            await ingest(core)
+
+    async def fit_owners() -> None:
+        await learn_owners(core)
+
+    return Behaviours(
+        answer=partial(run_command, commands=_commands(core, poster, investigations, ask)),
+        apologise=apologise,
+        retract=partial(retract_question, under_way=under_way, store=store, poster=poster),
+        feedback=_feedback(core, poster),
+        react=partial(record_reaction, store=store, judge=partial(record_feedback, store=store, poster=poster)),
+        present=investigations.present,
+        triage=partial(investigations.step, investigate=investigations.triage_at_once),
+        explain=partial(investigations.step, investigate=investigations.explain_in_sight),
+        triage_again=partial(investigations.step, investigate=investigations.triage_in_sight),
+        conclude=partial(conclude_investigation, store=store),
+        details=partial(present_details, store=store, poster=poster),
+        watch_incidents=investigations.watch,
+        redeliver=partial(redeliver, show=investigations.show, store=store, poster=poster),
+        end_quiet_hours=partial(end_quiet_hours, store=store, poster=poster, clock=clock),
+        ingest=ingest_all,
+        fit_triage=fit_owners,
+        recalibrate=partial(_learn_from_outcomes, core, poster),
+        retain=partial(apply_retention, core.workspace.retention, engine=core.engine, store=store, clock=clock),
+    )
+
+
+def _commands(
+    core: Core, poster: Poster, investigations: Investigations, ask: Callable[[Question], Awaitable[None]]
+) -> dict[CommandName, Callable[[Question], Awaitable[None]]]:
+    """What answers each command; `ask` answers a question."""
+    store, clock, knowledge = core.store, core.clock, core.knowledge
+    channels, redact = core.workspace.channels, redactor(core)
     services = {
         service for team in core.workspace.teams for service in team.services
     } | core.workspace.dependencies.keys()
     on_demand = partial(investigate_on_demand, services=services, channels=channels, store=store, poster=poster)
-    commands: dict[CommandName, Callable[[Question], Awaitable[None]]] = {
+    return {
         CommandName.ASK: ask,
         CommandName.TRIAGE: partial(
             on_demand,
@@ -129,38 +167,6 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
         CommandName.HELLO: partial(say_hello, poster=poster),
         CommandName.HELP: partial(show_help, store=store, poster=poster),
     }
-
-    async def apologise(question: Question, reference: str) -> None:
-        notice = Notice("Something went wrong while I worked on this.", NoticeKind.ERROR, reference)
-        await poster.post_or_edit(answer_intent(question.id), question.place, notice, reference)
-
-    async def ingest_all() -> None:
-        if not core.awaiting_index.locked():  # else the one that is next sees what this one would
-            await ingest(core)
-
-    async def fit_owners() -> None:
-        await learn_owners(core)
-
-    return Behaviours(
-        answer=partial(run_command, commands=commands),
-        apologise=apologise,
-        retract=partial(retract_question, under_way=under_way, store=store, poster=poster),
-        feedback=_feedback(core, poster),
-        react=partial(record_reaction, store=store, judge=partial(record_feedback, store=store, poster=poster)),
-        present=investigations.present,
-        triage=partial(investigations.step, investigate=investigations.triage_at_once),
-        explain=partial(investigations.step, investigate=investigations.explain_in_sight),
-        triage_again=partial(investigations.step, investigate=investigations.triage_in_sight),
-        conclude=partial(conclude_investigation, store=store),
-        details=partial(present_details, store=store, poster=poster),
-        watch_incidents=investigations.watch,
-        redeliver=partial(redeliver, show=investigations.show, store=store, poster=poster),
-        end_quiet_hours=partial(end_quiet_hours, store=store, poster=poster, clock=clock),
-        ingest=ingest_all,
-        fit_triage=fit_owners,
-        recalibrate=partial(_learn_from_outcomes, core, poster),
-        retain=partial(apply_retention, core.workspace.retention, engine=core.engine, store=store, clock=clock),
-    )
 
 
 def _feedback(core: Core, poster: Poster) -> Callable[[Feedback], Awaitable[None]]:

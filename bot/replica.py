@@ -23,6 +23,7 @@ from core.ports import Clock
 
 LONG_DEAD = timedelta(hours=2)
 INTERVAL = 2.0  # seconds between two looks; less than PATIENCE in adapters/store/locks.py
+NOT_LOOKED = "has not looked at the database yet"
 
 TAKEN_OVER = Counter("plumbline_workflows_taken_over_total", "Workflows that went on after their process died")
 RESUMED = Counter("plumbline_workflows_resumed_total", "Workflows that went on after the engine could not write")
@@ -40,7 +41,7 @@ class Replica:
 
     def __init__(self, name: str, store: SqlStore, clock: Clock, running: Callable[[], frozenset[str]]) -> None:
         """`running` are the ids of the workflows that are in a step in this process."""
-        self.trouble = "has not looked at the database yet"  # why the database cannot be worked with; empty if it can
+        self.trouble = NOT_LOOKED  # why the database cannot be worked with; empty if it can
         self._name = name
         self._store = store
         self._clock = clock
@@ -120,6 +121,6 @@ class Replica:
     def _say(self, trouble: str) -> None:
         if trouble and trouble != self.trouble:
             log.error("database is in trouble", reason=trouble)
-        elif self.trouble and not trouble:
+        elif self.trouble not in ("", NOT_LOOKED) and not trouble:
             log.info("database is fine")
         self.trouble = trouble

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -15,22 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from adapters.store.store import SqlStore
 from core.audit import Act, AuditEntry
 from core.ports import Store
-from tests.databases import database, new_postgres_database, sqlite_url
-from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)
-
-
-@pytest.fixture(params=["fake", "sqlite", pytest.param("postgres", marks=pytest.mark.external)])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    if request.param == "fake":
-        yield InMemoryStore()
-    elif request.param == "sqlite":
-        async with database(sqlite_url(tmp_path)) as engine:
-            yield SqlStore(engine)
-    else:
-        async with new_postgres_database(request.getfixturevalue("postgres")) as url, database(url) as engine:
-            yield SqlStore(engine)
 
 
 def entry(number: int = 1, act: Act = Act.ASKED, **fields: object) -> AuditEntry:

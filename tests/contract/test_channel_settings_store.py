@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, time
-from pathlib import Path
 
-import pytest
-
-from adapters.store.store import SqlStore
 from core.channel_settings import ChannelSettings, QuietHours
 from core.conversation import Place, Platform
 from core.incident import Severity
 from core.ports import HeldIncident, Store
-from tests.databases import database, new_postgres_database, sqlite_url
-from tests.fakes.store import InMemoryStore
 
 CHANNEL = Place(Platform.TEAMS, "19:incidents@thread.tacv2", workspace="tenant")
 OTHER = Place(Platform.SLACK, "C0INC")
 NIGHT, LATER = datetime(2026, 3, 14, 23, tzinfo=UTC), datetime(2026, 3, 15, 1, tzinfo=UTC)
 QUIET = ChannelSettings(QuietHours(time(22), time(7, 30), "Europe/Berlin", Severity.WARNING))
-
-
-@pytest.fixture(params=["fake", "sqlite", pytest.param("postgres", marks=pytest.mark.external)])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    if request.param == "fake":
-        yield InMemoryStore()
-    elif request.param == "sqlite":
-        async with database(sqlite_url(tmp_path)) as engine:
-            yield SqlStore(engine)
-    else:
-        async with new_postgres_database(request.getfixturevalue("postgres")) as url, database(url) as engine:
-            yield SqlStore(engine)
 
 
 async def test_nothing_is_set_for_a_channel_that_nobody_set_anything_for(store: Store) -> None:

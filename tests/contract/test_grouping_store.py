@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-from adapters.store.store import SqlStore
 from core.conversation import Place, Platform
 from core.incident import Absorption, Incident, IncidentState
 from core.messages import Message, Notice
 from core.ports import Store
 from core.samples import SAMPLES, alert, explained_incident
 from core.silences import Matcher, Silence
-from tests.databases import database, new_postgres_database, sqlite_url
-from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 PLACE = Place(Platform.SLACK, "C0INC", workspace="T0MARI")
 MANY = 100
-
-
-@pytest.fixture(params=["fake", "sqlite", pytest.param("postgres", marks=pytest.mark.external)])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    if request.param == "fake":
-        yield InMemoryStore()
-    elif request.param == "sqlite":
-        async with database(sqlite_url(tmp_path)) as engine:
-            yield SqlStore(engine)
-    else:
-        async with new_postgres_database(request.getfixturevalue("postgres")) as url, database(url) as engine:
-            opened = SqlStore(engine)
-            yield opened
-            await opened.locks.close()
 
 
 def incident(incident_id: str, **fields: object) -> Incident:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-from adapters.store.store import SqlStore
 from core.confidence.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from core.confidence.resolution import Resolution
 from core.conversation import MessageReference, Place, Platform, Speaker, Turn
@@ -18,29 +15,13 @@ from core.errors import Conflict
 from core.incident import Incident, IncidentState
 from core.ports import Ingestion, Post, SourceCursor, Store, Task
 from core.rca.recorded_failure import RecordedFailure
-from tests.databases import database, new_postgres_database, sqlite_url
 from tests.fakes import messages
 from tests.fakes.calibrators import calibrator
-from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)
 CHANNEL = Place(Platform.SLACK, "C0INC", workspace="T0MARI")
 THREAD = replace(CHANNEL, thread="17.25")
 MANY = 100
-
-
-@pytest.fixture(params=["fake", "sqlite", pytest.param("postgres", marks=pytest.mark.external)])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    if request.param == "fake":
-        yield InMemoryStore()
-    elif request.param == "sqlite":
-        async with database(sqlite_url(tmp_path)) as engine:
-            yield SqlStore(engine)
-    else:
-        async with new_postgres_database(request.getfixturevalue("postgres")) as url, database(url) as engine:
-            opened = SqlStore(engine)
-            yield opened
-            await opened.locks.close()
 
 
 class Undone(Exception):

@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-import pytest
-
-from adapters.store.store import SqlStore
 from core.correlation import correlated, current_correlation, new_correlation, parse_correlation
 from core.ports import Backlog, Store, Task
-from tests.databases import database, new_postgres_database, sqlite_url
-from tests.fakes.store import InMemoryStore
-
-
-@pytest.fixture(params=["fake", "sqlite", pytest.param("postgres", marks=pytest.mark.external)])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    if request.param == "fake":
-        yield InMemoryStore()
-    elif request.param == "sqlite":
-        async with database(sqlite_url(tmp_path)) as engine:
-            yield SqlStore(engine)
-    else:
-        async with new_postgres_database(request.getfixturevalue("postgres")) as url, database(url) as engine:
-            yield SqlStore(engine)
 
 
 async def add(store: Store, *keys: str) -> None:
