@@ -166,9 +166,17 @@ async def test_a_dead_letter_is_posted_once_an_operator_wants_it_and_only_once(s
     assert not await ask_to_redeliver("intent", store=store)
 
 
-@pytest.mark.parametrize("trouble", [Trouble.DOWN, Trouble.ANSWER_LOST])
-async def test_a_dead_letter_that_is_tried_again_while_the_chat_is_down_is_not_lost(
-    store: InMemoryStore, trouble: Trouble
+@pytest.mark.parametrize(
+    ("trouble", "raised"),
+    [
+        (Trouble.DOWN, ChatUnavailable),
+        (Trouble.ANSWER_LOST, ChatUnavailable),
+        (Trouble.CRASH_BEFORE, Crash),
+        (Trouble.CRASH_AFTER, Crash),
+    ],
+)
+async def test_a_dead_letter_outlives_a_chat_that_is_down_and_a_process_that_is_killed_while_it_is_tried_again(
+    store: InMemoryStore, trouble: Trouble, raised: type[BaseException]
 ) -> None:
     chat = Refusing()
     poster = Poster(store, {Platform.CONSOLE: chat})
@@ -176,24 +184,7 @@ async def test_a_dead_letter_that_is_tried_again_while_the_chat_is_down_is_not_l
         await poster.post_once("intent", PLACE, ONE)
     chat.refuses = False
     chat.trouble.append(trouble)
-    with pytest.raises(ChatUnavailable):
-        await redeliver("intent", show=_nothing, store=store, poster=poster)
-    assert store.dead_letters.by_intent["intent"].message == ONE
-    await redeliver("intent", show=_nothing, store=store, poster=poster)
-    assert (list(chat.standing.values()), store.dead_letters.by_intent) == ([ONE], {})
-
-
-@pytest.mark.parametrize("trouble", [Trouble.CRASH_BEFORE, Trouble.CRASH_AFTER])
-async def test_a_dead_letter_outlives_a_process_that_is_killed_while_it_is_tried_again(
-    store: InMemoryStore, trouble: Trouble
-) -> None:
-    chat = Refusing()
-    poster = Poster(store, {Platform.CONSOLE: chat})
-    with pytest.raises(Undeliverable):
-        await poster.post_once("intent", PLACE, ONE)
-    chat.refuses = False
-    chat.trouble.append(trouble)
-    with pytest.raises(Crash):
+    with pytest.raises(raised):
         await redeliver("intent", show=_nothing, store=store, poster=poster)
     assert store.dead_letters.by_intent["intent"].message == ONE
     await redeliver("intent", show=_nothing, store=store, poster=poster)
