@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -58,6 +59,9 @@ async def test_everything_that_a_webhook_leads_to_has_its_id(
     done = await bot.incident(incident_id, is_done)
     await bot.deliver("another group", alert("trace-2", service="chart"))
     assert done["id"] == incident_id
+    async with asyncio.timeout(10):
+        while "investigate_incident" not in _names(spans):  # the incident is done some moments before its workflow
+            await asyncio.sleep(0.01)
     ended = spans.get_finished_spans()
     request = next(span for span in ended if span.name == "POST /webhooks/{source}")
     mine = [span for span in ended if _trace(span) == _trace(request)]
@@ -103,6 +107,10 @@ def test_a_collector_without_the_extra_is_a_mistake_in_the_configuration(monkeyp
     settings = Settings.model_validate({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"})
     with pytest.raises(ConfigurationError, match="extra `otel`"), tracing.tracing(settings):
         pass
+
+
+def _names(spans: InMemorySpanExporter) -> set[str]:
+    return {span.name for span in spans.get_finished_spans()}
 
 
 def _trace(span: ReadableSpan) -> str:
