@@ -20,7 +20,7 @@ from core.ports import Clock
 
 T = TypeVar("T")
 
-INTERVAL = timedelta(seconds=2)  # between two looks at what is saved; the contract in core/ports.py names it too
+INTERVAL = timedelta(seconds=2)  # between two looks at what is saved; the contract in core/ports/models.py names it too
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,113 @@
+"""The chats: what is said there, and what people do there."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Protocol, runtime_checkable
+
+from core.conversation import Audience, MessageReference, Place, Question, Turn
+from core.feedback import Feedback, Reaction
+from core.messages import Form, Message, Verdict
+
+
+class Messenger(Protocol):
+    """Speaks on one chat platform.
+
+    Raises ChatUnavailable when the platform does not answer, ChatBusy when it asks to wait and took nothing,
+    MessageNotFound when the message to edit or to reply to is gone, Undeliverable when it will never take a message.
+    """
+
+    async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+        """Post a message. `intent` names this very post, so that `find` finds it after a crash."""
+        ...
+
+    async def edit(self, reference: MessageReference, message: Message) -> None:
+        """Replace the content of a message that was posted."""
+        ...
+
+    async def find(self, place: Place, intent: str) -> MessageReference | None:
+        """The message that was posted for this intent; None if there is none or the platform cannot tell."""
+        ...
+
+    async def delete(self, reference: MessageReference) -> None:
+        """Take a message that was posted away again; one that is gone already is left at that."""
+        ...
+
+    async def link(self, reference: MessageReference) -> str:
+        """The address of a message for people who may read it; empty where none is known. Does not raise."""
+        ...
+
+
+@runtime_checkable
+class SignallingMessenger(Protocol):
+    """A messenger whose platform can show that somebody is waited for, other than by a message."""
+
+    async def signal(self, place: Place, text: str) -> bool:
+        """Show this line until the next post in the thread; False if the platform has no such sign there.
+
+        Raises ChatUnavailable.
+        """
+        ...
+
+
+class ThreadReader(Protocol):
+    """Reads on one chat platform what people said to each other. Untrusted."""
+
+    async def earlier(self, place: Place, before: datetime, limit: int) -> tuple[Turn, ...]:
+        """What was said in the thread at `place` before that time, oldest first; empty outside a thread.
+
+        Of more than `limit` (at least 2) messages, the one that began the thread and the latest ones. A thread that is
+        gone is empty. Raises ChatUnavailable.
+        """
+        ...
+
+
+class Inbox(Protocol):
+    """Where the inbound adapters hand in what people do in a chat.
+
+    Each call returns as soon as the event is durably recorded (milliseconds), so that the chat can be acknowledged;
+    the work happens afterwards. An event whose key was handed in before is dropped.
+    """
+
+    async def ask(self, question: Question) -> None:
+        """A mention, a direct message or a slash command, or such a message that was edited (see `Question.revision`).
+
+        The text is what follows the bot's name.
+        """
+        ...
+
+    async def press(self, feedback: Feedback) -> None:
+        """A pressed button."""
+        ...
+
+    async def react(self, reaction: Reaction) -> None:
+        """A reaction to a message that may be one of ours."""
+        ...
+
+    async def retract(self, question_id: str, place: Place) -> None:
+        """A message was deleted that may have been a question; `question_id` is the id that it had or would have had."""
+        ...
+
+
+class Standing(Protocol):
+    """What a message of ours shows, for platforms that ask for it again."""
+
+    async def message(self, reference: MessageReference) -> Message | None:
+        """As it would be shown now, within milliseconds; None for one that nothing can change any more.
+
+        Of the reference, the platform, the channel and the message's id matter. Raises StoreUnavailable.
+        """
+        ...
+
+
+class Forms(Protocol):
+    """What is asked of somebody whose press leaves a question open, for platforms that can ask it in a form."""
+
+    async def form(self, verdict: Verdict, subject: str, audience: Audience) -> Form | None:
+        """The form for a press of this button, within milliseconds; None if nothing is to be asked.
+
+        It says nothing that the audience of the message may not read.
+
+        Raises StoreUnavailable.
+        """
+        ...

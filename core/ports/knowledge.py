@@ -1,0 +1,195 @@
+"""Where knowledge comes from, and where it is found again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.knowledge.document import Document, Passage
+from core.knowledge.windows import WindowedPassage
+
+if TYPE_CHECKING:
+    from core.knowledge.wording import Wording
+
+
+class KnowledgeSource(Protocol):
+    """One place that documents come from."""
+
+    @property
+    def name(self) -> str:
+        """Unique among the sources; the first part of its documents' ids."""
+        ...
+
+    def documents(self) -> AsyncIterator[Document]:
+        """Every document that the source holds now, each id once, in any order.
+
+        Raises SourceUnavailable when the source cannot be read to its end: then nothing is deleted.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A part of what changed at a source. Once it is indexed, `cursor` is where reading goes on, in whatever process.
+
+    `documents` are new or changed, perhaps only possibly; `removed_ids` are those that the source no longer holds.
+    """
+
+    documents: tuple[Document, ...]
+    removed_ids: frozenset[str]
+    cursor: str
+
+
+@runtime_checkable
+class ChangingSource(Protocol):
+    """A place that documents come from which can tell what changed since it was last read."""
+
+    @property
+    def name(self) -> str:
+        """Unique among the sources; the first part of its documents' ids."""
+        ...
+
+    def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+        """What changed since `cursor`, in parts to be applied in order; since ever if it is empty or not understood.
+
+        `known_ids` are the ids of the source's documents that are indexed. After the last part the index holds exactly
+        what the source holds. A part is indexed before its cursor is kept, so that a killed process loses none.
+        Raises SourceUnavailable when the source cannot be read further: the parts before that stand.
+        """
+        ...
+
+
+@runtime_checkable
+class CheckedSource(Protocol):
+    """A place that documents come from, behind a door: whether it opens can be told without reading everything."""
+
+    async def check(self) -> None:
+        """Raises SourceUnavailable when the token, its rights or the way there is wrong."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCursor:
+    """How far a source has been read. `documents` is the number of its documents that the index then held.
+
+    An index that holds fewer is not the one that the cursor was kept for: the source is then read from the start.
+    """
+
+    position: str
+    documents: int
+
+
+class SecretDetector(Protocol):
+    """Finds passwords, keys and tokens."""
+
+    def find(self, text: str) -> list[tuple[int, int]]:
+        """Where the secrets stand in `text`: start and end of each, in order, none overlapping."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVector:
+    """Term weights: `indices` are distinct and ascending unsigned 32-bit numbers, `values` as many weights above 0."""
+
+    indices: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPassage:
+    """A passage as it is stored: its text, its term weights, its dense vector of unit length, its windows, its wording."""
+
+    passage: Passage
+    lexical: SparseVector
+    dense: NDArray[np.float32]
+    windows: WindowedPassage
+    wording: Wording
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What a search found: the id of a passage, and its score, an inner product, higher is better."""
+
+    passage_id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPassage:
+    """A passage as it is read again, its windows and its wording."""
+
+    passage: Passage
+    windows: WindowedPassage
+    wording: Wording
+
+
+class PassageIndex(Protocol):
+    """Passages with a lexical and a dense vector, filtered by reader.
+
+    What was written is found at once by the next search, and survives a kill -9 after `upsert` returned.
+    Raises IndexUnavailable when the index cannot be reached.
+    """
+
+    async def upsert(self, passages: Sequence[EncodedPassage]) -> None:
+        """Write passages; those with a known id are replaced."""
+        ...
+
+    async def delete_documents(self, document_ids: Sequence[str]) -> None:
+        """Remove all passages of these documents; unknown ids are ignored."""
+        ...
+
+    async def clear(self, dimensions: int) -> None:
+        """Remove everything and expect dense vectors of this length from now on."""
+        ...
+
+    async def search_lexical(self, query: SparseVector, readers: frozenset[str], limit: int) -> list[Hit]:
+        """The passages readable by one of `readers` with the highest inner product above 0, best first."""
+        ...
+
+    async def search_dense(self, query: NDArray[np.float32], readers: frozenset[str], limit: int) -> list[Hit]:
+        """The passages readable by one of `readers` with the highest inner product, best first."""
+        ...
+
+    async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[StoredPassage]:
+        """These passages in this order, without those that are gone or that none of `readers` may read."""
+        ...
+
+    async def passages_of(self, document_id: str, readers: frozenset[str]) -> list[Passage]:
+        """A document's passages in order; empty if it does not exist or none of `readers` may read it."""
+        ...
+
+    def scan(self, document_ids: Sequence[str] | None = None) -> AsyncIterator[Passage]:
+        """Every passage (of these documents), whoever may read it: to learn term statistics from, never to show."""
+        ...
+
+    async def content_hashes(self, source: str) -> dict[str, str]:
+        """Document id → content hash of everything indexed from this source."""
+        ...
+
+    async def count(self) -> int:
+        """The number of passages."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Embedder(Protocol):
+    """A pretrained embedding model, in place of the latent model that is fitted to the corpus."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    async def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row of unit length for each text."""
+        ...
+
+    async def embed_query(self, text: str) -> NDArray[np.float32]:
+        """A vector of unit length; its inner product with a passage's row says how near they are."""
+        ...

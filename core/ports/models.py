@@ -1,0 +1,97 @@
+"""The language model, and what is learned on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from core.language_model import ModelReply, ModelRequest
+
+if TYPE_CHECKING:
+    from core.knowledge.encoder import Encoder
+    from core.triage.owner_model import OwnerModel
+
+
+class LanguageModel(Protocol):
+    """A language model at the user's side. Whatever it says is untrusted text.
+
+    Every call raises ModelUnavailable when the model does not answer within the request's deadline, is overloaded or
+    is down, and PromptTooLong when the prompt and `max_tokens` do not fit into the context: nothing is ever cut.
+    """
+
+    @property
+    def name(self) -> str:
+        """The model's name as people see it."""
+        ...
+
+    async def context_tokens(self) -> int:
+        """How many tokens a prompt and its reply may have together."""
+        ...
+
+    async def count_tokens(self, text: str) -> int:
+        """The length of `text` by the model's own tokenizer; 0 for the empty text."""
+        ...
+
+    async def generate(self, request: ModelRequest) -> ModelReply:
+        """One reply. With a schema, it is valid JSON under the schema unless it was cut at `max_tokens`.
+
+        Raises InvalidReply if a server without grammars gave no valid reply within its rounds.
+        """
+        ...
+
+    async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
+        """`count` independent replies to one prompt, which is computed once where the server can."""
+        ...
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[str]:
+        """One reply, piece by piece as it is generated; abandoning the iteration cancels it at the server."""
+        ...
+
+    async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+        """The probability of each of 2 to 20 distinct `choices` as the whole reply; they add up to 1.
+
+        Read from the token probabilities of one constrained step, or estimated by sampling where the server has none.
+        """
+        ...
+
+
+class EncoderStore(Protocol):
+    """Keeps what the encoder learned from the corpus, for every process on the index whose vectors depend on it.
+
+    Raises StoreUnavailable where it is in a database that cannot be reached.
+    """
+
+    async def load(self) -> Encoder | None:
+        """The encoder that was saved last; None if there is none that this version can read.
+
+        By this process at once, by whatever process after at most 2 seconds where it is in a database. Called for
+        every query: microseconds while nothing was saved since the last call, but for one look in those 2 seconds.
+        """
+        ...
+
+    async def load_newest(self) -> Encoder | None:
+        """The same, and surely the one that was saved last by whatever process: for whoever is about to change it."""
+        ...
+
+    async def save(self, encoder: Encoder, /) -> None:
+        """Replace the encoder: whole or, after a crash, not at all."""
+        ...
+
+
+class OwnerModelStore(Protocol):
+    """Keeps what was learned of which team owns which incidents, for every process.
+
+    Raises StoreUnavailable where it is in a database that cannot be reached.
+    """
+
+    async def load(self) -> OwnerModel | None:
+        """The model that was saved last; None if there is none that this version can read.
+
+        By this process at once, by whatever process after at most 2 seconds where it is in a database. Called for
+        every triage: microseconds while nothing was saved since the last call, but for one look in those 2 seconds.
+        """
+        ...
+
+    async def save(self, model: OwnerModel, /) -> None:
+        """Replace the model: whole or, after a crash, not at all."""
+        ...
