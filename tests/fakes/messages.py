@@ -1,4 +1,4 @@
-"""The sample messages of the product, which are those of the tests too: a new one belongs into core/samples.py."""
+"""The sample messages of the product, which are those of the tests too: a new one belongs into core/samples/messages.py."""
 
 from __future__ import annotations
 

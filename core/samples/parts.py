@@ -1,14 +1,11 @@
-"""Sample messages: each thing that Plumbline can say, at its smallest, as it usually is, and at its largest.
-
-The gallery of the local page shows them, and the tests render them for every platform.
-"""
+"""What sample messages are made of. Each function's fields replace the usual ones."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from core.answering.answer import Answer, Citation, Conflict, Contact, Sentence
+from core.answering.answer import Answer, Citation, Sentence
 from core.confidence.badge import Badge, Strength
 from core.confidence.badge_explanation import BadgeExplanation, BadgeReference
 from core.confidence.drift import Drift
@@ -17,42 +14,25 @@ from core.confidence.track_record import TrackRecord
 from core.conversation import Person, Place, Platform
 from core.curated import CuratedAnswer
 from core.incident import (
-    Absorption,
     Alert,
     AlertStatus,
     DuplicateSuggestion,
     Evidence,
     EvidenceKind,
     Explanation,
-    Hop,
     Hypothesis,
     Incident,
     IncidentState,
     OwnerProposal,
     Severity,
     SeveritySuggestion,
-    Silenced,
     SimilarIncident,
     Stage,
     TeamScore,
     TimelineEntry,
-    Vote,
 )
 from core.messages import (
-    AnswerMessage,
-    BadgeMessage,
-    CorrectionRequest,
     DriftAlarm,
-    HandoverRequest,
-    IncidentDetails,
-    IncidentMessage,
-    JoinRequest,
-    Message,
-    Notice,
-    NoticeKind,
-    OwnerPing,
-    ProposalMessage,
-    RelatedIncident,
 )
 
 START = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -276,154 +256,3 @@ def drift_alarm(**fields: object) -> DriftAlarm:
         correct=(True, False) * 30,
     )
     return replace(usual, **fields)
-
-
-# --- all of them -----------------------------------------------------------------------------------------------------
-
-SAMPLES: dict[str, Message] = {
-    "answer": AnswerMessage(answer()),
-    "answer with an uncalibrated badge": AnswerMessage(answer(badge=UNCALIBRATED)),
-    "abstention": AnswerMessage(abstention()),
-    "abstention without anything near": AnswerMessage(abstention(citations=())),
-    "incident just arrived": IncidentMessage(incident()),
-    "incident with its owner": IncidentMessage(incident(stage=Stage.EXPLAINING, owner=owner())),
-    "incident explained": IncidentMessage(explained_incident()),
-    "incident without an owner": IncidentMessage(explained_incident(owner=owner(owner=None))),
-    "incident without a culprit": IncidentMessage(
-        explained_incident(explanation=explanation(hypotheses=(), badge=None, prediction_id=None))
-    ),
-    "incident that is a storm": IncidentMessage(explained_incident(alert_count=10_000, taken_by="Asha Brandt")),
-    "incident resolved": IncidentMessage(resolved_incident()),
-    "incident that leads others": IncidentMessage(
-        explained_incident(flapping=True, reopened_count=4, cut_short="It was resolved before I looked closer."),
-        parts=(
-            RelatedIncident("incident-2", "booking-api answers slowly", 12, is_open=True, url=f"{HANDBOOK}/2"),
-            RelatedIncident("incident-3", "web-store returns errors", 1, is_open=False),
-        ),
-    ),
-    "incident that is a part of another": IncidentMessage(
-        incident(absorbed=Absorption("incident-2", "payment-gateway depends on pg-payments", START)),
-        leader=RelatedIncident("incident-2", "pg-payments is out of connections", 3, is_open=True, url=f"{HANDBOOK}/2"),
-    ),
-    "incident that is silenced": IncidentMessage(
-        incident(silenced=Silenced("maintenance", "new ledger", START + timedelta(hours=2)))
-    ),
-    "details": IncidentDetails(explained_incident()),
-    "details without a culprit": IncidentDetails(
-        explained_incident(
-            explanation=explanation(hypotheses=(), badge=None, prediction_id=None, unavailable=("loki",))
-        )
-    ),
-    "correction request": CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
-    "handover request": HandoverRequest("incident-1", "Payments", (("bookings", "Bookings"), ("fleet", "Fleet"))),
-    "join request": JoinRequest("incident-1", (("incident-2", "booking-api answers slowly"),)),
-    "answer that is still being checked": AnswerMessage(
-        answer(badge=None, prediction_id=None), Person(Platform.SLACK, "U0INES", "Ines Okafor")
-    ),
-    "proposal": ProposalMessage(proposed()),
-    "proposal that was confirmed": ProposalMessage(confirmed()),
-    "incident put as questions": IncidentMessage(explained_incident(), asks_owner=True, asks_cause=True),
-    "badge explanation": BadgeMessage(badge_explanation()),
-    "badge explanation without a number": BadgeMessage(
-        badge_explanation(badge=UNCALIBRATED, record=None, calibrator="", references=(), hidden=0)
-    ),
-    "ping": OwnerPing("Payments", "S0PAYMENTS", CALIBRATED),
-    "incident with suggestions": IncidentMessage(
-        explained_incident(suggested_severity=suggested_severity(), suggested_duplicate=suggested_duplicate())
-    ),
-    "ping of a team without a mention": OwnerPing("Payments", "", CALIBRATED),
-    "drift alarm": drift_alarm(),
-    "information": Notice("Ask me about CI/CD and operations.\n• how do I roll back a canary?"),
-    "thanks": Notice("Noted, thank you.", NoticeKind.THANKS),
-    "error": Notice("Something went wrong on my side.", NoticeKind.ERROR, reference="4f2a91bc"),
-}
-
-
-def everywhere(text: str, count: int = 1) -> dict[str, Message]:
-    """Every message with this text in every field that comes from outside, and `count` of everything that repeats."""
-    several = range(1, count + 1)
-    cited = replace(
-        citation(), title=text, heading=text, quote=text, anchor=text, url=text, document_id=text, passage_id=text
-    )
-    said = answer(
-        question=text,
-        sentences=tuple(Sentence(text, tuple(several)) for _ in several),
-        citations=tuple(replace(cited, number=number) for number in several),
-        note=text,
-        tentative=True,
-        conflicts=tuple(Conflict((replace(cited, stale_for=timedelta(days=500)), cited)) for _ in several),
-        contacts=tuple(Contact(text, text, (text,)) for _ in several),
-    )
-    team = TeamScore(text, text, 0.8, tuple(text for _ in several))
-    proposal = owner(
-        owner=team,
-        candidates=tuple(team for _ in several),
-        on_call=tuple(text for _ in several),
-        votes=tuple(Vote(number, text, text, text) for number in several),
-        note=text,
-    )
-    found = explanation(
-        hypotheses=tuple(
-            Hypothesis(
-                text, text, 0.5, tuple(Evidence(EvidenceKind.LOG, text, text, START, text) for _ in several), text, text
-            )
-            for _ in several
-        ),
-        ruled_out=tuple(text for _ in several),
-        similar=tuple(SimilarIncident(text, text, text, text, text, 0.5, text) for _ in several),
-        timeline=tuple(TimelineEntry(START, text) for _ in several),
-        unavailable=tuple(text for _ in several),
-    )
-    alerts = tuple(
-        replace(alert(number), name=text, service=text, summary=text, description=text, labels={text: text}, url=text)
-        for number in several
-    )
-    struck = explained_incident(
-        title=text,
-        service=text,
-        labels={text: text},
-        alerts=alerts,
-        alert_count=count,
-        taken_by=text,
-        owner=proposal,
-        explanation=found,
-        hops=tuple(Hop(text, text, text, text, START) for _ in several),
-        suggested_severity=suggested_severity(evidence=tuple(text for _ in several)),
-        suggested_duplicate=suggested_duplicate(incident_id=text, title=text, evidence=tuple(text for _ in several)),
-    )
-    somebody = Person(Platform.SLACK, text, text)
-    answered = {"question": text, "text": "\n".join(text for _ in several), "author": somebody}
-    return {
-        "proposal": ProposalMessage(proposed(**answered)),
-        "proposal that was confirmed": ProposalMessage(confirmed(**answered, confirmed_by=somebody)),
-        "answer": AnswerMessage(said),
-        "abstention": AnswerMessage(replace(said, sentences=())),
-        "incident": IncidentMessage(struck),
-        "incident without an owner": IncidentMessage(replace(struck, owner=replace(proposal, owner=None))),
-        "details": IncidentDetails(struck),
-        "incident put as questions": IncidentMessage(struck, asks_owner=True, asks_cause=True),
-        "incident whose on-call is unknown": IncidentMessage(
-            replace(struck, owner=replace(proposal, on_call_unknown=text), severity_by=text, duplicate_of=text)
-        ),
-        "incident that leads others": IncidentMessage(
-            replace(struck, silenced=Silenced(text, text, START), cut_short=text),
-            parts=tuple(RelatedIncident(text, text, 2, is_open=True, url=text) for _ in several),
-        ),
-        "incident that is a part of another": IncidentMessage(
-            replace(struck, absorbed=Absorption(text, text, START, text)),
-            leader=RelatedIncident(text, text, 2, is_open=True, url=text),
-        ),
-        "badge explanation": BadgeMessage(
-            badge_explanation(
-                references=tuple(BadgeReference(text, text) for _ in several), estimator=text, calibrator=text
-            )
-        ),
-        "handover request": HandoverRequest("incident-1", text, tuple((f"team-{number}", text) for number in several)),
-        "correction request": CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
-        "join request": JoinRequest("incident-1", tuple((f"incident-{number}", text) for number in several)),
-        "drift alarm": drift_alarm(shown=(0.9,) * 200, correct=(True, False) * 100),
-        "ping": OwnerPing(text, "", CALIBRATED, on_call=tuple(text for _ in several)),
-        "information": Notice(text),
-        "thanks": Notice(text, NoticeKind.THANKS),
-        "error": Notice(text, NoticeKind.ERROR, text),
-    }

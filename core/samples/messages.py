@@ -1,0 +1,104 @@
+"""Each thing that Plumbline can say, at its smallest and as it usually is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from core.conversation import Person, Platform
+from core.incident import (
+    Absorption,
+    Silenced,
+    Stage,
+)
+from core.messages import (
+    AnswerMessage,
+    BadgeMessage,
+    CorrectionRequest,
+    HandoverRequest,
+    IncidentDetails,
+    IncidentMessage,
+    JoinRequest,
+    Message,
+    Notice,
+    NoticeKind,
+    OwnerPing,
+    ProposalMessage,
+    RelatedIncident,
+)
+from core.samples.parts import (
+    CALIBRATED,
+    HANDBOOK,
+    START,
+    UNCALIBRATED,
+    abstention,
+    answer,
+    badge_explanation,
+    confirmed,
+    drift_alarm,
+    explained_incident,
+    explanation,
+    incident,
+    owner,
+    proposed,
+    resolved_incident,
+    suggested_duplicate,
+    suggested_severity,
+)
+
+SAMPLES: dict[str, Message] = {
+    "answer": AnswerMessage(answer()),
+    "answer with an uncalibrated badge": AnswerMessage(answer(badge=UNCALIBRATED)),
+    "abstention": AnswerMessage(abstention()),
+    "abstention without anything near": AnswerMessage(abstention(citations=())),
+    "incident just arrived": IncidentMessage(incident()),
+    "incident with its owner": IncidentMessage(incident(stage=Stage.EXPLAINING, owner=owner())),
+    "incident explained": IncidentMessage(explained_incident()),
+    "incident without an owner": IncidentMessage(explained_incident(owner=owner(owner=None))),
+    "incident without a culprit": IncidentMessage(
+        explained_incident(explanation=explanation(hypotheses=(), badge=None, prediction_id=None))
+    ),
+    "incident that is a storm": IncidentMessage(explained_incident(alert_count=10_000, taken_by="Asha Brandt")),
+    "incident resolved": IncidentMessage(resolved_incident()),
+    "incident that leads others": IncidentMessage(
+        explained_incident(flapping=True, reopened_count=4, cut_short="It was resolved before I looked closer."),
+        parts=(
+            RelatedIncident("incident-2", "booking-api answers slowly", 12, is_open=True, url=f"{HANDBOOK}/2"),
+            RelatedIncident("incident-3", "web-store returns errors", 1, is_open=False),
+        ),
+    ),
+    "incident that is a part of another": IncidentMessage(
+        incident(absorbed=Absorption("incident-2", "payment-gateway depends on pg-payments", START)),
+        leader=RelatedIncident("incident-2", "pg-payments is out of connections", 3, is_open=True, url=f"{HANDBOOK}/2"),
+    ),
+    "incident that is silenced": IncidentMessage(
+        incident(silenced=Silenced("maintenance", "new ledger", START + timedelta(hours=2)))
+    ),
+    "details": IncidentDetails(explained_incident()),
+    "details without a culprit": IncidentDetails(
+        explained_incident(
+            explanation=explanation(hypotheses=(), badge=None, prediction_id=None, unavailable=("loki",))
+        )
+    ),
+    "correction request": CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
+    "handover request": HandoverRequest("incident-1", "Payments", (("bookings", "Bookings"), ("fleet", "Fleet"))),
+    "join request": JoinRequest("incident-1", (("incident-2", "booking-api answers slowly"),)),
+    "answer that is still being checked": AnswerMessage(
+        answer(badge=None, prediction_id=None), Person(Platform.SLACK, "U0INES", "Ines Okafor")
+    ),
+    "proposal": ProposalMessage(proposed()),
+    "proposal that was confirmed": ProposalMessage(confirmed()),
+    "incident put as questions": IncidentMessage(explained_incident(), asks_owner=True, asks_cause=True),
+    "badge explanation": BadgeMessage(badge_explanation()),
+    "badge explanation without a number": BadgeMessage(
+        badge_explanation(badge=UNCALIBRATED, record=None, calibrator="", references=(), hidden=0)
+    ),
+    "ping": OwnerPing("Payments", "S0PAYMENTS", CALIBRATED),
+    "incident with suggestions": IncidentMessage(
+        explained_incident(suggested_severity=suggested_severity(), suggested_duplicate=suggested_duplicate())
+    ),
+    "ping of a team without a mention": OwnerPing("Payments", "", CALIBRATED),
+    "drift alarm": drift_alarm(),
+    "information": Notice("Ask me about CI/CD and operations.\n• how do I roll back a canary?"),
+    "thanks": Notice("Noted, thank you.", NoticeKind.THANKS),
+    "error": Notice("Something went wrong on my side.", NoticeKind.ERROR, reference="4f2a91bc"),
+}

@@ -1,0 +1,159 @@
+"""Each thing that Plumbline can say with the same text wherever it may come from outside: at its largest and its worst."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from core.answering.answer import Answer, Conflict, Contact, Sentence
+from core.confidence.badge_explanation import BadgeReference
+from core.conversation import Person, Platform
+from core.incident import (
+    Absorption,
+    Evidence,
+    EvidenceKind,
+    Explanation,
+    Hop,
+    Hypothesis,
+    Incident,
+    OwnerProposal,
+    Silenced,
+    SimilarIncident,
+    TeamScore,
+    TimelineEntry,
+    Vote,
+)
+from core.messages import (
+    AnswerMessage,
+    BadgeMessage,
+    CorrectionRequest,
+    HandoverRequest,
+    IncidentDetails,
+    IncidentMessage,
+    JoinRequest,
+    Message,
+    Notice,
+    NoticeKind,
+    OwnerPing,
+    ProposalMessage,
+    RelatedIncident,
+)
+from core.samples.parts import (
+    CALIBRATED,
+    START,
+    alert,
+    answer,
+    badge_explanation,
+    citation,
+    confirmed,
+    drift_alarm,
+    explained_incident,
+    explanation,
+    owner,
+    proposed,
+    suggested_duplicate,
+    suggested_severity,
+)
+
+
+def everywhere(text: str, count: int = 1) -> dict[str, Message]:
+    """Every message with this text in every field that comes from outside, and `count` of everything that repeats."""
+    several = range(1, count + 1)
+    said, struck, proposal = _answer(text, several), _incident(text, several), _owner(text, several)
+    somebody = Person(Platform.SLACK, text, text)
+    answered = {"question": text, "text": "\n".join(text for _ in several), "author": somebody}
+    return {
+        "proposal": ProposalMessage(proposed(**answered)),
+        "proposal that was confirmed": ProposalMessage(confirmed(**answered, confirmed_by=somebody)),
+        "answer": AnswerMessage(said),
+        "abstention": AnswerMessage(replace(said, sentences=())),
+        "incident": IncidentMessage(struck),
+        "incident without an owner": IncidentMessage(replace(struck, owner=replace(proposal, owner=None))),
+        "details": IncidentDetails(struck),
+        "incident put as questions": IncidentMessage(struck, asks_owner=True, asks_cause=True),
+        "incident whose on-call is unknown": IncidentMessage(
+            replace(struck, owner=replace(proposal, on_call_unknown=text), severity_by=text, duplicate_of=text)
+        ),
+        "incident that leads others": IncidentMessage(
+            replace(struck, silenced=Silenced(text, text, START), cut_short=text),
+            parts=tuple(RelatedIncident(text, text, 2, is_open=True, url=text) for _ in several),
+        ),
+        "incident that is a part of another": IncidentMessage(
+            replace(struck, absorbed=Absorption(text, text, START, text)),
+            leader=RelatedIncident(text, text, 2, is_open=True, url=text),
+        ),
+        "badge explanation": BadgeMessage(
+            badge_explanation(
+                references=tuple(BadgeReference(text, text) for _ in several), estimator=text, calibrator=text
+            )
+        ),
+        "handover request": HandoverRequest("incident-1", text, tuple((f"team-{number}", text) for number in several)),
+        "correction request": CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
+        "join request": JoinRequest("incident-1", tuple((f"incident-{number}", text) for number in several)),
+        "drift alarm": drift_alarm(shown=(0.9,) * 200, correct=(True, False) * 100),
+        "ping": OwnerPing(text, "", CALIBRATED, on_call=tuple(text for _ in several)),
+        "information": Notice(text),
+        "thanks": Notice(text, NoticeKind.THANKS),
+        "error": Notice(text, NoticeKind.ERROR, text),
+    }
+
+
+def _answer(text: str, several: range) -> Answer:
+    cited = replace(
+        citation(), title=text, heading=text, quote=text, anchor=text, url=text, document_id=text, passage_id=text
+    )
+    return answer(
+        question=text,
+        sentences=tuple(Sentence(text, tuple(several)) for _ in several),
+        citations=tuple(replace(cited, number=number) for number in several),
+        note=text,
+        tentative=True,
+        conflicts=tuple(Conflict((replace(cited, stale_for=timedelta(days=500)), cited)) for _ in several),
+        contacts=tuple(Contact(text, text, (text,)) for _ in several),
+    )
+
+
+def _owner(text: str, several: range) -> OwnerProposal:
+    team = TeamScore(text, text, 0.8, tuple(text for _ in several))
+    return owner(
+        owner=team,
+        candidates=tuple(team for _ in several),
+        on_call=tuple(text for _ in several),
+        votes=tuple(Vote(number, text, text, text) for number in several),
+        note=text,
+    )
+
+
+def _explanation(text: str, several: range) -> Explanation:
+    return explanation(
+        hypotheses=tuple(
+            Hypothesis(
+                text, text, 0.5, tuple(Evidence(EvidenceKind.LOG, text, text, START, text) for _ in several), text, text
+            )
+            for _ in several
+        ),
+        ruled_out=tuple(text for _ in several),
+        similar=tuple(SimilarIncident(text, text, text, text, text, 0.5, text) for _ in several),
+        timeline=tuple(TimelineEntry(START, text) for _ in several),
+        unavailable=tuple(text for _ in several),
+    )
+
+
+def _incident(text: str, several: range) -> Incident:
+    alerts = tuple(
+        replace(alert(number), name=text, service=text, summary=text, description=text, labels={text: text}, url=text)
+        for number in several
+    )
+    return explained_incident(
+        title=text,
+        service=text,
+        labels={text: text},
+        alerts=alerts,
+        alert_count=len(several),
+        taken_by=text,
+        owner=_owner(text, several),
+        explanation=_explanation(text, several),
+        hops=tuple(Hop(text, text, text, text, START) for _ in several),
+        suggested_severity=suggested_severity(evidence=tuple(text for _ in several)),
+        suggested_duplicate=suggested_duplicate(incident_id=text, title=text, evidence=tuple(text for _ in several)),
+    )
