@@ -14,94 +14,25 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from adapters.console import static
-from adapters.console.document import document_url, render_inline, render_statement
-from adapters.console.forms import MAX_TEXT
-from adapters.console.payload import PersonMessage
+from adapters.console.document import render_inline, render_statement
+from adapters.console.template_names import GLOBALS, TESTS
 from adapters.diagrams import reliability_svg
 from core.answering.answer import Answer
-from core.confidence.calibrator import MIN_OUTCOMES
-from core.curated import MAX_TEXT as MAX_CORRECTION
-from core.curated import CuratedAnswer, display_name
-from core.incident import Incident, IncidentState, Stage
+from core.curated import CuratedAnswer
+from core.incident import Incident, IncidentState
 from core.incident_story import (
-    MAX_PARTS,
-    absorbed_because,
     grouping_verdict,
-    is_put_off,
-    owner_story,
-    part_told,
-    parts_counted,
-    standing,
-    suggested_duplicate,
-    suggested_severity,
-    suggestions_told,
-    votes_told,
 )
 from core.messages import (
-    ASK,
-    ASK_WHAT_IS_RIGHT,
-    CONFLICTING,
-    CORRECT,
-    COULD_IT_BE,
-    IS_IT_YOURS,
-    JUDGED_BY,
-    ON_CALL,
-    ON_CALL_UNKNOWN,
-    PICK_INCIDENT,
-    PICK_TEAM,
-    PING,
-    PROPOSED,
-    TENTATIVE,
-    VERDICT_LABELS,
-    WHICH_INCIDENT,
-    WHOSE_IS_IT,
-    WHY,
-    WHY_NOT_OURS,
-    AnswerMessage,
-    BadgeMessage,
     CorrectionRequest,
-    DriftAlarm,
     HandoverRequest,
-    IncidentDetails,
-    IncidentMessage,
     JoinRequest,
-    Notice,
-    OwnerPing,
-    ProposalMessage,
     Verdict,
 )
 
 TEMPLATES = Path(__file__).with_name("templates")
 
-MAX_ITEMS = 20  # shown of a list that comes from outside
 MINUTE, HOUR, DAY = 60, 3600, 86_400  # seconds
-
-THANKS = {
-    Verdict.HELPFUL: "Thanks, noted as helpful.",
-    Verdict.WRONG: "Thanks, noted as wrong.",
-    Verdict.ASK_A_PERSON: "A person is asked in the thread.",
-    Verdict.OWNER_RIGHT: "Thanks, noted as the right owner.",
-    Verdict.OWNER_WRONG: "Thanks, noted as the wrong owner.",
-    Verdict.CAUSE_RIGHT: "Thanks, noted as the right cause.",
-    Verdict.CAUSE_WRONG: "Thanks, noted as the wrong cause.",
-    Verdict.SEVERITY_RIGHT: "Thanks, noted as the right severity.",
-    Verdict.SEVERITY_WRONG: "Thanks, noted as the wrong severity.",
-    Verdict.DUPLICATE_RIGHT: "Thanks, noted as a duplicate.",
-    Verdict.DUPLICATE_WRONG: "Thanks, noted as no duplicate.",
-    Verdict.TAKE_IT: "It is yours.",
-    Verdict.HAND_OVER: "Asked in the thread.",
-    Verdict.SEPARATE: "It stands for itself again.",
-    Verdict.BELONGS: "Asked in the thread.",
-    Verdict.JOIN: "Put together.",
-    Verdict.REASSIGN: "Thanks, reassigned.",
-    Verdict.NOT_OURS: "Thanks, I look on.",
-    Verdict.CORRECTION: "Thanks, proposed in the thread.",
-    Verdict.CONFIRM: "Thanks, confirmed.",
-    Verdict.WHY_ANSWER: "Explained in the thread.",
-    Verdict.WHY_OWNER: "Explained in the thread.",
-    Verdict.WHY_CAUSE: "Explained in the thread.",
-}
 
 
 class Renderer:
@@ -139,64 +70,8 @@ class Renderer:
             "fingerprint": fingerprint,
             "one_line": _one_line,
         }
-        environment.tests |= {
-            "person": lambda content: isinstance(content, PersonMessage),
-            "answer": lambda content: isinstance(content, AnswerMessage),
-            "incident": lambda content: isinstance(content, IncidentMessage),
-            "details": lambda content: isinstance(content, IncidentDetails),
-            "correction_request": lambda content: isinstance(content, CorrectionRequest),
-            "handover_request": lambda content: isinstance(content, HandoverRequest),
-            "join_request": lambda content: isinstance(content, JoinRequest),
-            "proposal": lambda content: isinstance(content, ProposalMessage),
-            "badge_explanation": lambda content: isinstance(content, BadgeMessage),
-            "owner_ping": lambda content: isinstance(content, OwnerPing),
-            "drift_alarm": lambda content: isinstance(content, DriftAlarm),
-            "notice": lambda content: isinstance(content, Notice),
-        }
-        environment.globals |= {
-            "workspace_name": self._workspace_name,
-            "static": static.url,
-            "document_url": document_url,
-            "verdict_subjects": verdict_subjects,
-            "verdict_labels": VERDICT_LABELS,
-            "correct": CORRECT,
-            "thanks": THANKS,
-            "Verdict": Verdict,
-            "Stage": Stage,
-            "MIN_OUTCOMES": MIN_OUTCOMES,
-            "ASK_WHAT_IS_RIGHT": ASK_WHAT_IS_RIGHT,
-            "WHOSE_IS_IT": WHOSE_IS_IT,
-            "PICK_TEAM": PICK_TEAM,
-            "WHY_NOT_OURS": WHY_NOT_OURS,
-            "WHICH_INCIDENT": WHICH_INCIDENT,
-            "PICK_INCIDENT": PICK_INCIDENT,
-            "MAX_PARTS": MAX_PARTS,
-            "absorbed_because": absorbed_because,
-            "parts_counted": parts_counted,
-            "part_told": part_told,
-            "standing": standing,
-            "is_put_off": is_put_off,
-            "owner_story": owner_story,
-            "votes_told": votes_told,
-            "suggested_severity": suggested_severity,
-            "suggested_duplicate": suggested_duplicate,
-            "suggestions_told": suggestions_told,
-            "PROPOSED": PROPOSED,
-            "TENTATIVE": TENTATIVE,
-            "CONFLICTING": CONFLICTING,
-            "ASK": ASK,
-            "WHY": WHY,
-            "JUDGED_BY": JUDGED_BY,
-            "PING": PING,
-            "ON_CALL": ON_CALL,
-            "ON_CALL_UNKNOWN": ON_CALL_UNKNOWN,
-            "IS_IT_YOURS": IS_IT_YOURS,
-            "COULD_IT_BE": COULD_IT_BE,
-            "display_name": display_name,
-            "MAX_CORRECTION": MAX_CORRECTION,
-            "MAX_TEXT": MAX_TEXT,
-            "MAX_ITEMS": MAX_ITEMS,
-        }
+        environment.tests |= TESTS
+        environment.globals |= GLOBALS | {"workspace_name": self._workspace_name, "verdict_subjects": verdict_subjects}
         return environment
 
     def _time(self, at: datetime) -> Markup:

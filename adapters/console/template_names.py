@@ -1,0 +1,152 @@
+"""What the templates call by name: the product's wording, and what tells one kind of content from another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from adapters.console import static
+from adapters.console.document import document_url
+from adapters.console.forms import MAX_TEXT
+from adapters.console.payload import PersonMessage
+from core.confidence.calibrator import MIN_OUTCOMES
+from core.curated import MAX_TEXT as MAX_CORRECTION
+from core.curated import display_name
+from core.incident import Stage
+from core.incident_story import (
+    MAX_PARTS,
+    absorbed_because,
+    is_put_off,
+    owner_story,
+    part_told,
+    parts_counted,
+    standing,
+    suggested_duplicate,
+    suggested_severity,
+    suggestions_told,
+    votes_told,
+)
+from core.messages import (
+    ASK,
+    ASK_WHAT_IS_RIGHT,
+    CONFLICTING,
+    CORRECT,
+    COULD_IT_BE,
+    IS_IT_YOURS,
+    JUDGED_BY,
+    ON_CALL,
+    ON_CALL_UNKNOWN,
+    PICK_INCIDENT,
+    PICK_TEAM,
+    PING,
+    PROPOSED,
+    TENTATIVE,
+    VERDICT_LABELS,
+    WHICH_INCIDENT,
+    WHOSE_IS_IT,
+    WHY,
+    WHY_NOT_OURS,
+    AnswerMessage,
+    BadgeMessage,
+    CorrectionRequest,
+    DriftAlarm,
+    HandoverRequest,
+    IncidentDetails,
+    IncidentMessage,
+    JoinRequest,
+    Notice,
+    OwnerPing,
+    ProposalMessage,
+    Verdict,
+)
+
+MAX_ITEMS = 20  # shown of a list that comes from outside
+
+THANKS = {
+    Verdict.HELPFUL: "Thanks, noted as helpful.",
+    Verdict.WRONG: "Thanks, noted as wrong.",
+    Verdict.ASK_A_PERSON: "A person is asked in the thread.",
+    Verdict.OWNER_RIGHT: "Thanks, noted as the right owner.",
+    Verdict.OWNER_WRONG: "Thanks, noted as the wrong owner.",
+    Verdict.CAUSE_RIGHT: "Thanks, noted as the right cause.",
+    Verdict.CAUSE_WRONG: "Thanks, noted as the wrong cause.",
+    Verdict.SEVERITY_RIGHT: "Thanks, noted as the right severity.",
+    Verdict.SEVERITY_WRONG: "Thanks, noted as the wrong severity.",
+    Verdict.DUPLICATE_RIGHT: "Thanks, noted as a duplicate.",
+    Verdict.DUPLICATE_WRONG: "Thanks, noted as no duplicate.",
+    Verdict.TAKE_IT: "It is yours.",
+    Verdict.HAND_OVER: "Asked in the thread.",
+    Verdict.SEPARATE: "It stands for itself again.",
+    Verdict.BELONGS: "Asked in the thread.",
+    Verdict.JOIN: "Put together.",
+    Verdict.REASSIGN: "Thanks, reassigned.",
+    Verdict.NOT_OURS: "Thanks, I look on.",
+    Verdict.CORRECTION: "Thanks, proposed in the thread.",
+    Verdict.CONFIRM: "Thanks, confirmed.",
+    Verdict.WHY_ANSWER: "Explained in the thread.",
+    Verdict.WHY_OWNER: "Explained in the thread.",
+    Verdict.WHY_CAUSE: "Explained in the thread.",
+}
+
+
+def _is(kind: type, content: object) -> bool:
+    return isinstance(content, kind)
+
+
+TESTS: dict[str, Callable[[object], bool]] = {
+    "person": partial(_is, PersonMessage),
+    "answer": partial(_is, AnswerMessage),
+    "incident": partial(_is, IncidentMessage),
+    "details": partial(_is, IncidentDetails),
+    "correction_request": partial(_is, CorrectionRequest),
+    "handover_request": partial(_is, HandoverRequest),
+    "join_request": partial(_is, JoinRequest),
+    "proposal": partial(_is, ProposalMessage),
+    "badge_explanation": partial(_is, BadgeMessage),
+    "owner_ping": partial(_is, OwnerPing),
+    "drift_alarm": partial(_is, DriftAlarm),
+    "notice": partial(_is, Notice),
+}
+
+GLOBALS: dict[str, object] = {
+    "static": static.url,
+    "document_url": document_url,
+    "verdict_labels": VERDICT_LABELS,
+    "correct": CORRECT,
+    "thanks": THANKS,
+    "Verdict": Verdict,
+    "Stage": Stage,
+    "MIN_OUTCOMES": MIN_OUTCOMES,
+    "ASK_WHAT_IS_RIGHT": ASK_WHAT_IS_RIGHT,
+    "WHOSE_IS_IT": WHOSE_IS_IT,
+    "PICK_TEAM": PICK_TEAM,
+    "WHY_NOT_OURS": WHY_NOT_OURS,
+    "WHICH_INCIDENT": WHICH_INCIDENT,
+    "PICK_INCIDENT": PICK_INCIDENT,
+    "MAX_PARTS": MAX_PARTS,
+    "absorbed_because": absorbed_because,
+    "parts_counted": parts_counted,
+    "part_told": part_told,
+    "standing": standing,
+    "is_put_off": is_put_off,
+    "owner_story": owner_story,
+    "votes_told": votes_told,
+    "suggested_severity": suggested_severity,
+    "suggested_duplicate": suggested_duplicate,
+    "suggestions_told": suggestions_told,
+    "PROPOSED": PROPOSED,
+    "TENTATIVE": TENTATIVE,
+    "CONFLICTING": CONFLICTING,
+    "ASK": ASK,
+    "WHY": WHY,
+    "JUDGED_BY": JUDGED_BY,
+    "PING": PING,
+    "ON_CALL": ON_CALL,
+    "ON_CALL_UNKNOWN": ON_CALL_UNKNOWN,
+    "IS_IT_YOURS": IS_IT_YOURS,
+    "COULD_IT_BE": COULD_IT_BE,
+    "display_name": display_name,
+    "MAX_CORRECTION": MAX_CORRECTION,
+    "MAX_TEXT": MAX_TEXT,
+    "MAX_ITEMS": MAX_ITEMS,
+}
