@@ -11,18 +11,25 @@ from urllib.parse import quote
 
 import aiohttp
 
+from adapters.clock import SystemClock
+from adapters.store.database import migrate, open_database
+from adapters.store.teams_conversations import SqlTeamsConversations
 from adapters.teams.access_token import AccessToken
 from adapters.teams.cloud import PUBLIC_CLOUD, Cloud
+from adapters.teams.history import TeamsHistory, Unreadable
 from adapters.teams.needs import manifest_differences
 from bot.finding import Finding
 from bot.settings import Settings
 from bot.workspace import Workspace
-from core.conversation import Platform
-from core.errors import ChatUnavailable, PlumblineError
+from core.conversation import Channel, Place, Platform
+from core.errors import ChatUnavailable, MessageNotFound, PlumblineError
 
 SERVICE = "https://smba.trafficmanager.net/teams/"  # the global connector service
 PACKAGE = Path("plumbline-teams.zip")  # as deploy/teams/build.py names it
 MAX_MANIFEST = 1 << 20  # bytes
+WITHOUT_HISTORY = (
+    "Without it a post whose answer is lost may appear twice, and a mention in a thread is answered without the thread."
+)
 
 
 async def check_teams(
@@ -34,7 +41,7 @@ async def check_teams(
     service_url: str = SERVICE,
     package: Path = PACKAGE,
 ) -> AsyncIterator[Finding]:
-    """Ids, token, signing keys, the connector service and its channels, the way in, and the app's package."""
+    """Ids, token, signing keys, the connector service and its channels, Graph, the way in, and the app's package."""
     if not settings.teams_app_id:
         yield Finding("Teams", "anonymous, for the playground on this machine" if settings.teams_anonymous else "off")
         return
@@ -48,6 +55,8 @@ async def check_teams(
         bearer = await token.get()
         yield Finding("Teams token", f"is issued to {settings.teams_app_id}")
         async for finding in _service(service_url, bearer, workspace, session):
+            yield finding
+        async for finding in _histories(settings, workspace, session, token, cloud):
             yield finding
     except ChatUnavailable as error:
         yield Finding("Teams token", "is not issued", f"{error} Check the way to {cloud.login_url}.")
@@ -102,6 +111,51 @@ async def _service(
     except (aiohttp.ClientError, TimeoutError) as error:
         mend = f"{error or 'No answer'}. Is the way there open? In a proxy, allow this host."
         yield Finding("Teams service", f"{service_url} does not answer", mend)
+
+
+async def _histories(
+    settings: Settings, workspace: Workspace, session: aiohttp.ClientSession, token: AccessToken, cloud: Cloud
+) -> AsyncIterator[Finding]:
+    """Whether Microsoft Graph shows what is said in the channels that plumbline.yaml names."""
+    channels = [channel for channel in workspace.channels if Platform.TEAMS in channel.ids]
+    password = settings.teams_app_password
+    if not channels or password is None:
+        return
+    engine = open_database(settings.database)
+    try:
+        await migrate(engine)
+        history = TeamsHistory(
+            app_id=settings.teams_app_id,
+            app_password=password.get_secret_value(),
+            tenant_ids=settings.teams_tenant_ids,
+            references=SqlTeamsConversations(engine),
+            token=token,
+            cloud=cloud,
+            clock=SystemClock(),
+            session=session,
+        )
+        for channel in channels:
+            yield await _history(history, channel)
+    except (PlumblineError, OSError) as error:
+        mend = f"What was heard from Teams cannot be looked up: {error}"
+        yield Finding("Teams history", "is not tried", mend, fatal=False)
+    finally:
+        await engine.dispose()
+
+
+async def _history(history: TeamsHistory, channel: Channel) -> Finding:
+    what = f"Teams history of {channel.name}"
+    try:
+        await anext(history.newest(Place(Platform.TEAMS, channel.ids[Platform.TEAMS])))
+    except Unreadable as error:
+        mend = f"{error} {WITHOUT_HISTORY}"
+        return Finding(what, "cannot be read", mend, fatal=False)
+    except MessageNotFound:
+        mend = "Correct the id of this channel in plumbline.yaml, or mention the bot there once."
+        return Finding(what, "is not there", mend, fatal=False)
+    except ChatUnavailable as error:
+        return Finding(what, "is not shown now", f"{error} Is the way to graph.microsoft.com open?", fatal=False)
+    return Finding(what, "can be read through Microsoft Graph")
 
 
 async def _signing_keys(cloud: Cloud, session: aiohttp.ClientSession) -> Finding:

@@ -70,7 +70,7 @@ class Token:
 class Rest:
     """One server. Requests are made one after the other; nothing is sent to any other server.
 
-    `system` is what it is called in errors.
+    `system` is what it is called in errors. Whoever cannot wait allows fewer `attempts`, or less than `longest_pause`.
     """
 
     def __init__(
@@ -80,12 +80,17 @@ class Rest:
         credentials: Credentials,
         session: aiohttp.ClientSession,
         sleep: Sleep = asyncio.sleep,
+        *,
+        attempts: int = ATTEMPTS,
+        longest_pause: float = LONGEST_PAUSE,
     ) -> None:
         self._system = system
         self._base = URL(url.rstrip("/") + "/")
         self._credentials = credentials
         self._session = session
         self._sleep = sleep
+        self._attempts = attempts
+        self._longest_pause = longest_pause
 
     async def get(self, address: str, parameters: Mapping[str, str] | None = None) -> dict[str, Any]:
         """The object at `address`, which is relative to the server's URL or was given by the server itself.
@@ -105,7 +110,7 @@ class Rest:
             except TryAgain as error:
                 pause = FIRST_PAUSE * 2**failures if error.retry_after is None else error.retry_after
                 failures += 1
-                if failures == ATTEMPTS or pause > LONGEST_PAUSE:
+                if failures == self._attempts or pause > self._longest_pause:
                     raise
                 log.info("source_waits", system=self._system, seconds=pause, reason=str(error))
                 await self._sleep(pause)

@@ -41,11 +41,16 @@ class _Body(_Model):
     content: str | None = None
 
 
-class _Attachment(_Model):
+class Attachment(_Model):
+    """A file by its name, or a card: its `content` is JSON as text."""
+
     name: str | None = None
+    contentType: str | None = None
+    content: Any = None
 
 
 class _Mention(_Model):
+    id: int | str | None = None
     mentionText: str | None = None
     mentioned: _IdentitySet | None = None
 
@@ -65,7 +70,7 @@ class ChatMessage(_Model):
     eventDetail: Any = None
     sender: _IdentitySet | None = Field(None, alias="from")
     body: _Body = _Body()
-    attachments: list[_Attachment] | None = None
+    attachments: list[Attachment] | None = None
     mentions: list[_Mention] | None = None
 
     @property
@@ -82,6 +87,17 @@ class ChatMessage(_Model):
     def application_id(self) -> str | None:
         """The id of the bot or connector that sent it; None if a person did."""
         return self.sender.application.id if self.sender and self.sender.application else None
+
+    def mentions_of(self, application_id: str) -> frozenset[str]:
+        """The ids, within this message, of the mentions of a bot."""
+        return frozenset(
+            str(mention.id)
+            for mention in self.mentions or ()
+            if application_id
+            and mention.mentioned
+            and mention.mentioned.application
+            and mention.mentioned.application.id == application_id
+        )
 
     @property
     def named(self) -> Iterator[_Identity]:
@@ -109,10 +125,14 @@ def readers_of(channel_id: str, *, everybody: bool, siblings: Iterable[str], peo
     return frozenset({*channels, *(persons if len(persons) <= MAX_MEMBERS else ())})
 
 
-def text_of(message: ChatMessage) -> str:
-    """What it says, as Markdown: its subject, its text with the names of those mentioned, its attachments by name."""
+def text_of(message: ChatMessage, addressed: str = "") -> str:
+    """What it says, as Markdown: its subject, its text with the names of those mentioned, its attachments by name.
+
+    The application of the id `addressed` is left out of those mentioned.
+    """
     content = message.body.content or ""
-    text = _from_html(content) if message.body.contentType.lower() == "html" else content.strip()
+    is_html = message.body.contentType.lower() == "html"
+    text = _from_html(content, message.mentions_of(addressed)) if is_html else content.strip()
     subject = (message.subject or "").strip()
     files = "".join(f"\n(attachment: {each.name})" for each in message.attachments or () if each.name)
     return "\n\n".join(filter(None, (f"**{subject}**" if subject else "", text))) + files
@@ -151,10 +171,11 @@ def thread_document(source: str, channel: TeamsChannel, messages: Iterable[ChatM
     )
 
 
-def _from_html(content: str) -> str:
+def _from_html(content: str, left_out: frozenset[str]) -> str:
     soup = parsed(content)
     for mention in soup("at"):
-        mention.replace_with(NavigableString(f"@{mention.get_text()}"))
+        is_left_out = str(mention.get("id")) in left_out
+        mention.replace_with(NavigableString("" if is_left_out else f"@{mention.get_text()}"))
     for emoji in soup("emoji"):
         emoji.replace_with(NavigableString(str(emoji.get("alt") or "")))
     for tag in soup(("attachment", "img", "systemeventmessage")):

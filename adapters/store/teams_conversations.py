@@ -28,6 +28,14 @@ class SqlTeamsConversations:
         async with self._engine.begin() as connection:
             await upsert(connection, teams_conversations, {"id": conversation_id, "reference": reference})
 
+    async def beginning_with(self, prefix: str) -> list[dict[str, Any]]:
+        wanted = teams_conversations.c.id.startswith(prefix, autoescape=True)
+        async with self._engine.connect() as connection:
+            rows = await connection.execute(
+                sa.select(teams_conversations.c.reference).where(wanted).order_by(teams_conversations.c.id)
+            )
+            return list(rows.scalars())
+
     async def remove(self, conversation_id: str, team_id: str) -> None:
         gone = teams_conversations.c.id == conversation_id
         if team_id:

@@ -13,13 +13,15 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 class Cloud:
     """`issuer` and `metadata_url` belong to the tokens that we receive, `login_url` to those that we ask for.
 
-    `service_hosts` are the hosts, with their subdomains, that a connector service may live on.
+    `service_hosts` are the hosts, with their subdomains, that a connector service may live on; `graph_url` is Microsoft
+    Graph.
     """
 
     issuer: str
     metadata_url: str
     login_url: str
     service_hosts: frozenset[str]
+    graph_url: str = ""
 
     def serves(self, service_url: str) -> bool:
         """Whether a connector service may live at this address: over TLS, unless it is on this machine."""
@@ -40,6 +42,7 @@ PUBLIC_CLOUD = Cloud(
     metadata_url="https://login.botframework.com/v1/.well-known/openidconfiguration",
     login_url="https://login.microsoftonline.com",
     service_hosts=frozenset({"smba.trafficmanager.net", "botframework.com", "teams.microsoft.com"}),
+    graph_url="https://graph.microsoft.com/v1.0",
 )
 
 THIS_MACHINE = Cloud(issuer="", metadata_url="", login_url="", service_hosts=LOOPBACK)  # the playground: no tokens

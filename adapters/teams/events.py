@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
+
 from adapters.teams.activity import Activity
 from adapters.teams.references import ConversationReference
 from core.conversation import MessageReference, Person, Place, Platform
@@ -9,6 +12,7 @@ from core.errors import MalformedInput
 
 # Other reactions say nothing of whether a message is right.
 REACTIONS = {"like": True, "heart": True, "yes": True, "angry": False, "no": False}
+MILLISECONDS = re.compile(r"1[0-9]{12}")  # since 1970, in this century
 EMOJI = (("1f44d", True), ("2705", True), ("1f4af", True), ("1f44e", False), ("274c", False))  # how a name begins
 
 
@@ -40,6 +44,22 @@ def reference_of(activity: Activity) -> ConversationReference:
 def message_meant(activity: Activity) -> MessageReference:
     """The message that was reacted to, or whose button was pressed."""
     return MessageReference(place_of(activity), activity.reply_to_id)
+
+
+def said_at(activity: Activity, now: datetime) -> datetime:
+    """When the message of an activity was said: its id counts the milliseconds, here as in Microsoft Graph."""
+    if not MILLISECONDS.fullmatch(activity.id):
+        return now
+    return min(datetime.fromtimestamp(int(activity.id) / 1000, UTC), now)
+
+
+def happened_at(activity: Activity, now: datetime) -> datetime:
+    """When Teams says that it happened, which may be a while before it arrives; now, where Teams says nothing credible."""
+    try:
+        said = datetime.fromisoformat(activity.timestamp)
+        return min(said.astimezone(UTC), now) if said.tzinfo is not None else now
+    except (ValueError, OverflowError):
+        return now
 
 
 def approves(reaction: str) -> bool | None:

@@ -12,7 +12,16 @@ from adapters.teams.activity import Activity, Pressed, parse_activity
 from adapters.teams.audiences import TeamsAudiences
 from adapters.teams.authentication import Authenticator
 from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE, Cloud
-from adapters.teams.events import approves, key_of, message_meant, person_of, place_of, reference_of
+from adapters.teams.events import (
+    approves,
+    happened_at,
+    key_of,
+    message_meant,
+    person_of,
+    place_of,
+    reference_of,
+    said_at,
+)
 from adapters.teams.invokes import Invokes, pressed_button
 from adapters.teams.references import ConversationReferences, remember
 from core.command import CommandName
@@ -142,13 +151,14 @@ class TeamsInbound:
     async def _take_reactions(self, activity: Activity) -> None:
         if not activity.reply_to_id:
             return
+        at = happened_at(activity, self._clock.now())
+        put = {approves(reaction.type) for reaction in activity.reactions_added}
         for taken_back, reactions in ((False, activity.reactions_added), (True, activity.reactions_removed)):
             for reaction in reactions:
                 says = approves(reaction.type)
-                if says is None:
-                    continue
+                if says is None or (taken_back and says in put):
+                    continue  # one that was exchanged for another that says the same
                 id_ = f"{key_of(activity)}:{reaction.type}:{'removed' if taken_back else 'added'}"
-                at = self._clock.now()
                 await self._inbox.react(
                     Reaction(id_, message_meant(activity), says, person_of(activity), at, taken_back)
                 )
@@ -172,8 +182,8 @@ class TeamsInbound:
             asker=person_of(activity),
             place=place_of(activity),
             audience=await self._audiences.of(activity),
-            asked_at=self._clock.now(),
-            # A bot cannot read the thread that it was called into; what the person quotes of it, it can.
+            asked_at=said_at(activity, self._clock.now()),
+            # Teams lets a bot read the thread that it was called into with consent only; what it quotes, always.
             history=tuple(Turn(Speaker.PERSON, quote) for quote in activity.quoted),
         )
 

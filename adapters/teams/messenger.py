@@ -11,6 +11,8 @@ from urllib.parse import quote
 from adapters.teams.activity import THREAD_SEPARATOR
 from adapters.teams.cloud import Cloud
 from adapters.teams.elements import ROOMS, Card
+from adapters.teams.intents import marked
+from adapters.teams.posted import PostedMessages
 from adapters.teams.references import ConversationReference, ConversationReferences, recall
 from adapters.teams.render import render, streamed
 from adapters.teams.streams import Streams
@@ -31,25 +33,33 @@ NEVER_MET = (
 class TeamsMessenger:
     """Posts through the connector service that a conversation was last heard from.
 
-    The connector API cannot list the messages of a conversation, and takes no idempotency key. `find` therefore
-    knows only the posts of this process: a post goes on to its end although its caller was cancelled, and is found
-    by the next attempt. What remains is a process killed between the connector's taking a message and the record of
-    its id: that one message is posted again.
+    The connector API cannot list the messages of a conversation, and takes no idempotency key. A post goes on to its end
+    although its caller was cancelled, and `find` knows it then. A post of which nothing is known but that it was tried,
+    since the process was killed or the answer lost, is looked for with Microsoft Graph; without its consent it is posted
+    again.
     """
 
     def __init__(
-        self, *, transport: Transport, references: ConversationReferences, tenant_ids: frozenset[str], cloud: Cloud
+        self,
+        *,
+        transport: Transport,
+        references: ConversationReferences,
+        tenant_ids: frozenset[str],
+        cloud: Cloud,
+        posted: PostedMessages | None = None,
     ) -> None:
-        """`tenant_ids` are those that the bot serves, none for all."""
+        """`tenant_ids` are those that the bot serves, none for all; without `posted` Graph is not asked."""
         self._transport = transport
         self._references = references
         self._tenant_ids = tenant_ids
         self._cloud = cloud
         self._streams = Streams(transport)
+        self._posted = posted
         self._posts: dict[str, asyncio.Task[MessageReference]] = {}
+        self._intents: dict[tuple[str, str], str] = {}  # of messages by their channel and id: an edit keeps it
 
     async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
-        task = asyncio.create_task(self._post(place, message))
+        task = asyncio.create_task(self._post(place, message, intent))
         self._posts.pop(intent, None)
         self._posts[intent] = task
         if len(self._posts) > MAX_REMEMBERED_POSTS:
@@ -63,8 +73,11 @@ class TeamsMessenger:
             await self._edit_stream(home, reference.message_id, message)
             return
         conversation = _conversation_id(place.channel, place.thread or reference.message_id, home)
+        intent = self._intents.get((place.channel, reference.message_id), "")
         await _as_large_as_taken(
-            message, lambda card: self._transport.update(home.service_url, conversation, reference.message_id, card)
+            message,
+            intent,
+            lambda card: self._transport.update(home.service_url, conversation, reference.message_id, card),
         )
 
     async def signal(self, place: Place, text: str) -> bool:
@@ -81,11 +94,15 @@ class TeamsMessenger:
             await self._transport.delete(home.service_url, conversation, reference.message_id)
 
     async def find(self, place: Place, intent: str) -> MessageReference | None:
-        task = self._posts.get(intent)
-        if task is None:
+        if (task := self._posts.get(intent)) is not None:
+            await asyncio.wait([task])
+            if not task.cancelled() and task.exception() is None:
+                return task.result()
+        message_id = await self._posted.find(place, intent) if self._posted is not None else None
+        if message_id is None:
             return None
-        await asyncio.wait([task])
-        return None if task.cancelled() or task.exception() is not None else task.result()
+        self._remember(place.channel, message_id, intent)
+        return MessageReference(place, message_id)
 
     async def link(self, reference: MessageReference) -> str:
         """https://learn.microsoft.com/microsoftteams/platform/concepts/build-and-test/deep-link-teams"""
@@ -97,15 +114,21 @@ class TeamsMessenger:
             await asyncio.wait(self._posts.values())
         await self._transport.close()
 
-    async def _post(self, place: Place, message: Message) -> MessageReference:
+    async def _post(self, place: Place, message: Message, intent: str) -> MessageReference:
         home = await self._home(place)
         conversation = _conversation_id(place.channel, place.thread, home)
         if home.personal and (stream_id := await self._post_stream(home, conversation, message)):
             return MessageReference(place, stream_id)
         message_id = await _as_large_as_taken(
-            message, lambda card: self._transport.send(home.service_url, conversation, card)
+            message, intent, lambda card: self._transport.send(home.service_url, conversation, card)
         )
+        self._remember(place.channel, message_id, intent)
         return MessageReference(place, message_id)
+
+    def _remember(self, channel: str, message_id: str, intent: str) -> None:
+        self._intents[channel, message_id] = intent
+        if len(self._intents) > MAX_REMEMBERED_POSTS:
+            del self._intents[next(iter(self._intents))]
 
     async def _post_stream(self, home: ConversationReference, conversation: str, message: Message) -> str:
         """The id of the stream that shows the message, as its beginning or its end; empty for an ordinary message."""
@@ -130,12 +153,16 @@ class TeamsMessenger:
         return home
 
 
-async def _as_large_as_taken(message: Message, say: Callable[[Card], Awaitable[T]]) -> T:
-    """Say the message with as much room as Teams takes. Raises MessageTooLarge if it does not even take the least."""
+async def _as_large_as_taken(message: Message, intent: str, say: Callable[[Card], Awaitable[T]]) -> T:
+    """Say the message with as much room as Teams takes. Raises MessageTooLarge if it does not even take the least.
+
+    It is marked by its intent, unless that is empty.
+    """
     for smallest in range(len(ROOMS)):
         with suppress(MessageTooLarge):
             # A picture in it takes a second to draw.
-            return await say(await asyncio.to_thread(render, message, ROOMS[smallest:]))
+            card = await asyncio.to_thread(render, message, ROOMS[smallest:])
+            return await say(marked(card, intent) if intent else card)
     raise MessageTooLarge("Teams does not take the message, however short it is put.")
 
 

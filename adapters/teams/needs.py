@@ -23,6 +23,10 @@ COMMANDS: dict[CommandName, frozenset[str]] = {
 }
 
 
+# What reads the messages of a team's channels and of a group chat: with it, or without any of it.
+CONSENTS = frozenset({("ChannelMessage.Read.Group", "Application"), ("ChatMessage.Read.Chat", "Application")})
+
+
 def manifest_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:
     """What an app manifest says otherwise than this bot needs it, each in one line."""
     bot = next((bot for bot in manifest.get("bots", ()) if bot.get("botId") == app_id), None)
@@ -40,7 +44,19 @@ def manifest_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:
     needed = {(str(name), scope) for name, scopes in COMMANDS.items() for scope in scopes}
     found += [f"bots.commandLists: {name} is missing in {scope}" for name, scope in sorted(needed - offered)]
     found += [f"bots.commandLists: {name} in {scope} is none of ours" for name, scope in sorted(offered - needed)]
-    return found + _extension_differences(manifest, app_id)
+    return found + _extension_differences(manifest, app_id) + _consent_differences(manifest, app_id)
+
+
+def _consent_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:
+    asked = manifest.get("authorization", {}).get("permissions", {}).get("resourceSpecific", ())
+    consents = {(each.get("name"), each.get("type")) for each in asked}
+    if not consents:
+        return []
+    found = [f"authorization: {name} is missing" for name, _ in sorted(CONSENTS - consents)]
+    found += [f"authorization: {name} is not needed" for name, _ in sorted(consents - CONSENTS)]
+    if manifest.get("webApplicationInfo", {}).get("id") != app_id:
+        found.append(f"webApplicationInfo: its id is not {app_id}")
+    return found
 
 
 def _extension_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:

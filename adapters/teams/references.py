@@ -15,6 +15,10 @@ class ConversationReferences(Protocol):
         """Insert or replace."""
         ...
 
+    async def beginning_with(self, prefix: str) -> list[dict[str, Any]]:
+        """The references whose keys begin so."""
+        ...
+
     async def remove(self, conversation_id: str, team_id: str) -> None:
         """Forget a conversation and, unless it is empty, all of this team; nothing where none is known."""
         ...
@@ -53,6 +57,12 @@ async def is_member(references: ConversationReferences, conversation_id: str, te
     """Whether the app is known to be in a conversation, or in the team that it belongs to."""
     keys = [conversation_id, *([_team_key(team_id)] if team_id else [])]
     return any([await references.get(key) is not None for key in keys])
+
+
+async def teams_of(references: ConversationReferences, tenant_id: str) -> list[ConversationReference]:
+    """The teams of a tenant that the app is known to be in."""
+    known = [ConversationReference(**stored) for stored in await references.beginning_with(_team_key(""))]
+    return [team for team in known if team.tenant_id == tenant_id]
 
 
 async def recall(

@@ -23,8 +23,8 @@ from tests.fakes.teams_chat import teams_chat
 CHATS: dict[str, Callable[[], AbstractAsyncContextManager[Chat]]] = {
     "console": console_chat,
     "slack": slack_chat,
-    "teams through agents": partial(teams_chat, "agents"),
-    "teams through botbuilder": partial(teams_chat, "botbuilder"),
+    "teams through agents, with the consent that Graph needs": partial(teams_chat, "agents", consented=True),
+    "teams through botbuilder, without it": partial(teams_chat, "botbuilder", consented=False),
 }
 
 HELLO = Notice("hello")
@@ -82,28 +82,44 @@ async def test_an_edit_may_change_the_kind_of_message(chat: Chat) -> None:
 async def test_a_post_is_found_by_its_intent(chat: Chat) -> None:
     first = await chat.messenger.post(chat.place, HELLO, "first")
     second = await chat.messenger.post(chat.place, HELLO, "second")
-    if chat.finds:
-        assert await chat.messenger.find(chat.place, "first") == first
-        assert await chat.messenger.find(chat.place, "second") == second
-    else:
-        assert await chat.messenger.find(chat.place, "first") is None
+    assert await chat.successor.find(chat.place, "first") == (first if chat.finds else None)
+    assert await chat.successor.find(chat.place, "second") == (second if chat.finds else None)
 
 
 async def test_a_reply_is_found_in_its_thread(chat: Chat) -> None:
     root = await chat.messenger.post(chat.place, HELLO, "root")
     reply = await chat.messenger.post(thread(root), HELLO, "reply")
-    assert await chat.messenger.find(thread(root), "reply") == (reply if chat.finds else None)
+    assert await chat.successor.find(thread(root), "reply") == (reply if chat.finds else None)
 
 
 async def test_an_edited_post_is_still_found(chat: Chat) -> None:
     reference = await chat.messenger.post(chat.place, HELLO, "intent")
     await chat.messenger.edit(reference, Notice("goodbye"))
-    assert await chat.messenger.find(chat.place, "intent") == (reference if chat.finds else None)
+    assert await chat.successor.find(chat.place, "intent") == (reference if chat.finds else None)
 
 
 async def test_what_was_never_posted_is_not_found(chat: Chat) -> None:
     await chat.messenger.post(chat.place, HELLO, "intent")
-    assert await chat.messenger.find(chat.place, "another intent") is None
+    assert await chat.successor.find(chat.place, "another intent") is None
+
+
+async def test_what_was_found_can_be_edited_answered_and_found_again(chat: Chat) -> None:
+    await chat.messenger.post(chat.place, HELLO, "intent")
+    found = await chat.successor.find(chat.place, "intent")
+    if found is None:
+        assert not chat.finds
+        return
+    await chat.successor.edit(found, Notice("goodbye"))
+    assert "goodbye" in chat.shown(found)
+    assert await chat.messenger.find(chat.place, "intent") == found
+    reply = await chat.successor.post(thread(found), Notice("reply"), "reply")
+    assert chat.thread_of(reply) == found.message_id
+
+
+async def test_a_post_that_somebody_deleted_is_not_found(chat: Chat) -> None:
+    reference = await chat.messenger.post(chat.place, HELLO, "intent")
+    await chat.delete(reference)
+    assert await chat.successor.find(chat.place, "intent") is None
 
 
 async def test_an_edit_of_a_deleted_message_says_that_it_is_gone(chat: Chat) -> None:

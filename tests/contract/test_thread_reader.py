@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 import aiohttp
 import pytest
@@ -16,15 +16,26 @@ from adapters.slack.threads import SlackThreads
 from core.conversation import Place, Platform, Speaker, Turn
 from core.errors import ChatUnavailable
 from core.ports import ThreadReader
+from tests.fakes import teams_connector
+from tests.fakes.graph_server import graph_time
 from tests.fakes.slack_api import BOT_TOKEN, BOT_USER, CHANNEL, PERSON, FakeSlack
+from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.threads import FakeThreads
 
 BEGAN = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 LATER = BEGAN + timedelta(days=1)
 THREAD = Place(Platform.SLACK, CHANNEL, f"{BEGAN.timestamp():.6f}")
+TEAMS_THREAD = Place(
+    Platform.TEAMS, teams_connector.CHANNEL, str(int(BEGAN.timestamp() * 1000)), teams_connector.TENANT
+)
 
 
 class World(Protocol):
+    @property
+    def thread(self) -> Place:
+        """A thread that begins with what is said first."""
+        ...
+
     @property
     def reader(self) -> ThreadReader: ...
 
@@ -34,6 +45,8 @@ class World(Protocol):
 
 
 class FakeWorld:
+    thread = THREAD
+
     def __init__(self) -> None:
         self.reader = FakeThreads()
 
@@ -45,6 +58,8 @@ class FakeWorld:
 
 
 class SlackWorld:
+    thread = THREAD
+
     def __init__(self, slack: FakeSlack, reader: SlackThreads) -> None:
         self.reader = reader
         self._slack = slack
@@ -65,12 +80,46 @@ async def _slack() -> AsyncIterator[SlackWorld]:
         yield SlackWorld(slack, SlackThreads(slack_client(BOT_TOKEN, slack.url, session)))
 
 
+class TeamsWorld:
+    thread = TEAMS_THREAD
+
+    def __init__(self, teams: TeamsAdapter) -> None:
+        self.reader = teams.threads
+        self._teams = teams
+
+    def say(self, minute: int, text: str, speaker: Speaker = Speaker.PERSON) -> None:
+        at = BEGAN + timedelta(minutes=minute)
+        application = {"id": teams_connector.APP_ID, "displayName": "Plumbline", "applicationIdentityType": "bot"}
+        sender: dict[str, Any] = (
+            {"from": {"application": application, "user": None}} if speaker is Speaker.PLUMBLINE else {}
+        )
+        self._teams.connector.graph.post(
+            teams_connector.CHANNEL,
+            str(int(at.timestamp() * 1000)),
+            f"<p>{text}</p>",
+            reply_to=self.thread.thread if minute else None,
+            createdDateTime=graph_time(at),
+            **sender,
+        )
+
+    def break_down(self) -> None:
+        self._teams.connector.graph.refusals.refuse(503, times=9)
+
+
+@asynccontextmanager
+async def _teams() -> AsyncIterator[TeamsWorld]:
+    async with open_teams("agents") as teams:
+        teams.connector.graph.consented = True
+        await teams.deliver(teams.connector.activity(type="installationUpdate", action="add"))
+        yield TeamsWorld(teams)
+
+
 @asynccontextmanager
 async def _fake() -> AsyncIterator[FakeWorld]:
     yield FakeWorld()
 
 
-@pytest.fixture(params=[_fake, _slack], ids=["fake", "slack"])
+@pytest.fixture(params=[_fake, _slack, _teams], ids=["fake", "slack", "teams"])
 async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
     async with request.param() as started:
         yield started
@@ -80,7 +129,7 @@ async def test_a_thread_is_read_from_its_beginning_in_order(world: World) -> Non
     world.say(0, "the till is slow")
     world.say(1, "since the deploy")
     world.say(2, "I am on it", Speaker.PLUMBLINE)
-    assert await world.reader.earlier(THREAD, LATER, 9) == (
+    assert await world.reader.earlier(world.thread, LATER, 9) == (
         Turn(Speaker.PERSON, "the till is slow"),
         Turn(Speaker.PERSON, "since the deploy"),
         Turn(Speaker.PLUMBLINE, "I am on it"),
@@ -90,7 +139,7 @@ async def test_a_thread_is_read_from_its_beginning_in_order(world: World) -> Non
 async def test_what_is_said_at_that_time_or_later_is_not_earlier(world: World) -> None:
     for minute in range(4):
         world.say(minute, f"minute {minute}")
-    earlier = await world.reader.earlier(THREAD, BEGAN + timedelta(minutes=2), 9)
+    earlier = await world.reader.earlier(world.thread, BEGAN + timedelta(minutes=2), 9)
     assert [turn.text for turn in earlier] == ["minute 0", "minute 1"]
 
 
@@ -98,22 +147,22 @@ async def test_what_is_said_at_that_time_or_later_is_not_earlier(world: World) -
 async def test_of_a_long_thread_its_beginning_and_its_end_are_read(world: World, limit: int) -> None:
     for minute in range(450):
         world.say(minute, f"minute {minute}")
-    earlier = [turn.text for turn in await world.reader.earlier(THREAD, LATER, limit)]
+    earlier = [turn.text for turn in await world.reader.earlier(world.thread, LATER, limit)]
     assert earlier == ["minute 0", *(f"minute {minute}" for minute in range(451 - limit, 450))]
 
 
 async def test_nothing_was_said_outside_a_thread_or_in_one_that_is_gone(world: World) -> None:
     world.say(0, "hello")
-    assert await world.reader.earlier(replace(THREAD, thread=None), LATER, 9) == ()
-    assert await world.reader.earlier(replace(THREAD, thread="17.1"), LATER, 9) == ()
+    assert await world.reader.earlier(replace(world.thread, thread=None), LATER, 9) == ()
+    assert await world.reader.earlier(replace(world.thread, thread="17.1"), LATER, 9) == ()
 
 
 async def test_a_thread_of_another_channel_is_another_thread(world: World) -> None:
     world.say(0, "hello")
-    assert await world.reader.earlier(replace(THREAD, channel="C0PAYPRIV"), LATER, 9) == ()
+    assert await world.reader.earlier(replace(world.thread, channel="C0PAYPRIV"), LATER, 9) == ()
 
 
 async def test_a_platform_that_does_not_answer_is_unavailable(world: World) -> None:
     world.break_down()
     with pytest.raises(ChatUnavailable):
-        await world.reader.earlier(THREAD, LATER, 9)
+        await world.reader.earlier(world.thread, LATER, 9)

@@ -15,6 +15,11 @@ class Chat(Protocol):
     def messenger(self) -> Messenger: ...
 
     @property
+    def successor(self) -> Messenger:
+        """That of the next process: it knows nothing of what `messenger` posted."""
+        ...
+
+    @property
     def place(self) -> Place:
         """A channel that the bot may post in, empty at first."""
         ...

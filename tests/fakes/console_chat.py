@@ -29,6 +29,7 @@ class ConsoleChat:
         self._messages = InMemoryConsoleMessages()
         self._renderer = Renderer(clock.now, "Marigold Ferries")
         self.messenger = ConsoleMessenger(self._messages, Live(), clock)
+        self.successor = ConsoleMessenger(self._messages, Live(), clock)
 
     def shown(self, reference: MessageReference) -> str:
         message = self._message(reference)

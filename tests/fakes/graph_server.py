@@ -1,4 +1,4 @@
-"""Microsoft Graph as far as reading channels goes: tokens that expire, paging, deltas, deleted and edited messages."""
+"""Microsoft Graph as far as reading channels and chats goes: tokens that expire, paging, deltas, deletions and edits."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ class FakeGraph:
         self.tokens: list[str] = []
         self.secret = CLIENT_SECRET
         self.members_visible = True
+        self.consented = True  # to reading messages
+        self.page_size = MOST
         self._clock = itertools.count(1)
         self._changed: dict[str, dict[str, int]] = {}
         app = web.Application(middlewares=[as_middleware(self.refusals)])
@@ -43,6 +45,7 @@ class FakeGraph:
         app.router.add_get(f"{base}/channels/{{channel}}/messages/delta", self._delta)
         app.router.add_get(f"{base}/channels/{{channel}}/messages/{{message}}", self._message)
         app.router.add_get(f"{base}/channels/{{channel}}/messages/{{message}}/replies", self._replies)
+        app.router.add_get("/v1.0/chats/{channel}/messages", self._chat_messages)
         self._server = TestServer(app)
 
     async def __aenter__(self) -> Self:
@@ -60,6 +63,10 @@ class FakeGraph:
     def login_url(self) -> str:
         return str(self._server.make_url("/login"))
 
+    def issue(self) -> str:
+        self.tokens.append(f"token-{len(self.tokens)}")
+        return self.tokens[-1]
+
     def expire_tokens(self) -> None:
         self.tokens.append("")
 
@@ -74,6 +81,10 @@ class FakeGraph:
         self.members.setdefault(channel, [])
         self.messages.setdefault(channel, {})
         self._changed.setdefault(channel, {})
+
+    def chat(self, chat: str) -> None:
+        self.messages[chat] = {}
+        self._changed[chat] = {}
 
     def member(self, channel: str, user: str, name: str, email: str = "") -> None:
         self.members[channel].append({"id": f"m-{user}", "userId": user, "displayName": name, "email": email})
@@ -138,8 +149,7 @@ class FakeGraph:
         if (form["client_id"], form["client_secret"]) != (CLIENT_ID, self.secret):
             return web.json_response({"error": "invalid_client"}, status=401)
         assert form["grant_type"] == "client_credentials"
-        self.tokens.append(f"token-{len(self.tokens)}")
-        return web.json_response({"access_token": self.tokens[-1], "expires_in": 3599, "token_type": "Bearer"})
+        return web.json_response({"access_token": self.issue(), "expires_in": 3599, "token_type": "Bearer"})
 
     async def _team(self, request: web.Request) -> web.Response:
         return self._answer(request, lambda: self.teams[request.match_info["team"]])
@@ -153,22 +163,43 @@ class FakeGraph:
         return self._paged(request, self.members[request.match_info["channel"]])
 
     async def _messages(self, request: web.Request) -> web.Response:
+        if refusal := self._unreadable(request):
+            return refusal
         channel = request.match_info["channel"]
-        roots = [self._expanded(request, channel, each) for each in self._roots(channel)]
+        # Newest first, as Graph gives them.
+        roots = [self._expanded(request, channel, each) for each in self._roots(channel)[::-1]]
         return self._paged(request, roots)
 
+    async def _chat_messages(self, request: web.Request) -> web.Response:
+        if refusal := self._unreadable(request):
+            return refusal
+        assert request.query.get("$orderby") in (None, "createdDateTime desc", "lastModifiedDateTime desc")
+        order = request.query.get("$orderby", "lastModifiedDateTime").removesuffix(" desc")
+        messages = self.messages[request.match_info["channel"]].values()
+        return self._paged(request, sorted(messages, key=lambda each: each[order], reverse=True))
+
     async def _message(self, request: web.Request) -> web.Response:
+        if refusal := self._unreadable(request):
+            return refusal
         found = self.messages[request.match_info["channel"]].get(request.match_info["message"])
-        if found is None:
-            return web.json_response({"error": {"code": "NotFound"}}, status=404)
-        return self._answer(request, lambda: found)
+        return self._answer(request, lambda: found) if found is not None else _unknown()
 
     async def _replies(self, request: web.Request) -> web.Response:
+        if refusal := self._unreadable(request):
+            return refusal
         if request.match_info["message"] not in self.messages[request.match_info["channel"]]:
-            return web.json_response({"error": {"code": "NotFound"}}, status=404)
+            return _unknown()
         # Newest first, as Graph gives them.
         replies = self._replies_to(request.match_info["channel"], request.match_info["message"])
         return self._paged(request, replies[::-1])
+
+    def _unreadable(self, request: web.Request) -> web.Response | None:
+        if not self.consented:
+            message = "Missing role permissions on the request."
+            return web.json_response({"error": {"code": "Forbidden", "message": message}}, status=403)
+        team, channel = request.match_info.get("team"), request.match_info["channel"]
+        known = self.messages if team is None else self.channels.get(team, {})
+        return None if channel in known else _unknown()
 
     async def _delta(self, request: web.Request) -> web.Response:
         """Only roots, in no order that means anything, and without replies when it pleases."""
@@ -215,10 +246,18 @@ class FakeGraph:
 
     def _paged(self, request: web.Request, items: list[Any], more: dict[str, Any] | None = None) -> web.Response:
         start = int(request.query.get("$skip", 0))
-        size = min(int(request.query.get("$top", 20)), MOST)
+        size = min(int(request.query.get("$top", 20)), self.page_size)
         answer: dict[str, Any] = {"value": items[start : start + size]} | (more or {})
         if start + size < len(items):
             kept = {key: value for key, value in request.query.items() if key != "$skip"}
             query = "&".join(f"{key}={quote(value)}" for key, value in (kept | {"$skip": str(start + size)}).items())
             answer = {"value": answer["value"], "@odata.nextLink": f"{self._server.make_url(request.path)}?{query}"}
         return self._answer(request, lambda: answer)
+
+
+def _unknown() -> web.Response:
+    return web.json_response({"error": {"code": "NotFound"}}, status=404)
+
+
+def graph_time(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -22,10 +23,19 @@ class Refusals:
     def __init__(self) -> None:
         self.requests: list[str] = []  # path and query of each
         self._waiting: list[Refusal] = []
+        self._held: asyncio.Event | None = None
 
     def refuse(self, status: int, headers: Mapping[str, str] | None = None, times: int = 1, after: int = 0) -> None:
         """Answer the next `times` requests, but for the first `after` of them, with this."""
         self._waiting.append(Refusal(status, headers or {}, times, after))
+
+    def hold(self, until: asyncio.Event) -> None:
+        """Answer nothing before that."""
+        self._held = until
+
+    async def held(self) -> None:
+        if self._held is not None:
+            await self._held.wait()
 
     def relent(self) -> None:
         self._waiting.clear()
@@ -49,6 +59,8 @@ def as_middleware(refusals: Refusals):
 
     @web.middleware
     async def middleware(request: web.Request, handler):
-        return refusals.answer(request) or await handler(request)
+        refusal = refusals.answer(request)
+        await refusals.held()
+        return refusal or await handler(request)
 
     return middleware

@@ -20,8 +20,9 @@ class SlackChat:
     finds = True
     place = Place(Platform.SLACK, CHANNEL)
 
-    def __init__(self, slack: FakeSlack, messenger: SlackMessenger) -> None:
+    def __init__(self, slack: FakeSlack, messenger: SlackMessenger, successor: SlackMessenger) -> None:
         self.messenger = messenger
+        self.successor = successor
         self._slack = slack
 
     def shown(self, reference: MessageReference) -> str:
@@ -46,4 +47,5 @@ class SlackChat:
 @asynccontextmanager
 async def slack_chat() -> AsyncIterator[SlackChat]:
     async with FakeSlack() as slack, aiohttp.ClientSession() as session:
-        yield SlackChat(slack, SlackMessenger(slack_client(BOT_TOKEN, slack.url, session)))
+        client = slack_client(BOT_TOKEN, slack.url, session)
+        yield SlackChat(slack, SlackMessenger(client), SlackMessenger(client))

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import io
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import aiohttp
 from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.teams.access_token import AccessToken
 from adapters.teams.audiences import TeamsAudiences
 from adapters.teams.cloud import THIS_MACHINE
 from adapters.teams.guests import TeamsGuests
+from adapters.teams.history import TeamsHistory
 from adapters.teams.inbound import TeamsInbound
 from adapters.teams.messenger import TeamsMessenger
+from adapters.teams.posted import PostedMessages
+from adapters.teams.threads import TeamsThreads
 from adapters.teams.transport import Sdk, open_transport
 from bot.routes import Webhooks, build_app
 from core.conversation import Audience, Channel, MessageReference
@@ -63,6 +67,8 @@ class TeamsAdapter:
     references: FakeReferences
     clock: FakeClock
     messenger: TeamsMessenger
+    new_messenger: Callable[[], TeamsMessenger]  # that of a process which starts now
+    threads: TeamsThreads
     client: TestClient
     forms: FakeForms
     standing: FakeStanding
@@ -90,7 +96,8 @@ async def open_teams(
     inbox, references, clock = FakeInbox(), FakeReferences(), FakeClock()
     forms, standing = FakeForms(), FakeStanding()
     app_id, app_password = ("", "") if anonymous else (APP_ID, APP_PASSWORD)
-    async with TeamsConnector() as connector:
+    async with TeamsConnector() as connector, aiohttp.ClientSession() as session:
+        connector.now = clock.now
         cloud = THIS_MACHINE if anonymous else connector.cloud
         token = None if anonymous else AccessToken(app_id, app_password, tenant_ids, cloud)
         inbound = TeamsInbound(
@@ -105,8 +112,29 @@ async def open_teams(
             clock=clock,
             cloud=cloud,
         )
-        transport = open_transport(sdk, token)
-        messenger = TeamsMessenger(transport=transport, references=references, tenant_ids=tenant_ids, cloud=cloud)
+
+        def new_messenger() -> TeamsMessenger:
+            return TeamsMessenger(
+                transport=open_transport(sdk, token),
+                references=references,
+                tenant_ids=tenant_ids,
+                cloud=cloud,
+                posted=PostedMessages(history(), clock) if token else None,
+            )
+
+        def history() -> TeamsHistory:
+            return TeamsHistory(
+                app_id=APP_ID,
+                app_password=APP_PASSWORD,
+                tenant_ids=tenant_ids,
+                references=references,
+                token=token or AccessToken("", "", tenant_ids, cloud),
+                cloud=cloud,
+                clock=clock,
+                session=session,
+            )
+
+        messenger = new_messenger()
         app = build_app(
             webhooks=Webhooks({}, _accept_nothing, None, clock),
             slack=None,
@@ -114,8 +142,11 @@ async def open_teams(
             ready=_always_ready,
             add_console=lambda app: None,
         )
+        threads = TeamsThreads(history())
         async with TestClient(TestServer(app)) as client:
-            yield TeamsAdapter(connector, inbox, references, clock, messenger, client, forms, standing)
+            yield TeamsAdapter(
+                connector, inbox, references, clock, messenger, new_messenger, threads, client, forms, standing
+            )
         await messenger.close()
         await inbound.close()
 

@@ -17,12 +17,16 @@ from tests.fakes.teams_connector import CHANNEL, TENANT, Failure, TeamsConnector
 class TeamsChat:
     """Implements `tests.fakes.chats.Chat`."""
 
-    finds = True  # what this process posted
     place = Place(Platform.TEAMS, CHANNEL, workspace=TENANT)
 
-    def __init__(self, connector: TeamsConnector, messenger: TeamsMessenger) -> None:
+    def __init__(self, connector: TeamsConnector, messenger: TeamsMessenger, successor: TeamsMessenger) -> None:
         self.messenger = messenger
+        self.successor = successor
         self._connector = connector
+
+    @property
+    def finds(self) -> bool:
+        return self._connector.graph.consented
 
     def shown(self, reference: MessageReference) -> str:
         return "\n".join(texts(self._connector.messages[reference.message_id].card))
@@ -44,7 +48,10 @@ class TeamsChat:
 
 
 @asynccontextmanager
-async def teams_chat(sdk: Sdk) -> AsyncIterator[TeamsChat]:
+async def teams_chat(sdk: Sdk, *, consented: bool) -> AsyncIterator[TeamsChat]:
     async with open_teams(sdk) as adapter:
+        adapter.connector.graph.consented = consented
         await adapter.deliver(adapter.connector.activity(type="installationUpdate", action="add"))
-        yield TeamsChat(adapter.connector, adapter.messenger)
+        successor = adapter.new_messenger()
+        yield TeamsChat(adapter.connector, adapter.messenger, successor)
+        await successor.close()

@@ -1,10 +1,12 @@
-"""Microsoft's side of Teams on this machine: connector service, token endpoint, and the keys that it signs with."""
+"""Microsoft's side of Teams on this machine: connector service, tokens, the keys that it signs with, and Graph."""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Self
 
@@ -15,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
 from adapters.teams.cloud import Cloud
+from tests.fakes.graph_server import FakeGraph, graph_time
 
 APP_ID = "0f7a1c9e-6b1d-4b1e-9d56-6a1f2f0c7d11"
 APP_PASSWORD = "a-password"
@@ -23,6 +26,7 @@ BOT = "28:" + APP_ID
 ISSUER = "https://api.botframework.com"
 CHANNEL = "19:incidents@thread.tacv2"
 GROUP_CHAT = "19:a1b2c3@thread.v2"
+TEAM, GROUP = "19:team@thread.tacv2", "02ce3874-dd86-41ba-bddc-013f34019978"
 PERSONAL_CHAT = "a:1pQx_personal-chat"
 MENTION = "<at>Plumbline</at>"
 
@@ -50,19 +54,21 @@ class Sent:
 
 @dataclass
 class Failure:
-    """What is answered instead of taking a message."""
+    """What is answered instead of taking a message; where it is `taken`, the message stands there all the same."""
 
     status: int
     headers: dict[str, str] = field(default_factory=dict)
     body: str = ""
     content_type: str = "application/json"
+    taken: bool = False
 
 
 class TeamsConnector:
     """`sent` and `updated` hold what was taken, `messages` what stands in the chat.
 
     Each of `failures` is answered once, before anything is taken again.
-    `endorsements` and `key_ids` are what is published of the signing keys.
+    `endorsements` and `key_ids` are what is published of the signing keys. What stands in a channel or in a group chat,
+    `graph` shows, once somebody consents.
     """
 
     def __init__(self) -> None:
@@ -80,6 +86,15 @@ class TeamsConnector:
         self.key_ids = ["key-1"]
         self.endorsements = ["msteams"]
         self.keys_down = False
+        self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self.team_channels = {TEAM: [TEAM, CHANNEL]}
+        self.teams_down = False
+        self.graph = FakeGraph()
+        self.graph.consented = False
+        self.graph.page_size = 50
+        self.graph.team(GROUP)
+        self.graph.channel(GROUP, CHANNEL, "incidents")
+        self.graph.chat(GROUP_CHAT)
         app = web.Application(client_max_size=1 << 20)
         app.router.add_get("/openid", self._metadata)
         app.router.add_get("/keys", self._keys)
@@ -88,13 +103,17 @@ class TeamsConnector:
         app.router.add_post("/teams/v3/conversations/{conversation}/activities", self._send)
         app.router.add_put("/teams/v3/conversations/{conversation}/activities/{id}", self._update)
         app.router.add_delete("/teams/v3/conversations/{conversation}/activities/{id}", self._remove)
+        app.router.add_get("/teams/v3/teams/{team}", self._team)
+        app.router.add_get("/teams/v3/teams/{team}/conversations", self._conversations)
         self._server = TestServer(app)
 
     async def __aenter__(self) -> Self:
         await self._server.start_server()
+        await self.graph.__aenter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self.graph.__aexit__()
         await self._server.close()
 
     @property
@@ -108,6 +127,7 @@ class TeamsConnector:
             metadata_url=str(self._server.make_url("/openid")),
             login_url=str(self._server.make_url("/login")),
             service_hosts=frozenset({"127.0.0.1"}),
+            graph_url=self.graph.url,
         )
 
     # --- what Teams sends --------------------------------------------------------------------------------------------
@@ -144,7 +164,7 @@ class TeamsConnector:
             "channelData": {
                 "tenant": {"id": TENANT},
                 "channel": {"id": CHANNEL},
-                "team": {"id": "19:team@thread.tacv2"},
+                "team": {"id": TEAM},
             },
         }
         return usual | fields
@@ -157,8 +177,11 @@ class TeamsConnector:
 
     def delete(self, message_id: str) -> None:
         """A person deletes a message."""
-        del self.messages[message_id]
+        channel = self.messages.pop(message_id).conversation.partition(";messageid=")[0]
         self.deleted.add(message_id)
+        if channel in self.graph.messages:
+            self.graph.delete(channel, message_id)
+            self.graph.messages[channel][message_id]["attachments"] = []
 
     # --- the service -------------------------------------------------------------------------------------------------
 
@@ -182,7 +205,20 @@ class TeamsConnector:
         form = await request.post()
         if status == 200 and (form["client_id"], form["client_secret"]) != (APP_ID, APP_PASSWORD):
             return web.json_response({"error": "invalid_client"}, status=401)
+        if status == 200 and form["scope"] == "https://graph.microsoft.com/.default":
+            return web.json_response({"access_token": self.graph.issue(), "expires_in": 3600})
         return web.json_response(answer, status=status)
+
+    async def _team(self, request: web.Request) -> web.Response:
+        if self.teams_down:
+            return web.Response(status=503)
+        if request.match_info["team"] not in self.team_channels:
+            return _gone()
+        return web.json_response({"id": request.match_info["team"], "name": "Payments", "aadGroupId": GROUP})
+
+    async def _conversations(self, request: web.Request) -> web.Response:
+        known = self.team_channels.get(request.match_info["team"], ())
+        return web.json_response({"conversations": [{"id": channel, "name": None} for channel in known]})
 
     async def _members(self, request: web.Request) -> web.Response:
         """Two pages: the members, and then the guests."""
@@ -197,14 +233,17 @@ class TeamsConnector:
         return web.json_response({"members": guests if is_there else []})
 
     async def _send(self, request: web.Request) -> web.Response:
-        if failure := self._failure():
+        taken_all_the_same = bool(self.failures) and self.failures[0].taken
+        failure = self._failure()
+        if failure and not taken_all_the_same:
             return failure
         message = await _message(request, f"17100000{len(self.sent):05}")
         if message.conversation.partition(";messageid=")[2] in self.deleted:
             return _gone()
         self.sent.append(message)
         self.messages[message.id] = message
-        return web.json_response({"id": message.id}, status=201)
+        self._show(message)
+        return failure or web.json_response({"id": message.id}, status=201)
 
     async def _update(self, request: web.Request) -> web.Response:
         if failure := self._failure():
@@ -214,6 +253,7 @@ class TeamsConnector:
             return _gone()
         self.updated.append(message)
         self.messages[message.id] = replace(self.messages[message.id], activity=message.activity)
+        self._show(self.messages[message.id])
         return web.json_response({"id": message.id})
 
     async def _remove(self, request: web.Request) -> web.Response:
@@ -224,6 +264,33 @@ class TeamsConnector:
             return _gone()
         self.delete(message_id)
         return web.Response()
+
+    def _show(self, message: Sent) -> None:
+        """In Graph: the card is a text in JSON, laid out anew, beside an empty message of the application's."""
+        channel, _, root = message.conversation.partition(";messageid=")
+        if channel not in self.graph.messages:
+            return
+        attachments = [
+            {
+                "id": f"a{index}",
+                "contentType": each["contentType"],
+                "contentUrl": None,
+                "content": json.dumps(each["content"], indent=2).replace("\n", "\r\n"),
+                "name": None,
+            }
+            for index, each in enumerate(message.activity.get("attachments", ()))
+        ]
+        if message.id in self.graph.messages[channel]:
+            self.graph.messages[channel][message.id] |= {"attachments": attachments}
+            return
+        application = {"id": APP_ID, "displayName": "Plumbline", "applicationIdentityType": "bot"}
+        shown = "".join(f'<attachment id="{each["id"]}"></attachment>' for each in attachments)
+        fields: dict[str, Any] = {
+            "attachments": attachments,
+            "createdDateTime": graph_time(self.now()),
+            "from": {"application": application, "device": None, "user": None},
+        }
+        self.graph.post(channel, message.id, shown, reply_to=root or None, **fields)
 
     def _failure(self) -> web.Response | None:
         if not self.failures:
@@ -257,6 +324,9 @@ class FakeReferences:
     async def put(self, conversation_id: str, reference: dict[str, Any]) -> None:
         self.writes += 1
         self.stored[conversation_id] = reference
+
+    async def beginning_with(self, prefix: str) -> list[dict[str, Any]]:
+        return [reference for key, reference in sorted(self.stored.items()) if key.startswith(prefix)]
 
     async def remove(self, conversation_id: str, team_id: str) -> None:
         for key, reference in list(self.stored.items()):

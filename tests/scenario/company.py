@@ -83,10 +83,10 @@ TEAMS = {
 }
 
 
-def write_company(folder: Path, incidents_on_slack: str = "") -> Path:
+def write_company(folder: Path, incidents_on_slack: str = "", incidents_on_teams: str = "") -> Path:
     """Write the workspace into the folder; returns the path of its plumbline.yaml.
 
-    Incidents are posted on the local page, or in the Slack channel of this id.
+    Incidents are posted on the local page, or in the Slack or Teams channel of this id.
     """
     for name, text in DOCUMENTS.items():
         _write(folder / "documents" / name, "\n".join(line.strip() for line in text.splitlines()))
@@ -94,8 +94,9 @@ def write_company(folder: Path, incidents_on_slack: str = "") -> Path:
         _write(folder / "teams" / f"{name}.md", text)
     _write(folder / "incidents.jsonl", "".join(json.dumps(incident) + "\n" for incident in _past_incidents()))
     _write_telemetry(folder / "live", datetime.now(UTC) - timedelta(minutes=4))
-    on_slack = f"slack: {incidents_on_slack}, " if incidents_on_slack else ""
-    _write(folder / "plumbline.yaml", PLUMBLINE_YAML.replace("{name: incidents, ", f"{{name: incidents, {on_slack}"))
+    in_chats = f"slack: {incidents_on_slack}, " if incidents_on_slack else ""
+    in_chats += f'teams: "{incidents_on_teams}", ' if incidents_on_teams else ""
+    _write(folder / "plumbline.yaml", PLUMBLINE_YAML.replace("{name: incidents, ", f"{{name: incidents, {in_chats}"))
     return folder / "plumbline.yaml"
 
 

@@ -19,6 +19,7 @@ from dbos import DBOS
 from dbos._dbos import _get_or_create_dbos_registry
 
 from adapters.slack.messenger import SlackMessenger
+from adapters.teams.messenger import TeamsMessenger
 from bot.dispatcher import Dispatcher
 from bot.schedules import INGEST
 from bot.server import serve
@@ -172,7 +173,7 @@ def _prepare(death: Death, reports: Connection) -> None:
     async def mortal_run(self: Workflows, name: str, arguments: tuple[Any, ...]) -> None:
         if name in ("ingest", "fit_triage"):
             return await run(self, name, arguments)
-        step = DBOS.step_id or 0
+        step = DBOS.step_id or 1  # what is all of a workflow is no step to the engine
         current_step.set(step)
         pass_by(Moment.BEFORE_STEP, step)
         await run(self, name, arguments)
@@ -198,5 +199,6 @@ def _prepare(death: Death, reports: Connection) -> None:
     _get_or_create_dbos_registry().get_internal_queue()._polling_interval_sec = 0.05
     Workflows._run = mortal_run
     Dispatcher._start = mortal_start
-    SlackMessenger.post = mortal(SlackMessenger.post)
-    SlackMessenger.edit = mortal(SlackMessenger.edit)
+    for messenger in (SlackMessenger, TeamsMessenger):
+        messenger.post = mortal(messenger.post)
+        messenger.edit = mortal(messenger.edit)

@@ -13,12 +13,16 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from adapters.store.database import migrate, open_database
+from adapters.store.teams_conversations import SqlTeamsConversations
+from adapters.teams import history
+from adapters.teams.references import ConversationReference, remember
 from bot.finding import Finding
 from bot.settings import Settings
 from bot.teams_doctor import check_teams
 from bot.workspace import load_workspace
 from core.conversation import Channel, Platform
-from tests.fakes.teams_connector import APP_ID, APP_PASSWORD, CHANNEL, TENANT, TeamsConnector
+from tests.fakes.teams_connector import APP_ID, APP_PASSWORD, CHANNEL, TEAM, TENANT, TeamsConnector
 
 MANIFEST = Path(__file__).parents[2] / "deploy" / "teams" / "manifest.json"
 
@@ -27,6 +31,21 @@ MANIFEST = Path(__file__).parents[2] / "deploy" / "teams" / "manifest.json"
 async def connector() -> AsyncIterator[TeamsConnector]:
     async with TeamsConnector() as connector:
         yield connector
+
+
+@pytest.fixture(autouse=True)
+def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PLUMBLINE_DATA_DIR", str(tmp_path))
+    return tmp_path
+
+
+async def is_heard(connector: TeamsConnector, folder: Path) -> None:
+    """Somebody added the app to the team, while the bot ran."""
+    engine = open_database(f"sqlite:///{folder / 'plumbline.sqlite'}")
+    await migrate(engine)
+    reference = ConversationReference(connector.service_url, TENANT, threaded=True, team_id=TEAM)
+    await remember(SqlTeamsConversations(engine), TEAM, reference)
+    await engine.dispose()
 
 
 async def findings(connector: TeamsConnector, package: Path = Path("none.zip"), **variables: Any) -> dict[str, Finding]:
@@ -47,11 +66,46 @@ async def findings(connector: TeamsConnector, package: Path = Path("none.zip"), 
         return {finding.what: finding async for finding in checks}
 
 
-async def test_what_is_well_says_so(connector: TeamsConnector) -> None:
+async def test_what_is_well_says_so(connector: TeamsConnector, data_folder: Path) -> None:
+    connector.graph.consented = True
+    await is_heard(connector, data_folder)
     found = await findings(connector)
     assert {what for what, finding in found.items() if not finding.well} == {"Teams messages"}
     assert "is open to the app" in found["Teams channel incidents"].result
     assert found["Teams signing keys"].result == "1 are published"
+
+
+async def test_a_consent_that_is_missing_is_named_and_stops_nobody(
+    connector: TeamsConnector, data_folder: Path
+) -> None:
+    await is_heard(connector, data_folder)
+    found = (await findings(connector))["Teams history of incidents"]
+    assert (found.well, found.fatal) == (False, False)
+    assert "ChannelMessage.Read.Group" in found.mend
+    assert "may appear twice" in found.mend
+
+
+async def test_a_channel_whose_team_was_never_heard_is_to_be_spoken_in(connector: TeamsConnector) -> None:
+    found = (await findings(connector))["Teams history of incidents"]
+    assert not found.fatal
+    assert "mention the bot there once" in found.mend
+
+
+@pytest.mark.parametrize("status", [404, 503])
+async def test_a_graph_that_does_not_show_a_channel_stops_nobody(
+    connector: TeamsConnector, data_folder: Path, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "ATTEMPTS", 1)
+    await is_heard(connector, data_folder)
+    connector.graph.refusals.refuse(status)
+    found = (await findings(connector))["Teams history of incidents"]
+    assert (found.well, found.fatal) == (False, False)
+
+
+async def test_without_a_database_the_history_is_not_tried(connector: TeamsConnector, data_folder: Path) -> None:
+    found = await findings(connector, PLUMBLINE_DATA_DIR=str(data_folder / "missing"))
+    assert not found["Teams history"].fatal
+    assert found["Teams token"].well
 
 
 async def test_without_an_app_there_is_the_playground(connector: TeamsConnector) -> None:

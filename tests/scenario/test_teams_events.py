@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -148,6 +149,23 @@ async def test_only_what_says_yes_or_no_is_feedback(chat: TeamsAdapter, kind: st
     event = {"type": "messageReaction", "replyToId": "1710", "reactionsAdded": [{"type": kind}], **SAYS_NOTHING}
     assert (await chat.deliver(chat.connector.activity(**event))).status == 200
     assert [reaction.approves for reaction in chat.inbox.reactions] == ([] if says is None else [says])
+
+
+async def test_a_reaction_happened_when_teams_says_so_however_late_it_arrives(chat: TeamsAdapter) -> None:
+    event = {"type": "messageReaction", "replyToId": "1710", "reactionsAdded": [{"type": "like"}], **SAYS_NOTHING}
+    for number, stamp in enumerate(("2026-01-14T09:30:00.1234567Z", "9999-12-31T23:59:59-23:00", "soon", "2026-01-14")):
+        await chat.deliver(chat.connector.activity(**event | {"id": f"r{number}", "timestamp": stamp}))
+    first, *others = chat.inbox.reactions
+    assert first.at == datetime(2026, 1, 14, 9, 30, 0, 123456, tzinfo=UTC)
+    assert len(others) == 3
+    assert all(each.at - first.at > timedelta(days=1) for each in others), "when it arrived"
+
+
+async def test_a_reaction_that_is_exchanged_for_one_that_says_the_same_is_not_taken_back(chat: TeamsAdapter) -> None:
+    exchanged = {"reactionsAdded": [{"type": "heart"}], "reactionsRemoved": [{"type": "like"}, {"type": "angry"}]}
+    event = {"type": "messageReaction", "replyToId": "1710"} | exchanged
+    await chat.deliver(chat.connector.activity(**event, **SAYS_NOTHING))
+    assert [(each.approves, each.taken_back) for each in chat.inbox.reactions] == [(True, False), (False, True)]
 
 
 async def test_a_reaction_to_no_message_is_ignored(chat: TeamsAdapter) -> None:

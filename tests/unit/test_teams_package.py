@@ -88,6 +88,31 @@ def test_the_package_holds_the_manifest_and_both_icons(package: ModuleType, tmp_
     assert "YOUR-HOST" not in json.dumps(manifest)
 
 
+def test_the_package_asks_for_consent_to_read_unless_it_is_told_not_to(package: ModuleType, tmp_path: Path) -> None:
+    asked: dict[bool, dict[str, Any]] = {}
+    for history in (True, False):
+        arguments = [*([] if history else ["--without-history"]), APP_ID, "plumbline.example.com"]
+        assert package.main([*arguments, str(tmp_path / f"{history}.zip")]) == 0
+        with zipfile.ZipFile(tmp_path / f"{history}.zip") as opened:
+            asked[history] = json.loads(opened.read("manifest.json"))
+        assert manifest_differences(asked[history], APP_ID) == []
+    assert asked[True]["webApplicationInfo"]["id"] == APP_ID
+    names = {each["name"] for each in asked[True]["authorization"]["permissions"]["resourceSpecific"]}
+    assert names == {"ChannelMessage.Read.Group", "ChatMessage.Read.Chat"}
+    assert "authorization" not in asked[False]
+
+
+def test_a_consent_that_is_not_needed_and_one_that_is_missing_are_named(manifest: dict[str, Any]) -> None:
+    send = {"name": "ChannelMessage.Send.Group", "type": "Application"}
+    manifest["authorization"]["permissions"]["resourceSpecific"][0] = send
+    manifest["webApplicationInfo"]["id"] = "another"
+    assert manifest_differences(manifest, "TEAMS_APP_ID") == [
+        "authorization: ChannelMessage.Read.Group is missing",
+        "authorization: ChannelMessage.Send.Group is not needed",
+        "webApplicationInfo: its id is not TEAMS_APP_ID",
+    ]
+
+
 def test_the_same_arguments_make_the_same_package(package: ModuleType, tmp_path: Path) -> None:
     first = package.build(APP_ID, "plumbline.example.com", tmp_path / "1.zip")
     second = package.build(APP_ID, "plumbline.example.com", tmp_path / "2.zip")

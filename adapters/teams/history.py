@@ -1,0 +1,191 @@
+"""What was said in a conversation, through Microsoft Graph: the connector service does not tell.
+
+https://learn.microsoft.com/graph/api/channel-list-messages · https://learn.microsoft.com/graph/api/chat-list-messages
+
+It needs the consent of a team or of a group chat (ChannelMessage.Read.Group, ChatMessage.Read.Chat), which is asked for
+when the app is added there. Without it, and in personal chats, nothing can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+import structlog
+from pydantic import ValidationError
+
+from adapters.sources.graph import GraphCredentials
+from adapters.sources.rest import Refused, Rest, TryAgain
+from adapters.sources.teams_messages import ChatMessage
+from adapters.teams.access_token import AccessToken
+from adapters.teams.cloud import Cloud
+from adapters.teams.groups import TeamGroups
+from adapters.teams.references import ConversationReference, ConversationReferences, recall
+from core.conversation import Place
+from core.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError, SourceUnavailable
+from core.ports import Clock
+
+PAGE = "50"  # messages of one answer: the most that Graph gives
+MAX_PAGES = 5  # of one conversation
+MAX_CLOSED = 1_000  # conversations that are known not to be readable
+ATTEMPTS = 2  # for one answer
+LONGEST_PAUSE = 2.0  # seconds that Graph may ask to wait before the second
+CLOSED_FOR = timedelta(minutes=10)  # after which a conversation without consent is tried again
+GONE = frozenset({404, 410})
+CLOSED = frozenset({401, 403})
+
+NO_CONSENT = (
+    "Microsoft Graph does not show what is said in {place} (HTTP {status}): the consent {permission} is missing there. Make "
+    "the package of deploy/teams again, upload it, and add the app there anew: an owner or member is asked for it."
+)
+NO_TEAM = "It is not known which team {place} belongs to: mention the bot there once."
+PERSONAL = "Microsoft Graph shows no app what is said in a personal chat."
+
+log = structlog.get_logger()
+
+
+class Unreadable(PlumblineError):
+    """Microsoft Graph does not show what was said in a conversation of Teams, and will not until somebody acts."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Conversation:
+    """`address` is that of its messages in Graph; `permission` is what reads them. Only a channel has threads."""
+
+    rest: Rest
+    address: str
+    permission: str
+    is_channel: bool
+
+
+class TeamsHistory:
+    """Reads the newest messages of a conversation.
+
+    Every call raises Unreadable, MessageNotFound if the thread or the conversation is gone, ChatUnavailable.
+    """
+
+    def __init__(
+        self,
+        *,
+        app_id: str,
+        app_password: str,
+        tenant_ids: frozenset[str],
+        references: ConversationReferences,
+        token: AccessToken,
+        cloud: Cloud,
+        clock: Clock,
+        session: aiohttp.ClientSession,
+    ) -> None:
+        """`tenant_ids` are those that the bot serves, none for all; `token` is the one for the connector service."""
+        self.app_id = app_id
+        self._app_password = app_password
+        self._tenant_ids = tenant_ids
+        self._references = references
+        self._groups = TeamGroups(references, token, session)
+        self._cloud = cloud
+        self._clock = clock
+        self._session = session
+        self._graphs: dict[str, Rest] = {}
+        self._closed: dict[str, tuple[datetime, Unreadable]] = {}
+
+    async def root(self, place: Place) -> ChatMessage | None:
+        """The message that began the thread at `place`; None for one that cannot be understood."""
+        conversation = await self._conversation(place)
+        answer = await self._get(place, conversation, f"{conversation.address}/{quote(place.thread or '', safe='')}")
+        return next(_understood([answer]), None)
+
+    async def newest(self, place: Place) -> AsyncIterator[list[ChatMessage]]:
+        """The messages of a chat or of a channel, or the replies of a thread: a page at a time, the newest first.
+
+        A channel's are those that begin a thread. At most MAX_PAGES.
+        """
+        conversation = await self._conversation(place)
+        parameters = {"$top": PAGE}
+        address = conversation.address
+        if not conversation.is_channel:
+            parameters["$orderby"] = "createdDateTime desc"
+        elif place.thread is not None and place.thread != place.channel:
+            address = f"{address}/{quote(place.thread, safe='')}/replies"
+        answer = await self._get(place, conversation, address, parameters)
+        for page in range(1, MAX_PAGES + 1):
+            yield list(_understood(answer.get("value") or ()))
+            following = answer.get("@odata.nextLink")
+            if not following or page == MAX_PAGES:
+                return
+            answer = await self._get(place, conversation, str(following))
+
+    async def _conversation(self, place: Place) -> _Conversation:
+        only = next(iter(self._tenant_ids), "") if len(self._tenant_ids) <= 1 else None
+        home = await recall(self._references, place.channel, place.workspace or only)
+        if home is None or not self._cloud.serves(home.service_url):
+            raise Unreadable(NO_TEAM.format(place=place.channel))
+        if not home.threaded and (home.personal or not place.channel.startswith("19:")):
+            raise Unreadable(PERSONAL)
+        channel = quote(place.channel, safe=":@")
+        if not home.threaded:
+            return _Conversation(self._graph(home), f"chats/{channel}/messages", "ChatMessage.Read.Chat", False)
+        try:
+            group = await self._groups.of(place.channel, home)
+        except ConfigurationError as error:
+            raise Unreadable(str(error)) from None
+        if not group:
+            raise Unreadable(NO_TEAM.format(place=place.channel))
+        address = f"teams/{quote(group, safe='')}/channels/{channel}/messages"
+        return _Conversation(self._graph(home), address, "ChannelMessage.Read.Group", True)
+
+    def _graph(self, home: ConversationReference) -> Rest:
+        """Graph, with the app's token of the conversation's own tenant."""
+        tenant = home.tenant_id
+        if tenant not in self._graphs:
+            credentials = GraphCredentials(
+                quote(tenant, safe=""), self.app_id, self._app_password, self._session, self._cloud.login_url
+            )
+            self._graphs[tenant] = Rest(
+                "Microsoft Graph",
+                self._cloud.graph_url,
+                credentials,
+                self._session,
+                attempts=ATTEMPTS,
+                longest_pause=LONGEST_PAUSE,
+            )
+        return self._graphs[tenant]
+
+    async def _get(
+        self, place: Place, conversation: _Conversation, address: str, parameters: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        until, reason = self._closed.get(conversation.address, (self._clock.now(), None))
+        if reason is not None and self._clock.now() < until:
+            raise reason
+        try:
+            return await conversation.rest.get(address, parameters)
+        except TryAgain as error:
+            raise ChatUnavailable(str(error), error.retry_after) from None
+        except Refused as error:
+            if error.status in GONE:
+                raise MessageNotFound("Microsoft Graph knows no such conversation or message (any more).") from None
+            if error.status not in CLOSED:
+                raise Unreadable(str(error)) from None
+            raise self._without_consent(place, conversation, error.status) from None
+        except SourceUnavailable as error:
+            raise Unreadable(str(error)) from None
+
+    def _without_consent(self, place: Place, conversation: _Conversation, status: int) -> Unreadable:
+        """Said once, and remembered for a while: nobody waits for the same refusal again."""
+        problem = Unreadable(NO_CONSENT.format(place=place.channel, status=status, permission=conversation.permission))
+        if len(self._closed) >= MAX_CLOSED:
+            self._closed.clear()
+        self._closed[conversation.address] = self._clock.now() + CLOSED_FOR, problem
+        log.warning("teams conversation cannot be read", place=place.channel, reason=str(problem))
+        return problem
+
+
+def _understood(values: Iterable[Any]) -> Iterator[ChatMessage]:
+    for value in values:
+        try:
+            yield ChatMessage.model_validate(value)
+        except ValidationError as error:
+            log.info("teams message left out", reason=str(error.errors()[0]["msg"]))

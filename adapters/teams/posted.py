@@ -1,0 +1,72 @@
+"""A post that may stand in Teams already: found again by what it was posted for, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+
+import structlog
+
+from adapters.teams.history import TeamsHistory, Unreadable
+from adapters.teams.intents import is_for
+from core.conversation import Place
+from core.errors import ChatUnavailable, MessageNotFound
+from core.ports import Clock
+
+DEADLINE = 20.0  # seconds for one search
+LOOKED_BACK = timedelta(days=7)  # a process that was dead for longer posts again
+PATIENCE = timedelta(minutes=1)  # while Graph does not answer; then rather twice than never
+MAX_DOUBTS = 1_000  # intents that were looked for in vain
+
+log = structlog.get_logger()
+
+
+class PostedMessages:
+    """Looks for posts of ours with Microsoft Graph.
+
+    A channel is listed by when its threads were last answered in, roughly: so a page counts as too old only as a whole.
+    """
+
+    def __init__(self, history: TeamsHistory, clock: Clock) -> None:
+        self._history = history
+        self._clock = clock
+        self._doubts: dict[str, datetime] = {}
+
+    async def find(self, place: Place, intent: str) -> str | None:
+        """The id of the message that was posted for this intent; None if there is none, or Graph cannot tell.
+
+        Raises ChatUnavailable while Graph does not answer, for PATIENCE at most.
+        """
+        try:
+            async with asyncio.timeout(DEADLINE):
+                found = await self._search(place, intent)
+        except MessageNotFound:
+            found = None
+        except Unreadable as error:
+            log.info("teams cannot tell whether a message stands there", place=place.channel, reason=str(error))
+            found = None
+        except TimeoutError:
+            return self._in_doubt(place, intent, ChatUnavailable("Microsoft Graph takes too long to answer."))
+        except ChatUnavailable as error:
+            return self._in_doubt(place, intent, error)
+        self._doubts.pop(intent, None)
+        return found
+
+    async def _search(self, place: Place, intent: str) -> str | None:
+        oldest = self._clock.now() - LOOKED_BACK
+        async for page in self._history.newest(place):
+            for message in page:
+                if message.is_said and is_for(message, intent, self._history.app_id):
+                    return message.id
+            if all(message.createdDateTime < oldest for message in page):
+                break
+        return None
+
+    def _in_doubt(self, place: Place, intent: str, error: ChatUnavailable) -> None:
+        now = self._clock.now()
+        if now - self._doubts.setdefault(intent, now) < PATIENCE:
+            if len(self._doubts) > MAX_DOUBTS:
+                del self._doubts[next(iter(self._doubts))]
+            raise error
+        del self._doubts[intent]
+        log.warning("teams message may stand there twice", place=place.channel, reason=str(error))
