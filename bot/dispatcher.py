@@ -47,10 +47,11 @@ class Dispatcher:
         """Dispatch until cancelled."""
         while True:
             self._bell.clear()
-            tasks = await self._claimed(min(BATCH, MAX_UNDER_WAY - len(self._under_way)))
+            limit = min(BATCH, MAX_UNDER_WAY - len(self._under_way))
+            tasks = await self._claimed(limit)
             for task in tasks:
                 await self._start(task)
-            if not tasks or self._unsure:
+            if len(tasks) < limit or not limit or self._unsure:
                 await self._wait()
 
     async def drain(self) -> None:

@@ -1,31 +1,32 @@
-"""Deliveries that arrive at the same time are written in one transaction: the disk is waited for once for all of them."""
+"""What arrives at the same time is written in one transaction: the disk is waited for once for all of it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
 
 from core.errors import Unavailable
-from core.incident import AlertDelivery, Incident
 
-BATCH = 100  # deliveries written at once
+BATCH = 100  # arrivals written at once
 
-Outcome = Incident | BaseException | None
-Write = Callable[[Sequence[AlertDelivery]], Awaitable[list[Incident | None]]]
+Arrival = TypeVar("Arrival")
+Stored = TypeVar("Stored")
 
 
-class Intake:
-    """Writes deliveries in the order in which they arrive, as many at once as came while others were written."""
+class Intake(Generic[Arrival, Stored]):
+    """Writes arrivals in the order in which they come, as many at once as came while others were written."""
 
-    def __init__(self, write: Write) -> None:
+    def __init__(self, write: Callable[[Sequence[Arrival]], Awaitable[list[Stored]]]) -> None:
+        """`write` stores all of them or none, and returns what became of each."""
         self._write = write
-        self._waiting: list[tuple[AlertDelivery, asyncio.Future[Incident | None]]] = []
+        self._waiting: list[tuple[Arrival, asyncio.Future[Stored]]] = []
         self._writer: asyncio.Task[None] | None = None
 
-    async def take(self, delivery: AlertDelivery) -> Incident | None:
-        """The incident that a delivery opened or was folded into, once that is stored. Raises what storing it raised."""
-        outcome: asyncio.Future[Incident | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((delivery, outcome))
+    async def take(self, arrival: Arrival) -> Stored:
+        """What became of an arrival, once it is stored. Raises what storing it raised."""
+        outcome: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
+        self._waiting.append((arrival, outcome))
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._work())
         return await outcome
@@ -35,20 +36,20 @@ class Intake:
             batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
             (stored,) = await asyncio.gather(self._write([each for each, _ in batch]), return_exceptions=True)
             if isinstance(stored, list):
-                outcomes = list(stored)
+                outcomes: list[Stored | BaseException] = [*stored]
             elif len(batch) == 1 or isinstance(stored, Unavailable):
                 outcomes = [stored] * len(batch)
             else:  # one of them spoils the batch: each on its own
-                outcomes = [await self._alone(delivery) for delivery, _ in batch]
+                outcomes = [await self._alone(arrival) for arrival, _ in batch]
             for (_, waiting), outcome in zip(batch, outcomes, strict=True):
                 _settle(waiting, outcome)
 
-    async def _alone(self, delivery: AlertDelivery) -> Outcome:
-        (stored,) = await asyncio.gather(self._write([delivery]), return_exceptions=True)
+    async def _alone(self, arrival: Arrival) -> Stored | BaseException:
+        (stored,) = await asyncio.gather(self._write([arrival]), return_exceptions=True)
         return stored[0] if isinstance(stored, list) else stored
 
 
-def _settle(waiting: asyncio.Future[Incident | None], outcome: Outcome) -> None:
+def _settle(waiting: asyncio.Future[Stored], outcome: Stored | BaseException) -> None:
     """Tell whoever waits; nobody does if the request was given up."""
     if waiting.done():
         return

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pydantic import TypeAdapter
 
+from bot.intake import Intake
 from bot.telemetry import EVENTS
 from core.audit import Act, AuditEntry, audit_entry
 from core.command import parse_command
@@ -30,6 +31,7 @@ class TaskInbox:
     def __init__(self, store: Store, ring: Callable[[], None]) -> None:
         self._store = store
         self._ring = ring
+        self._intake = Intake(self._write)
 
     async def ask(self, question: Question) -> None:
         payload = QUESTION.dump_python(question, mode="json")
@@ -67,9 +69,15 @@ class TaskInbox:
         await self._accept(Task(f"retract:{question_id}", RETRACTION, question_id, payload))
 
     async def _accept(self, task: Task, entry: AuditEntry | None = None) -> None:
-        async with self._store.transaction() as transaction:
-            is_new = await transaction.tasks.add(task)
-            if entry is not None:
-                await transaction.audit.add(entry)
+        is_new = await self._intake.take((task, entry))
         EVENTS.labels(task.workflow, "accepted" if is_new else "deduplicated").inc()
         self._ring()
+
+    async def _write(self, accepted: Sequence[tuple[Task, AuditEntry | None]]) -> list[bool]:
+        """Whether each task is new."""
+        async with self._store.transaction() as transaction:
+            are_new = [await transaction.tasks.add(task) for task, _ in accepted]
+            for _, entry in accepted:
+                if entry is not None:
+                    await transaction.audit.add(entry)
+        return are_new

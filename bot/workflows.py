@@ -1,15 +1,16 @@
 """The durable workflows: which behaviour runs after which, and with what retry.
 
-Each step is checkpointed. A process that is killed anywhere resumes at the step it was in; every step can run twice
-without doing anything twice.
+Each step of several is checkpointed. A process that is killed anywhere resumes at the step it was in; every step can run
+twice without doing anything twice.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
@@ -84,28 +85,28 @@ class Workflows(DBOSConfiguredInstance):
     async def answer_question(self, subject: str, payload: dict[str, Any]) -> None:
         question = QUESTION.validate_python(payload)
         try:
-            await self._step("answer", question)
+            await self._do("answer", question)
         except Withdrawn:
             log.info("question was deleted or changed", reference=subject)
         except Exception:
             log.exception("question failed", reference=subject)
             with suppress(Withdrawn):
-                await self._step("apologise", question, subject)
+                await self._do("apologise", question, subject)
 
     @DBOS.workflow()
     @traced
     async def retract_question(self, question_id: str, payload: dict[str, Any]) -> None:
-        await self._step("retract", question_id, PLACE.validate_python(payload))
+        await self._do("retract", question_id, PLACE.validate_python(payload))
 
     @DBOS.workflow()
     @traced
     async def record_feedback(self, _subject: str, payload: dict[str, Any]) -> None:
-        await self._step("feedback", FEEDBACK_EVENT.validate_python(payload))
+        await self._do("feedback", FEEDBACK_EVENT.validate_python(payload))
 
     @DBOS.workflow()
     @traced
     async def record_reaction(self, _subject: str, payload: dict[str, Any]) -> None:
-        await self._step("react", REACTION_EVENT.validate_python(payload))
+        await self._do("react", REACTION_EVENT.validate_python(payload))
 
     @DBOS.workflow()
     @traced
@@ -133,23 +134,23 @@ class Workflows(DBOSConfiguredInstance):
     @DBOS.workflow()
     @traced
     async def present_incident(self, incident_id: str, _payload: dict[str, Any]) -> None:
-        await self._step("present", incident_id)
+        await self._do("present", incident_id)
 
     @DBOS.workflow()
     @traced
     async def watch_incidents(self, _subject: str, _payload: dict[str, Any]) -> None:
-        await self._step("watch_incidents")
+        await self._do("watch_incidents")
 
     @DBOS.workflow()
     @traced
     async def redeliver(self, intent: str, _payload: dict[str, Any]) -> None:
         """An operator has a dead letter tried again."""
-        await self._step("redeliver", intent)
+        await self._do("redeliver", intent)
 
     @DBOS.workflow()
     @traced
     async def end_quiet_hours(self, _subject: str, _payload: dict[str, Any]) -> None:
-        await self._step("end_quiet_hours")
+        await self._do("end_quiet_hours")
 
     @DBOS.workflow()
     @traced
@@ -167,42 +168,32 @@ class Workflows(DBOSConfiguredInstance):
     @DBOS.workflow()
     @traced
     async def recalibrate(self, _subject: str, _payload: dict[str, Any]) -> None:
-        await self._step("recalibrate")
+        await self._do("recalibrate")
 
     @DBOS.workflow()
     async def apply_retention(self, _subject: str, _payload: dict[str, Any]) -> None:
-        await self._step("retain")
+        await self._do("retain")
 
     async def _step(self, name: str, *arguments: Any) -> None:
-        """Run a behaviour as a checkpointed step, again and again while an outside system is unavailable.
+        """Run a behaviour as a checkpointed step."""
+        with self._in_step():
+            step = partial(self._run, name, arguments)
+            await _persist(name, lambda: DBOS.run_step_async({"name": name}, step), DBOS.sleep_async)
 
-        Where somebody deleted the message that it belongs to, there is no place left to say anything.
-        """
+    async def _do(self, name: str, *arguments: Any) -> None:
+        """Run a behaviour that is all of a workflow, whose end is checkpoint enough: half of the engine's work."""
+        with self._in_step():
+            await _persist(name, partial(self._run, name, arguments), asyncio.sleep)
+
+    @contextmanager
+    def _in_step(self) -> Generator[None]:
         workflow_id = DBOS.workflow_id or ""
         self._running.add(workflow_id)
         try:
             with engine.interruptions():
-                await self._persist(name, arguments)
+                yield
         finally:
             self._running.discard(workflow_id)
-
-    async def _persist(self, name: str, arguments: tuple[Any, ...]) -> None:
-        delay = FIRST_DELAY
-        while True:
-            try:
-                return await DBOS.run_step_async({"name": name}, self._run, name, arguments)
-            except MessageNotFound as error:
-                log.info("nothing to say any more", step=name, reason=str(error))
-                return None
-            except Undeliverable as error:
-                log.warning("message is a dead letter", step=name, reason=str(error))
-                return None
-            except ChatBusy as error:
-                await DBOS.sleep_async(error.retry_after or delay)
-            except Unavailable as error:
-                log.warning("step waits", step=name, reason=str(error))
-                await DBOS.sleep_async(error.retry_after or delay)
-                delay = min(2 * delay, LONGEST_DELAY)
 
     async def _run(self, name: str, arguments: tuple[Any, ...]) -> None:
         """On the loop that the ports belong to: the engine resumes workflows on a loop of its own."""
@@ -219,3 +210,28 @@ class Workflows(DBOSConfiguredInstance):
             await run()
         else:
             await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(run(), self._loop))
+
+
+async def _persist(
+    name: str, attempt: Callable[[], Awaitable[None]], sleep: Callable[[float], Awaitable[None]]
+) -> None:
+    """Attempt it again and again while an outside system is unavailable.
+
+    Where somebody deleted the message that it belongs to, there is no place left to say anything.
+    """
+    delay = FIRST_DELAY
+    while True:
+        try:
+            return await attempt()
+        except MessageNotFound as error:
+            log.info("nothing to say any more", step=name, reason=str(error))
+            return None
+        except Undeliverable as error:
+            log.warning("message is a dead letter", step=name, reason=str(error))
+            return None
+        except ChatBusy as error:
+            await sleep(error.retry_after or delay)
+        except Unavailable as error:
+            log.warning("step waits", step=name, reason=str(error))
+            await sleep(error.retry_after or delay)
+            delay = min(2 * delay, LONGEST_DELAY)

@@ -60,9 +60,8 @@ class Poster:
         reference = found or await self._post(intent, place, message)
         shown = UNKNOWN_VERSION if found else version  # what was found may show an older content than this one
         async with self._store.transaction() as transaction:
-            await transaction.posts.posted(intent, reference, shown, claim(message))
-            withdrawn = (await transaction.posts.intend(intent, place)).withdrawn
-        if withdrawn:  # while it was on its way
+            may_stand = await transaction.posts.posted(intent, reference, shown, claim(message))
+        if not may_stand:
             await self.withdraw(intent, place)
             raise Withdrawn(f"What {intent} answers was deleted.")
         return reference, shown

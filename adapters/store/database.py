@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import aiosqlite
 import sqlalchemy as sa
 import sqlalchemy.event
 from sqlalchemy.dialects import postgresql, sqlite
@@ -17,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from adapters.store.group_commit import FlushedEngine
+from adapters.store.sqlite_driver import Driver
 from core.errors import ConfigurationError, StoreUnavailable, Unavailable
 
 MIGRATIONS = Path(__file__).with_name("migrations")
@@ -32,7 +36,13 @@ def open_database(url: str) -> AsyncEngine:
     parsed = _parsed(url)
     if parsed.get_backend_name() == "sqlite":
         # One connection: transactions queue in order, and SQLite never meets a second writer of ours.
-        engine = create_async_engine(parsed.set(drivername="sqlite+aiosqlite"), pool_size=1, max_overflow=0)
+        engine = create_async_engine(
+            parsed.set(drivername="sqlite+aiosqlite"),
+            async_creator=partial(_connected, parsed.database or ":memory:"),
+            pool_size=1,
+            max_overflow=0,
+            pool_reset_on_return=None,  # whoever returns it has committed or rolled back
+        )
         sqlalchemy.event.listen(engine.sync_engine, "connect", _configure_sqlite)
         sqlalchemy.event.listen(engine.sync_engine, "begin", _begin_sqlite)
         return FlushedEngine(engine)
@@ -61,10 +71,15 @@ def _parsed(url: str) -> sa.URL:
     )
 
 
+async def _connected(path: str) -> aiosqlite.Connection:
+    return await Driver(path)
+
+
 def _begin_sqlite(connection: sa.Connection) -> None:
-    # Left alone, the driver begins with the first INSERT or UPDATE: a savepoint before it would commit by itself, and
-    # what was read before it could be out of date.
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    # Left alone, SQLite's module begins with the first INSERT or UPDATE: a savepoint before it would commit by itself,
+    # and what was read before it could be out of date.
+    driver: Any = connection.connection.driver_connection
+    driver.begin()
 
 
 def _configure_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
@@ -115,14 +130,27 @@ async def migrate(engine: AsyncEngine) -> None:
 
 async def insert_if_absent(connection: AsyncConnection, table: sa.Table, values: Mapping[str, Any]) -> bool:
     """Insert a row; False, and nothing is changed, if its key is there already."""
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    result = await connection.execute(insert(table).values(values).on_conflict_do_nothing())
+    result = await connection.execute(_insert_if_absent(table, connection.dialect.name), values)
     return result.rowcount > 0
 
 
-async def upsert(connection: AsyncConnection, table: sa.Table, values: Mapping[str, Any]) -> None:
-    """Insert a row, or replace the one with the same primary key."""
+@cache
+def _insert_if_absent(table: sa.Table, dialect: str) -> sa.Insert:
+    """Made once: to make a statement, and to find out that it was compiled before, takes longer than to execute it."""
+    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    return insert(table).on_conflict_do_nothing()
+
+
+async def upsert(
+    connection: AsyncConnection, table: sa.Table, values: Mapping[str, Any], newer: sa.Column[datetime] | None = None
+) -> bool:
+    """Insert a row, or replace the one with the same primary key. False, and nothing is changed, if that is `newer`."""
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     key = [column.name for column in table.primary_key]
     changed = {name: value for name, value in values.items() if name not in key}
-    await connection.execute(insert(table).values(values).on_conflict_do_update(index_elements=key, set_=changed))
+    inserted = insert(table).values(values)
+    is_not_newer = newer <= inserted.excluded[newer.name] if newer is not None else None
+    result = await connection.execute(
+        inserted.on_conflict_do_update(index_elements=key, set_=changed, where=is_not_newer)
+    )
+    return result.rowcount > 0

@@ -44,9 +44,10 @@ class SqlPosts:
     async def attempted(self, intent: str) -> None:
         await self._update(intent, attempted=True)
 
-    async def posted(self, intent: str, reference: MessageReference, content_hash: str, claim: str = "") -> None:
+    async def posted(self, intent: str, reference: MessageReference, content_hash: str, claim: str = "") -> bool:
         known = {"reference": _REFERENCE.dump_python(reference, mode="json"), "message": _message(reference)}
-        await self._update(intent, **known, content_hash=content_hash, claim=claim)
+        made = posts.update().where(posts.c.intent == intent).values(**known, content_hash=content_hash, claim=claim)
+        return not (await self._connection.execute(made.returning(posts.c.withdrawn))).scalar_one()
 
     async def edited(self, intent: str, content_hash: str, claim: str = "") -> None:
         await self._update(intent, content_hash=content_hash, claim=claim)

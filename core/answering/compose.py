@@ -15,7 +15,7 @@ from core.knowledge.document import DocumentKind, Passage
 from core.knowledge.layout import FIX, ROOT_CAUSE, split_thread, url_of
 from core.knowledge.markdown import BlockKind
 from core.knowledge.ranking import RankedPassage
-from core.knowledge.terms import terms, tokens
+from core.knowledge.terms import distinct_terms, terms, tokens
 
 READ_PASSAGES = 5  # best passages whose sections are considered
 MAX_STATEMENTS = 5  # in an answer
@@ -73,7 +73,7 @@ class _Wanted:
 
     def named_by(self, code: str) -> float:
         """The share of the term weight that a command names, in one word or two: `rollback` is "roll back"."""
-        found = set(terms(code))
+        found = set(distinct_terms(code))
         found |= {part for term in found for part in self.compounds.get(term, ())}
         total = sum(self.weights.values())
         return sum(weight for term, weight in self.weights.items() if term in found) / total if total else 0.0
@@ -86,7 +86,7 @@ class _Wanted:
 
         The geometric mean of both shares: a heading of one such word among many others is about something else.
         """
-        words, total = set(terms(heading)), sum(self.weights.values())
+        words, total = distinct_terms(heading), sum(self.weights.values())
         asked = words & self.weights.keys()
         if not asked or not total:
             return 0.0
@@ -123,7 +123,9 @@ def coverage(weights: Mapping[str, float], chosen: Iterable[Statement]) -> float
     """The share of the term weight that stands in the statements themselves or, for less, around them, in [0, 1]."""
     held: dict[str, float] = {}
     for statement in chosen:
-        for term, share in _held(statement):
+        parts = _parts(statement)
+        for term in weights:
+            share = next((share for found, share in parts if term in found), 0.0)
             held[term] = max(share, held.get(term, 0.0))
     total = sum(weights.values())
     return sum(weight * held.get(term, 0.0) for term, weight in weights.items()) / total if total else 0.0
@@ -193,13 +195,15 @@ def _spots(section: Sequence[Statement]) -> Iterator[Sequence[Statement]]:
     yield from (section[start : start + SPOT] for start in range(max(1, len(section) - SPOT + 1)))
 
 
-def _held(statement: Statement) -> Iterator[tuple[str, float]]:
-    """The terms of a statement and of what a reader sees around it, each with what it counts for."""
+def _parts(statement: Statement) -> tuple[tuple[frozenset[str], float], ...]:
+    """The terms of a statement, and of what a reader sees around it, with what each counts for; most first."""
     passage = statement.passage
     message = split_thread(passage.text)[0] if passage.kind is DocumentKind.THREAD else ""
-    yield from ((term, TITLE_WEIGHT) for term in terms(f"{passage.title}\n{message}"))
-    yield from ((term, HEADING_WEIGHT) for term in terms(f"{statement.heading}\n{statement.lead_in}"))
-    yield from ((term, 1.0) for term in terms(statement.text))
+    return (
+        (distinct_terms(statement.text), 1.0),
+        (distinct_terms(f"{statement.heading}\n{statement.lead_in}"), HEADING_WEIGHT),
+        (distinct_terms(f"{passage.title}\n{message}"), TITLE_WEIGHT),
+    )
 
 
 def _complement(wanted: _Wanted, chosen: Sequence[Statement], others: Sequence[_Section]) -> _Section | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from core.answering.answer import Citation, Conflict, Sentence
 from core.answering.compose import citation
@@ -13,7 +14,7 @@ from core.answering.statements import Statement, statements
 from core.answering.values import Claim, claim, differing
 from core.knowledge.document import DocumentKind, Passage
 from core.knowledge.retriever import Retrieval
-from core.knowledge.terms import terms
+from core.knowledge.terms import distinct_terms, terms
 
 RIVALS = 10  # best passages of other documents whose statements are compared with the answer's
 MAX_CONFLICTS = 3
@@ -22,6 +23,7 @@ LIKE = 0.5  # terms that they share, as a share of the terms of either, from whi
 NEAR = 0.25  # the same with the values, which may be half of a statement, and with a word put as its opposite
 ALIKE = 0.65  # the same for two statements of which one only denies the other: there nothing else tells
 MAX_CLAIM = 300  # characters; a longer statement makes several claims
+REMEMBERED = 5_000  # statements that were read as claims: a few MB
 
 _OLDEST = datetime.min.replace(tzinfo=UTC)
 _NAME = re.compile(r"`[^`\n]+`|\b\w+(?:[-_./:]\w+)+\b|\b[a-z]+[A-Z]\w*|\b[A-Z]{2,}\w*\b|(?<=[a-z,;] )[A-Z]\w+")
@@ -53,11 +55,11 @@ def contradictions(
         for found in retrieval.passages
         if found.passage.document_id not in own and found.passage.kind is not DocumentKind.INCIDENT
     ]
-    words = [frozenset(terms(sentence.text)) for sentence in sentences]
+    words = [distinct_terms(sentence.text) for sentence in sentences]
     rivals = [
         (each, _said(each.text, each.passage.title, each.heading))
         for each in _short(passages[:RIVALS])
-        if _near(frozenset(terms(each.text)), words)
+        if _near(distinct_terms(each.text), words)
     ]
     asked = frozenset(retrieval.weights)
     found: dict[str, Conflict] = {}
@@ -84,6 +86,7 @@ def _near(statement: frozenset[str], sentences: Sequence[frozenset[str]]) -> boo
     return any(len(statement & sentence) + 1 >= NEAR * len(statement) for sentence in sentences)
 
 
+@lru_cache(maxsize=REMEMBERED)
 def _said(text: str, title: str, heading: str) -> _Said:
     names = {term for name in _NAME.findall(text) for term in terms(name)}
     said = claim(text)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from core.knowledge.terms import STOP_WORDS, terms
+
+REMEMBERED = 5_000  # texts whose claims are kept in memory: a few MB
 
 _SECONDS = {
     "ms": 0.001, "millisecond": 0.001, "s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "hour": 3600,
@@ -51,6 +54,7 @@ class Claim:
     denies: bool
 
 
+@lru_cache(maxsize=REMEMBERED)
 def claim(text: str) -> Claim:
     text = text.translate(_SAME_LETTERS)
     found: dict[str, set[float | str]] = {}

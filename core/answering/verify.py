@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from core.answering.answer import Citation, Sentence
 from core.knowledge.document import Passage
-from core.knowledge.terms import terms
+from core.knowledge.terms import distinct_terms
 
 SUPPORT = 0.9  # share of a sentence's distinct terms that its citations' passages must hold
 
@@ -24,6 +24,6 @@ def supported(
 
 
 def _support(text: str, passages: Sequence[Passage | None]) -> float:
-    wanted = set(terms(text))
-    held = {term for passage in passages if passage for term in terms(f"{passage.title}\n{passage.text}")}
+    wanted = distinct_terms(text)
+    held = {term for passage in passages if passage for term in distinct_terms(f"{passage.title}\n{passage.text}")}
     return len(wanted & held) / len(wanted) if wanted else 0.0

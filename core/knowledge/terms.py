@@ -11,6 +11,7 @@ from importlib import import_module
 
 MAX_TERM_LENGTH = 64  # characters; longer runs are encoded data, which nobody asks for
 WORD_CACHE = 200_000  # distinct words whose terms are remembered
+TEXT_CACHE = 2_000  # texts whose distinct terms are remembered: some 20 MB
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _LETTER = rf"[^\W_{_CJK}]"  # a letter or digit of any other script
@@ -55,6 +56,12 @@ def tokens(text: str) -> list[Token]:
 def terms(text: str) -> list[str]:
     """Every term of a text in order, repeated as often as it occurs."""
     return [term for word in words(text) for term in terms_of(word)]
+
+
+@lru_cache(maxsize=TEXT_CACHE)
+def distinct_terms(text: str) -> frozenset[str]:
+    """Its terms, each once. Remembered: for titles and statements, which question after question is compared with."""
+    return frozenset(terms(text))
 
 
 def words(text: str) -> list[str]:

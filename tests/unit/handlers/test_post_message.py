@@ -1,15 +1,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
+from core.audit import Act
 from core.conversation import MessageReference, Place, Platform
-from core.errors import ChatBusy, ChatUnavailable, ConfigurationError, MessageNotFound, Undeliverable
-from core.messages import IncidentMessage, Message, Notice
+from core.errors import (
+    ChatBusy,
+    ChatUnavailable,
+    ConfigurationError,
+    MessageNotFound,
+    PlumblineError,
+    Undeliverable,
+)
+from core.messages import IncidentDetails, IncidentMessage, Message, Notice
 from core.samples import explained_incident
 from handlers.post_message import Poster
-from handlers.redeliver import ask_to_redeliver, redeliver
+from handlers.redeliver import ask_to_redeliver, drop_dead_letter, redeliver
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
 from tests.fakes.store import InMemoryStore
 
@@ -213,8 +222,54 @@ async def test_of_a_dead_incident_what_is_known_by_now_is_shown(store: InMemoryS
     poster = Poster(store, {Platform.CONSOLE: Refusing()})
     with pytest.raises(Undeliverable):
         await poster.post_once("incident:i1", PLACE, IncidentMessage(explained_incident(id="i1")))
+    store.incidents.by_id["i1"] = explained_incident(id="i1")
     await redeliver("incident:i1", show=show, store=store, poster=poster)
     assert shown == ["i1"]
+
+
+async def test_a_dead_letter_of_an_incident_that_was_deleted_meanwhile_is_gone_too(store: InMemoryStore) -> None:
+    async def show(incident_id: str) -> None:
+        raise PlumblineError(f"Incident {incident_id} does not exist (any more).")
+
+    chat = Refusing()
+    poster = Poster(store, {Platform.CONSOLE: chat})
+    for intent, message in (
+        ("incident:i1", IncidentMessage(explained_incident(id="i1"))),
+        ("incident:i1@console:2", IncidentMessage(explained_incident(id="i1"))),
+        ("details:i1", IncidentDetails(explained_incident(id="i1"))),
+    ):
+        with pytest.raises(Undeliverable):
+            await poster.post_once(intent, PLACE, message)
+        await redeliver(intent, show=show, store=store, poster=poster)
+    assert (chat.posted, store.dead_letters.by_intent) == ([], {})
+
+
+async def test_what_somebody_asked_to_be_looked_into_is_posted_as_it_was_kept(store: InMemoryStore) -> None:
+    """A text that was pasted is no incident of the store."""
+    chat = Refusing()
+    poster = Poster(store, {Platform.CONSOLE: chat})
+    found = IncidentMessage(explained_incident(id="q1"))
+    with pytest.raises(Undeliverable):
+        await poster.post_once("investigation:q1", PLACE, found)
+    chat.refuses = False
+    await redeliver("investigation:q1", show=_nothing, store=store, poster=poster)
+    assert (chat.posted, store.dead_letters.by_intent) == ([(PLACE, found)], {})
+
+
+async def test_a_dead_letter_that_is_given_up_is_not_tried_again_and_says_so_in_the_audit_log(
+    store: InMemoryStore,
+) -> None:
+    chat = Refusing()
+    poster = Poster(store, {Platform.CONSOLE: chat})
+    with pytest.raises(Undeliverable):
+        await poster.post_once("intent", PLACE, ONE)
+    assert await ask_to_redeliver("intent", store=store)
+    chat.refuses = False
+    assert await drop_dead_letter("intent", datetime(2026, 3, 14, tzinfo=UTC), store=store)
+    await redeliver("intent", show=_nothing, store=store, poster=poster)
+    assert (chat.posted, store.dead_letters.by_intent) == ([], {})
+    assert not await drop_dead_letter("intent", datetime(2026, 3, 14, tzinfo=UTC), store=store)
+    assert [(each.entry.act, each.entry.subject) for each in store.audit.entries] == [(Act.DROPPED, "intent")]
 
 
 async def test_an_edit_that_a_chat_will_never_take_is_a_dead_letter(store: InMemoryStore) -> None:
