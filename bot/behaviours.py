@@ -55,6 +55,7 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
     """Every handler with its ports in hand. `threads` reads what people said to each other, where a platform can."""
     store, clock, redact = core.store, core.clock, redactor(core)
     investigations = Investigations(core, poster)
+    feedback = _feedback(core, poster)
 
     answer = partial(
         answer_question,
@@ -92,8 +93,8 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
         answer=partial(run_command, commands=_commands(core, poster, investigations, ask)),
         apologise=apologise,
         retract=partial(retract_question, under_way=under_way, store=store, poster=poster),
-        feedback=_feedback(core, poster),
-        react=partial(record_reaction, store=store, judge=partial(record_feedback, store=store, poster=poster)),
+        feedback=feedback,
+        react=partial(record_reaction, store=store, judge=feedback),
         present=investigations.present,
         triage=partial(investigations.step, investigate=investigations.triage_at_once),
         explain=partial(investigations.step, investigate=investigations.explain_in_sight),
@@ -124,7 +125,7 @@ def _commands(
         CommandName.ASK: ask,
         CommandName.TRIAGE: partial(
             on_demand,
-            investigate=lambda incident, audience, _: investigations.triage(incident, audience),
+            investigate=lambda incident, audience, _, show: investigations.triage(incident, audience, show),
             stage=Stage.TRIAGING,
         ),
         CommandName.RCA: partial(on_demand, investigate=investigations.explain, stage=Stage.EXPLAINING),
@@ -157,7 +158,7 @@ def _commands(
             store=store,
             poster=poster,
             redact=redact,
-            learn=partial(core.history.grow, store),
+            learn=partial(core.history.catch_up, store),
             otherwise=ask,
         ),
         CommandName.SETTINGS: partial(show_settings, store=store, poster=poster),

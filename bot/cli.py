@@ -146,7 +146,7 @@ def forget(
     person: Annotated[str, typer.Option(help="Somebody's id on the chat, such as U012AB3CD.")] = "",
     thread: Annotated[str, typer.Option(help="The id of a thread's first message, such as 1700000000.000100.")] = "",
 ) -> None:
-    """Delete what a person, or what people in a thread, said to Plumbline."""
+    """Delete what a person, or what people in a thread, said to Plumbline; what stays no longer names the person."""
     from bot.retention import run_forget
 
     if not (person or thread):
@@ -180,9 +180,9 @@ def dead_letters_list(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
     """Print what the chats did not take, newest first."""
-    from bot.dead_letters import run_dead_letters
+    from bot.dead_letters import run_list
 
-    _run(lambda settings: run_dead_letters(settings, [], out, every=False, as_json=as_json))
+    _run(lambda settings: run_list(settings, out, as_json=as_json))
 
 
 @dead_letters.command("retry")
@@ -191,11 +191,19 @@ def dead_letters_retry(
     every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
 ) -> None:
     """Have messages that a chat did not take tried again."""
-    from bot.dead_letters import run_dead_letters
+    from bot.dead_letters import run_retry
 
     if not intents and not every:
         raise typer.BadParameter("name the dead letters to be tried again, or give --all")
-    _run(lambda settings: run_dead_letters(settings, intents or [], out, every=every, as_json=False))
+    _run(lambda settings: run_retry(settings, intents or [], out, every=every))
+
+
+@dead_letters.command("drop")
+def dead_letters_drop(intents: Annotated[list[str], typer.Argument(help="As `list` prints them.")]) -> None:
+    """Give messages up that a chat did not take: they are not tried again."""
+    from bot.dead_letters import run_drop
+
+    _run(lambda settings: run_drop(settings, intents, out))
 
 
 @app.command()

@@ -1,44 +1,68 @@
-"""`plumbline dead-letters`: what the chats did not take, and having it tried again."""
+"""`plumbline dead-letters`: what the chats did not take, having it tried again, and giving it up."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 
 from rich.console import Console
 from rich.table import Table
 
+from adapters.clock import SystemClock
 from adapters.store.database import migrate, open_database
 from adapters.store.store import SqlStore
 from bot.settings import Settings
 from core.errors import PlumblineError
-from core.ports import DeadLetter
-from handlers.redeliver import ask_to_redeliver
+from core.ports import DeadLetter, Store
+from handlers.redeliver import ask_to_redeliver, drop_dead_letter
 
 MAX_SHOWN = 200
+NO_SUCH = "There is no dead letter {intent}: `plumbline dead-letters list` shows them."
 
 
-async def run_dead_letters(
-    settings: Settings, retried: Sequence[str], out: Console, *, every: bool, as_json: bool
-) -> int:
-    """List them; or have those of the intents `retried`, or `every` one, tried again by the running bot."""
+async def run_list(settings: Settings, out: Console, *, as_json: bool) -> int:
+    """Print them, newest first."""
+    async with _store(settings) as store:
+        _print(await _latest(store), out, as_json=as_json)
+    return 0
+
+
+async def run_retry(settings: Settings, intents: Sequence[str], out: Console, *, every: bool) -> int:
+    """Have those of these intents, or `every` one, tried again by the running bot."""
+    async with _store(settings) as store:
+        wanted = [letter.intent for letter in await _latest(store)] if every else intents
+        for intent in wanted:
+            if not await ask_to_redeliver(intent, store=store):
+                raise PlumblineError(NO_SUCH.format(intent=intent))
+            out.print(f"{intent} is tried again by the running bot.", highlight=False, markup=False)
+    return 0
+
+
+async def run_drop(settings: Settings, intents: Sequence[str], out: Console) -> int:
+    """Give those of these intents up."""
+    async with _store(settings) as store:
+        for intent in intents:
+            if not await drop_dead_letter(intent, SystemClock().now(), store=store):
+                raise PlumblineError(NO_SUCH.format(intent=intent))
+            out.print(f"{intent} is dropped.", highlight=False, markup=False)
+    return 0
+
+
+@asynccontextmanager
+async def _store(settings: Settings) -> AsyncGenerator[Store]:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     engine = open_database(settings.database)
     try:
         await migrate(engine)
-        store = SqlStore(engine)
-        async with store.transaction() as transaction:
-            letters = await transaction.dead_letters.latest(MAX_SHOWN)
-        intents = [letter.intent for letter in letters] if every else list(retried)
-        if not intents and not every:
-            _print(letters, out, as_json=as_json)
-        for intent in intents:
-            if not await ask_to_redeliver(intent, store=store):
-                raise PlumblineError(f"There is no dead letter {intent}: `plumbline dead-letters list` shows them.")
-            out.print(f"{intent} is tried again by the running bot.", highlight=False, markup=False)
+        yield SqlStore(engine)
     finally:
         await engine.dispose()
-    return 0
+
+
+async def _latest(store: Store) -> list[DeadLetter]:
+    async with store.transaction() as transaction:
+        return await transaction.dead_letters.latest(MAX_SHOWN)
 
 
 def _print(letters: Sequence[DeadLetter], out: Console, *, as_json: bool) -> None:

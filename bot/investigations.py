@@ -17,7 +17,7 @@ from core.ports import LanguageModel
 from core.triage.model_documents import TeamDocuments
 from handlers.arrange_incident import Surroundings, arrange_incident, watch_incidents
 from handlers.check_firing import over_already
-from handlers.explain_incident import Show, explain_incident
+from handlers.explain_incident import LOOKS_CLOSER, Show, explain_incident
 from handlers.investigate_incident import investigate_incident, is_under_way, report_progress, save_findings
 from handlers.investigate_with_model import Progress
 from handlers.keep_quiet import hold_incident, is_held
@@ -29,8 +29,6 @@ from handlers.suggest_duplicate import suggest_duplicate
 from handlers.suggest_severity import suggest_severity
 from handlers.triage_incident import triage_incident
 from handlers.write_postmortem import write_postmortem
-
-LOOKS_CLOSER = "the language model looks closer"
 
 Negotiators = Callable[[Observe], Negotiator]
 Investigate = Callable[[Incident, Audience], Awaitable[Incident]]
@@ -63,15 +61,18 @@ class Investigations:
             graphs=tools.graphs,
         )
 
-    async def triage(self, incident: Incident, audience: Audience) -> Incident:
-        """Who should own it: the teams negotiate, played by the language model if there is one."""
+    async def triage(self, incident: Incident, audience: Audience, show: Show | None = None) -> Incident:
+        """Who should own it: the teams negotiate, played by the language model if there is one.
+
+        `show` gets what the evidence alone says, before the model is asked.
+        """
+        if show is not None and self._core.model is not None:
+            await show(await self.triage_at_once(incident, audience))
         return await self._triaged(incident, audience)
 
     async def triage_in_sight(self, incident: Incident, audience: Audience) -> Incident:
         """The same for an incident that is posted: what the evidence alone says stands there meanwhile."""
-        if self._core.model is not None:
-            await self._show(await self.triage_at_once(incident, audience), incident)
-        return await self.triage(incident, audience)
+        return await self.triage(incident, audience, partial(self._show, read=incident))
 
     async def triage_at_once(self, incident: Incident, audience: Audience) -> Incident:
         """The same without what takes its time: the language model, and what the teams' monitoring shows."""
@@ -82,14 +83,19 @@ class Investigations:
         incident: Incident,
         audience: Audience,
         progress: Progress | None = None,
-        over: str = "",
         show: Show | None = None,
+        over: str = "",
     ) -> Incident:
         """Why it broke, and who should own it in the light of that.
 
         `over` says why it is not worth a long analysis: then the language model is not asked. `show` gets what is
         known before the model says why it broke, and before it says who should own it.
         """
+
+        async def show_owned(explained: Incident) -> None:
+            if show is not None:
+                await show(await self.triage_at_once(explained, audience))
+
         core = self._core
         model = core.model if not over else None
         explained = await explain_incident(
@@ -100,13 +106,13 @@ class Investigations:
             clock=core.clock,
             model=model,
             progress=progress,
-            show=show,
+            show=show_owned,
             teams=core.workspace.teams,
             redact=redactor(core),
         )
         cut_short = over if core.model is not None else ""
-        if model is not None and show is not None:
-            await show(explained)
+        if model is not None:
+            await show_owned(explained)
         return await self._triaged(replace(explained, cut_short=cut_short), audience, asks=not over)
 
     async def explain_in_sight(self, incident: Incident, audience: Audience) -> Incident:
@@ -119,11 +125,8 @@ class Investigations:
             await report_progress(incident.id, doing, store=self._core.store)
             await self._present_meanwhile(incident.id)
 
-        async def show(explained: Incident) -> None:
-            await self._show(await self.triage_at_once(explained, audience), incident)
-
         over = await over_already(incident, self._around.monitors)
-        return await self.explain(incident, audience, progress, over, show)
+        return await self.explain(incident, audience, progress, show=partial(self._show, read=incident), over=over)
 
     async def step(self, incident_id: str, investigate: Investigate) -> None:
         """One step of an incident's own investigation, whose findings stand where the incident is posted.

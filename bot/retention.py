@@ -10,7 +10,7 @@ from rich.console import Console
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.clock import SystemClock
-from adapters.store import retention
+from adapters.store import forgetting, retention
 from adapters.store.database import migrate, open_database
 from adapters.store.store import SqlStore
 from bot import engine as workflow_engine
@@ -37,8 +37,8 @@ async def run_forget(settings: Settings, person: str, thread: str, out: Console)
     engine = open_database(settings.database)
     try:
         await migrate(engine)
-        forgotten = await retention.forget(engine, person=person, thread=thread)
-        await asyncio.to_thread(_forget_workflows, settings.workflow_database, forgotten)
+        forgotten = await forgetting.forget(engine, person=person, thread=thread)
+        await asyncio.to_thread(forget_workflows, settings.workflow_database, forgotten)
         await _note(SqlStore(engine), SystemClock().now(), len(forgotten))
     finally:
         await engine.dispose()
@@ -50,7 +50,8 @@ async def run_forget(settings: Settings, person: str, thread: str, out: Console)
     return 0
 
 
-def _forget_workflows(database_url: str, keys: list[str]) -> None:
+def forget_workflows(database_url: str, keys: list[str]) -> None:
+    """Delete what the engine keeps of these workflows, also while the bot runs."""
     if not keys:
         return
     client = DBOSClient(system_database_url=database_url)

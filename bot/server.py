@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import signal
 import sys
@@ -37,7 +38,7 @@ from bot.intake import Intake
 from bot.measured_messenger import MeasuredMessenger
 from bot.replica import Replica, new_replica
 from bot.routes import Webhooks, build_app, is_our_fault
-from bot.schedules import INGEST, build_schedules
+from bot.schedules import INGEST, build_schedules, nightly_task
 from bot.tasks import TaskInbox
 from bot.webhook_sources import webhook_sources
 from bot.wiring import Core, new_incident_id, places_for, redactor, secret
@@ -89,14 +90,15 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         messengers |= _paced(Platform.TEAMS, teams, pacing.TEAMS)
 
         engine.configure(core.settings.workflow_database, name)
-        threads = {Platform.SLACK: slack.threads} if slack and slack.threads else {}
+        chats = {Platform.SLACK: slack, Platform.TEAMS: teams}
+        threads = {platform: chat.threads for platform, chat in chats.items() if chat and chat.threads}
         behind = replace(core, store=BackgroundStore(core.store))
         handlers = behaviours(behind, Poster(behind.store, messengers), threads)
         flows = workflows.Workflows(handlers, asyncio.get_running_loop())
         replica = Replica(name, core.store, core.clock, flows.running)
         await replica.join()
         await asyncio.to_thread(DBOS.launch)
-        stack.push_async_callback(_stop_workflows)
+        stack.push_async_callback(stop_workflows)
 
         redact = redactor(core)
 
@@ -161,21 +163,23 @@ async def serve(core: Core, on_ready: Callable[[str], None], replays: Replays | 
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
     async with running(core, replays) as address:
+        gc.freeze()  # what stays for good is not looked through again and again, half a second each time
         on_ready(address)
         await stop.wait()
 
 
-async def _stop_workflows() -> None:
+async def stop_workflows() -> None:
     """Also gives the loop an executor of its own again: the engine puts its own there, and takes it along."""
     await asyncio.to_thread(DBOS.destroy, workflow_completion_timeout_sec=5)
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
 async def _start_background(core: Core, dispatcher: Dispatcher, replica: Replica, stack: AsyncExitStack) -> None:
-    async def accept(task: Task) -> None:
+    async def accept(task: Task) -> bool:
         async with core.store.transaction() as transaction:
-            await transaction.tasks.add(task)
+            is_new = await transaction.tasks.add(task)
         dispatcher.ring()
+        return is_new
 
     scheduler = build_schedules(
         accept,
@@ -185,10 +189,12 @@ async def _start_background(core: Core, dispatcher: Dispatcher, replica: Replica
     )
     scheduler.start()
     stack.callback(scheduler.shutdown, wait=False)
-    # Sources may have changed while nobody looked. Replicas that start together, or again and again, read them once.
-    sources = hashlib.sha256(repr(core.workspace.sources).encode()).hexdigest()[:8]
-    await accept(Task(f"{INGEST}:{core.clock.now():%Y-%m-%dT%H:%M}:{sources}", INGEST, INGEST, {}))
-    serving = [asyncio.create_task(dispatcher.serve()), asyncio.create_task(replica.serve())]
+    await _read_sources(core)
+    dispatcher.ring()
+    serving = [
+        asyncio.create_task(work)
+        for work in (dispatcher.serve(), replica.serve(), core.history.follow(BackgroundStore(core.store)))
+    ]
 
     async def stop() -> None:
         for task in serving:
@@ -197,6 +203,20 @@ async def _start_background(core: Core, dispatcher: Dispatcher, replica: Replica
         await dispatcher.drain()
 
     stack.push_async_callback(stop)
+
+
+async def _read_sources(core: Core) -> None:
+    """They may have changed while nobody looked. Replicas that start together, or again and again, read them once.
+
+    The night's reading is not made up for on top of that.
+    """
+    now = core.clock.now()
+    sources = hashlib.sha256(repr(core.workspace.sources).encode()).hexdigest()[:8]
+    nightly = nightly_task(INGEST, now)
+    async with core.store.transaction() as transaction:
+        await transaction.tasks.add(Task(f"{INGEST}:{now:%Y-%m-%dT%H:%M}:{sources}", INGEST, INGEST, {}))
+        if await transaction.tasks.add(nightly):
+            await transaction.tasks.end([nightly.key])
 
 
 async def _listen(app: web.Application, core: Core, stack: AsyncExitStack) -> str:
@@ -276,8 +296,11 @@ async def _teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None
     from adapters.teams.audiences import TeamsAudiences
     from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE
     from adapters.teams.guests import TeamsGuests
+    from adapters.teams.history import TeamsHistory
     from adapters.teams.inbound import TeamsInbound
     from adapters.teams.messenger import TeamsMessenger
+    from adapters.teams.posted import PostedMessages
+    from adapters.teams.threads import TeamsThreads
     from adapters.teams.transport import open_transport
 
     references = SqlTeamsConversations(core.engine)
@@ -286,7 +309,23 @@ async def _teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None
     tenant_ids = settings.teams_tenant_ids
     token = AccessToken(app_id, password, tenant_ids, cloud) if app_id else None
     transport = open_transport(settings.teams_sdk, token)
-    messenger = TeamsMessenger(transport=transport, references=references, tenant_ids=tenant_ids, cloud=cloud)
+    history = token and TeamsHistory(
+        app_id=app_id,
+        app_password=password,
+        tenant_ids=tenant_ids,
+        references=references,
+        token=token,
+        cloud=cloud,
+        clock=core.clock,
+        session=core.session,
+    )
+    messenger = TeamsMessenger(
+        transport=transport,
+        references=references,
+        tenant_ids=tenant_ids,
+        cloud=cloud,
+        posted=PostedMessages(history, core.clock) if history else None,
+    )
     guests = TeamsGuests(token, core.clock) if token else None
 
     async def link_in_teams(reference: MessageReference) -> str:
@@ -306,4 +345,4 @@ async def _teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None
     )
     stack.push_async_callback(messenger.close)
     stack.push_async_callback(inbound.close)
-    return Chat(messenger, inbound.handle)
+    return Chat(messenger, inbound.handle, TeamsThreads(history) if history else None)

@@ -103,7 +103,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         knowledge = _knowledge(settings, workspace, session, engine, store, clock)
         stack.push_async_callback(knowledge.index.close)
         model = await stack.enter_async_context(open_model(settings, session, clock))
-        history = GrowingHistory(_past_incidents(workspace.sources), workspace.channels, workspace.teams)
+        history = GrowingHistory(_past_incidents(workspace.sources), workspace.channels, workspace.teams, clock)
         await history.grow(store)
         yield Core(
             settings=settings,

@@ -36,6 +36,7 @@ class Act(StrEnum):
     CONFIGURED = "configured"  # the bot started with this configuration; `subject` is its digest
     RETAINED = "retained"  # a run of the retention policy; `detail` counts what was deleted
     RETRIED = "retried"  # an operator had something tried again
+    DROPPED = "dropped"  # an operator gave a dead letter up
 
 
 @dataclass(frozen=True, slots=True)

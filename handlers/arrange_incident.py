@@ -9,7 +9,7 @@ from datetime import datetime
 
 from core.conversation import Channel
 from core.errors import ToolUnavailable
-from core.grouping import AFTER, BEFORE, explanation_by, leader_of, may_absorb, related_services
+from core.grouping import AFTER, BEFORE, MAX_CHAIN, explanation_by, leader_of, may_absorb, related_services
 from core.incident import Absorption, Incident, IncidentState, Stage
 from core.ports import AlertMonitor, Clock, Store, Transaction
 from core.silences import Maintenance, Silence, silenced_now
@@ -20,6 +20,9 @@ from handlers.update_incident import change_incident, save_next
 MAX_NEAR = 100  # incidents that one is compared with
 PART = 500  # open incidents that are read at once to be looked after
 DEADLINE = 8.0  # seconds that one monitoring system may take
+JOINING = (
+    "join incidents"  # the lock of whoever makes an incident a part of another: who is second sees what was joined
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,25 @@ async def arrange_incident(incident_id: str, around: Surroundings, *, store: Sto
         return incident
     now = clock.now()
     silences = await silences_at(now, around, store)
-    return await change_incident(
-        incident_id, lambda latest, transaction: _arranged(latest, silences, around, transaction, now), store
-    )
+    is_bound = False
+
+    async def looked_at(latest: Incident, transaction: Transaction) -> Incident:
+        nonlocal is_bound
+        loud = await _resilenced(latest, silences, around, transaction, now)
+        is_bound = bool(await _bonds(loud, around, transaction))
+        return loud
+
+    async def joined(latest: Incident, transaction: Transaction) -> Incident:
+        for part, leader, reason in await _bonds(latest, around, transaction):
+            absorbed = await _absorb(part, leader, reason, transaction, now)
+            latest = absorbed if part is latest else latest
+        return latest
+
+    arranged = await change_incident(incident_id, looked_at, store)
+    if not is_bound:
+        return arranged  # a storm of incidents that have nothing to do with each other does not queue for the lock
+    async with store.lock(JOINING):
+        return await change_incident(incident_id, joined, store)
 
 
 async def watch_incidents(around: Surroundings, *, store: Store, clock: Clock) -> None:
@@ -94,24 +113,37 @@ async def _silences_of(monitor: AlertMonitor) -> list[Silence]:
         return []
 
 
-async def _arranged(
-    incident: Incident, silences: Sequence[Silence], around: Surroundings, transaction: Transaction, now: datetime
-) -> Incident:
-    incident = await _resilenced(incident, silences, around, transaction, now)
+async def _bonds(
+    incident: Incident, around: Surroundings, transaction: Transaction
+) -> list[tuple[Incident, Incident, str]]:
+    """Which incidents are to be parts of which, and why: this one of another, or else others of this one."""
     if incident.silenced is not None or incident.message is not None or not may_absorb(incident):
-        return incident
+        return []
     services = related_services(incident, around.dependencies)
     since = min(incident.started_at, incident.opened_at) - BEFORE
     near = await transaction.incidents.near(incident, services, since, MAX_NEAR)
     loud = [other for other in near if other.silenced is None]
-    if found := leader_of(incident, loud, around.dependencies, around.channels):
-        leader, reason = found
-        return await _absorb(incident, leader, reason, transaction, now)
-    for other in loud:
-        reason = explanation_by(other, incident, around.dependencies, around.channels) if may_absorb(other) else ""
-        if reason:
-            await _absorb(other, incident, reason, transaction, now)
-    return incident
+    leaders = [other for other in loud if not await _is_part(other, incident, transaction)]
+    if found := leader_of(incident, leaders, around.dependencies, around.channels):
+        return [(incident, *found)]
+    explained = (
+        (other, incident, explanation_by(other, incident, around.dependencies, around.channels))
+        for other in loud
+        if may_absorb(other)
+    )
+    return [bond for bond in explained if bond[2]]
+
+
+async def _is_part(other: Incident, incident: Incident, transaction: Transaction) -> bool:
+    """Whether `incident` leads the other one, directly or through its parts: led by it, both would be shown nowhere."""
+    above: Incident | None = other
+    for _ in range(MAX_CHAIN):
+        if above is None or above.absorbed is None:
+            return False
+        if above.absorbed.leader == incident.id:
+            return True
+        above = await transaction.incidents.get(above.absorbed.leader)
+    return True
 
 
 async def _absorb(

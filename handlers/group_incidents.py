@@ -11,14 +11,13 @@ from core.grouping import share_an_audience
 from core.incident import Absorption, Incident
 from core.messages import JoinRequest, Notice
 from core.ports import Store, Transaction
-from handlers.arrange_incident import separate
+from handlers.arrange_incident import JOINING, separate
 from handlers.open_incident import ask_to_present
 from handlers.post_message import Poster
 from handlers.present_incident import MAX_PARTS, parts_of
 from handlers.update_incident import change_incident, save_next
 
 MAX_OFFERED = 25  # incidents to pick from
-JOINING = "join incidents"  # the lock of whoever puts incidents together
 
 NONE_OPEN = "There is no other open incident here that this one could belong to."
 PICK_ONE = (
@@ -73,7 +72,7 @@ async def join_incident(feedback: Feedback, *, channels: Sequence[Channel], stor
                 await ask_to_present(each, transaction, feedback.at)
         return part
 
-    async with store.lock(JOINING):  # who comes second sees what was joined, and makes no circle
+    async with store.lock(JOINING):
         await change_incident(feedback.subject, joined, store)
     if refused:
         await poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_ONE))

@@ -14,6 +14,7 @@ from core.incident import Alert, AlertDelivery, AlertStatus, Incident, Severity,
 from core.messages import IncidentDetails, IncidentMessage, Notice
 from core.ports import Store
 from core.rca.pasted import QUESTION, investigation_intent
+from handlers.explain_incident import LOOKS_CLOSER, Show
 from handlers.find_incident import incident_of_thread
 from handlers.investigate_incident import investigate_incident
 from handlers.investigate_with_model import Progress
@@ -28,7 +29,7 @@ FOR_THE_WORKSPACE = (
 NO_INCIDENT = "This thread belongs to no incident that I know. Paste the alert or a description after the command."
 
 
-Investigate = Callable[[Incident, Audience, Progress], Awaitable[Incident]]
+Investigate = Callable[[Incident, Audience, Progress, Show], Awaitable[Incident]]
 
 
 async def investigate_on_demand(
@@ -43,8 +44,9 @@ async def investigate_on_demand(
 ) -> None:
     """Post what `investigate` finds, in short and with its evidence. `services` are those that a text may name.
 
-    The message stands there at once, at this `stage`, and says at every step what is being done. `investigate` looks at
-    nothing that the audience may not read. Where outsiders read along, only an incident that was posted there is looked
+    The message stands there at once, at this `stage`, and says at every step what is being done; with it stands what
+    `investigate` shows on the way, as what the evidence says before a model is asked. It looks at nothing that the
+    audience may not read. Where outsiders read along, only an incident that was posted there is looked
     into.
     """
     intent = investigation_intent(question.id)
@@ -56,17 +58,25 @@ async def investigate_on_demand(
         await poster.post_once(intent, question.place, Notice(NO_INCIDENT))
         return
 
-    async def show(doing: str) -> None:
-        under_way = replace(incident, stage=stage, progress=doing, explanation=None)
-        with suppress(Unavailable):  # the next step says more; the work does not wait for a chat
-            await poster.post_or_edit(intent, question.place, IncidentMessage(under_way), f"under way: {doing}")
+    known, looks = replace(incident, explanation=None), 0
 
-    await show("")
+    async def tell(doing: str) -> None:
+        version = f"under way: {looks} {doing}"
+        message = IncidentMessage(replace(known, stage=stage, progress=doing))
+        with suppress(Unavailable):  # the next step says more; the work does not wait for a chat
+            await poster.post_or_edit(intent, question.place, message, version)
+
+    async def show(found: Incident) -> None:
+        nonlocal known, looks
+        known, looks = found, looks + 1
+        await tell(LOOKS_CLOSER)
+
+    await tell("")
     if question.text:
-        found = await investigate(incident, question.audience, show)
+        found = await investigate(incident, question.audience, tell, show)
     else:
         readers = _readers_of(incident, question.audience, channels)
-        await investigate_incident(incident.id, lambda latest: investigate(latest, readers, show), store=store)
+        await investigate_incident(incident.id, lambda latest: investigate(latest, readers, tell, show), store=store)
         async with store.transaction() as transaction:
             found = await transaction.incidents.get(incident.id) or incident
     await poster.post_or_edit(intent, question.place, IncidentMessage(replace(found, stage=Stage.DONE)), "done")

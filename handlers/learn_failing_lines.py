@@ -12,7 +12,7 @@ from core.conversation import Place, Question
 from core.feedback import Feedback
 from core.incident import Explanation, Hypothesis
 from core.messages import Notice, NoticeKind, Verdict
-from core.ports import FailedBuild, Store
+from core.ports import FailedBuild, Store, Transaction
 from core.rca.build_failure import build_cause, is_led_by
 from core.rca.failing_lines import failing_range
 from core.rca.failure_history import FailureHistory
@@ -81,8 +81,15 @@ async def judge_failing_lines(feedback: Feedback, *, store: Store) -> None:
             return
         if feedback.verdict is Verdict.CAUSE_RIGHT and not failure.confirmed_by:
             await transaction.build_failures.save(replace(failure, confirmed_by=person))
-        elif feedback.verdict is Verdict.CAUSE_WRONG and failure.confirmed_by == person:
-            await transaction.build_failures.save(replace(failure, confirmed_by=""))
+        elif feedback.verdict is Verdict.CAUSE_WRONG:
+            await unconfirm_failing_lines(feedback.subject, person, transaction)
+
+
+async def unconfirm_failing_lines(failure_id: str, person: str, transaction: Transaction) -> None:
+    """Take back what this person confirmed; nothing if it was somebody else, or nobody."""
+    failure = await transaction.build_failures.get(failure_id)
+    if failure is not None and failure.confirmed_by == person:
+        await transaction.build_failures.save(replace(failure, confirmed_by=""))
 
 
 async def correct_failing_lines(

@@ -1,13 +1,18 @@
-"""A reaction to a message of ours judges the one claim that it makes, as a button would."""
+"""A 👍 or 👎 on a message of ours judges the one claim that the message makes, for as long as it stands there.
+
+What is known of a reaction is what its last event said, by the chat's clock: events come late, twice, and out of order.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 
 from core.confidence.prediction import Prediction
 from core.feedback import Feedback, Reaction
 from core.messages import JUDGEMENTS
 from core.ports import Post, Store
+from handlers.learn_failing_lines import unconfirm_failing_lines
 
 
 async def record_reaction(reaction: Reaction, *, store: Store, judge: Callable[[Feedback], Awaitable[None]]) -> None:
@@ -15,27 +20,48 @@ async def record_reaction(reaction: Reaction, *, store: Store, judge: Callable[[
 
     A message that makes no claim, or several as an incident's does, is not judged: who knows which one is meant?
     """
+    person = f"{reaction.person.platform}:{reaction.person.id}"
     async with store.transaction() as transaction:
         post = await transaction.posts.at(reaction.message)
         prediction = await transaction.predictions.get(post.claim) if post is not None and post.claim else None
-    if post is None or prediction is None:
+        if post is None or prediction is None:
+            return
+        is_news = await transaction.predictions.react(
+            prediction.id, person, approves=reaction.approves, at=reaction.at, taken_back=reaction.taken_back
+        )
+    if not is_news:
         return
     if reaction.taken_back:
-        await _take_back(reaction, prediction, store)
-    else:
-        await judge(_feedback(reaction, prediction, post))
+        await _take_back(reaction, prediction, person, store)
+    standing = await _standing(prediction, person, store)
+    if standing is not None:
+        approves, at = standing
+        await judge(_feedback(reaction, prediction, post, approves=approves, at=at))
 
 
-def _feedback(reaction: Reaction, prediction: Prediction, post: Post) -> Feedback:
+def _feedback(reaction: Reaction, prediction: Prediction, post: Post, *, approves: bool, at: datetime) -> Feedback:
     approval, disapproval = JUDGEMENTS[prediction.kind]
-    verdict = approval if reaction.approves else disapproval
-    return Feedback(reaction.id, verdict, prediction.id, reaction.person, post.place, reaction.at)
+    verdict = approval if approves else disapproval
+    return Feedback(reaction.id, verdict, prediction.id, reaction.person, post.place, at)
 
 
-async def _take_back(reaction: Reaction, prediction: Prediction, store: Store) -> None:
+async def _standing(prediction: Prediction, person: str, store: Store) -> tuple[bool, datetime] | None:
+    """The last reaction of the person that stands, unless the person has said something since, as by a button."""
+    async with store.transaction() as transaction:
+        reactions = await transaction.predictions.reactions(prediction.id, person)
+        labels = await transaction.predictions.labels_of(prediction.id)
+    said = next((label.labelled_at for label in labels if label.labelled_by == person), None)
+    last = max(reactions.items(), key=lambda reaction: reaction[1], default=None)
+    return None if last is None or (said is not None and said > last[1]) else last
+
+
+async def _take_back(reaction: Reaction, prediction: Prediction, person: str, store: Store) -> None:
     """Unless the person has said otherwise since, by another reaction or a button."""
-    person = f"{reaction.person.platform}:{reaction.person.id}"
     async with store.transaction() as transaction:
         labels = await transaction.predictions.labels_of(prediction.id)
-        if any((label.labelled_by, label.correct) == (person, reaction.approves) for label in labels):
-            await transaction.predictions.unlabel(prediction.id, person)
+        theirs = next((label for label in labels if label.labelled_by == person), None)
+        if theirs is None or theirs.correct is not reaction.approves or theirs.labelled_at > reaction.at:
+            return
+        await transaction.predictions.unlabel(prediction.id, person)
+        if reaction.approves:
+            await unconfirm_failing_lines(prediction.id, person, transaction)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 
+from core.audit import PLUMBLINE, Act, audit_entry
 from core.errors import MessageNotFound, Unavailable, Withdrawn
 from core.messages import IncidentDetails, IncidentMessage
 from core.ports import DeadLetter, Store, Task
 from handlers.post_message import Poster
 
 REDELIVER = "redeliver"
+OF_INCIDENTS = ("incident:", "details:")  # how the intents of what is shown of stored incidents begin
 
 
 async def redeliver(intent: str, *, show: Callable[[str], Awaitable[None]], store: Store, poster: Poster) -> None:
-    """Post it as it was kept; of an incident, `show` what is known by now.
+    """Post it as it was kept; of an incident, `show` what is known by now, if it still is.
 
     What is not taken again is a dead letter again, and so is what meets a chat that is down or a process that stops: then
     the step is run again, and finds it.
@@ -23,7 +26,7 @@ async def redeliver(intent: str, *, show: Callable[[str], Awaitable[None]], stor
         letter = await transaction.dead_letters.get(intent)
     if letter is None:
         return
-    if isinstance(letter.message, IncidentMessage | IncidentDetails):
+    if isinstance(letter.message, IncidentMessage | IncidentDetails) and letter.intent.startswith(OF_INCIDENTS):
         await _show_anew(letter, letter.message.incident.id, show, store)
         return
     try:
@@ -39,8 +42,14 @@ async def redeliver(intent: str, *, show: Callable[[str], Awaitable[None]], stor
 async def _show_anew(
     letter: DeadLetter, incident_id: str, show: Callable[[str], Awaitable[None]], store: Store
 ) -> None:
-    """Its message is posted whenever it changes, unless there is a letter: that goes first."""
-    await _remove(letter.intent, store)
+    """Its message is posted whenever it changes, unless there is a letter: that goes first.
+
+    Of an incident that was deleted meanwhile nothing is known any more, and nobody is to be told of it.
+    """
+    async with store.transaction() as transaction:
+        await transaction.dead_letters.remove(letter.intent)
+        if await transaction.incidents.get(incident_id) is None:
+            return
     try:
         await show(incident_id)
     except (Unavailable, asyncio.CancelledError):
@@ -52,6 +61,21 @@ async def _show_anew(
 async def _remove(intent: str, store: Store) -> None:
     async with store.transaction() as transaction:
         await transaction.dead_letters.remove(intent)
+
+
+async def drop_dead_letter(intent: str, at: datetime, *, store: Store) -> bool:
+    """Give a dead letter up: an operator wants it posted no more. False if there is none of this intent.
+
+    Whatever says something new under this intent, as an incident that changes does, is posted as usual.
+    """
+    async with store.transaction() as transaction:
+        letter = await transaction.dead_letters.get(intent)
+        if letter is not None:
+            await transaction.dead_letters.remove(intent)
+            key = f"dropped:{intent}:{letter.at.isoformat()}"
+            dropped = audit_entry(key, at, Act.DROPPED, PLUMBLINE, intent, place=letter.place)
+            await transaction.audit.add(dropped)
+    return letter is not None
 
 
 async def ask_to_redeliver(intent: str, *, store: Store) -> bool:

@@ -20,7 +20,7 @@ from adapters.slack.render import render
 from adapters.slack.streams import NEVER, Streams, is_streaming
 from core.conversation import MessageReference, Place
 from core.errors import ChatUnavailable, MessageNotFound
-from core.messages import AnswerMessage, DriftAlarm, Message
+from core.messages import AnswerMessage, DriftAlarm, Message, Notice
 
 PAGE = 200  # messages asked for at once
 PERSON = ("U", "W")  # how the id of a person begins
@@ -41,9 +41,11 @@ class SlackMessenger:
         self._has_status = True  # until Slack says otherwise
         self._waited_for: set[Place] = set()  # threads that show a status
         self._links: dict[tuple[str, str], str] = {}
+        self._without_file: dict[tuple[str, str], None] = {}  # messages whose thread need not be looked through for one
 
     async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
         if (started := await self._streams.begin(place, message, intent)) is not None:
+            self._remember(started, has_file=False)
             return started
         rendered = render(message)
         posted = await call(
@@ -63,6 +65,7 @@ class SlackMessenger:
         self._waited_for.discard(place)  # Slack takes the status away itself
         # A person's id as channel opens a direct message: Slack's answer says which one.
         reference = MessageReference(replace(place, channel=posted["channel"]), posted["ts"])
+        self._remember(reference, has_file=False)
         await self._complete(reference, message)
         return reference
 
@@ -78,9 +81,10 @@ class SlackMessenger:
             await self._streams.end(reference, begun_elsewhere=True)
             await self._update(reference, message)
         if not isinstance(message, AnswerMessage) or message.draft_for is None:
-            if isinstance(message, AnswerMessage) and whole_answer(message.answer):
-                with suppress(ChatUnavailable):  # then there are two
+            if isinstance(message, AnswerMessage | Notice) and _key(reference) not in self._without_file:
+                with suppress(ChatUnavailable):  # then the old one stays
                     await self._files.detach(reference, _file_name(reference))
+                    self._remember(reference, has_file=False)
             await self._complete(reference, message)
             await self._clear_status(reference.place)
 
@@ -107,7 +111,7 @@ class SlackMessenger:
 
     async def link(self, reference: MessageReference) -> str:
         """Asked once for each message, as far as they are remembered."""
-        key = (reference.place.channel, reference.message_id)
+        key = _key(reference)
         if key not in self._links:
             asking = self._client.chat_getPermalink(channel=key[0], message_ts=key[1])
             try:
@@ -167,7 +171,16 @@ class SlackMessenger:
             await self._files.attach(reference, "reliability.png", picture, message.title, message.text)
         elif isinstance(message, AnswerMessage) and (text := whole_answer(message.answer)):
             title = "The whole answer"
+            self._remember(reference, has_file=True)
             await self._files.attach(reference, _file_name(reference), text.encode(), title, title)
+
+    def _remember(self, reference: MessageReference, *, has_file: bool) -> None:
+        """Whether it may have a file that a later edit must take away; of those not known here, each may."""
+        self._without_file.pop(_key(reference), None)
+        if not has_file:
+            self._without_file[_key(reference)] = None
+            if len(self._without_file) > MAX_LINKS:
+                del self._without_file[next(iter(self._without_file))]
 
     async def _page(self, place: Place, cursor: str) -> dict[str, Any]:
         options: dict[str, Any] = {"include_all_metadata": True, "limit": PAGE, "cursor": cursor or None}
@@ -176,6 +189,10 @@ class SlackMessenger:
             return await call("conversations.history", history)
         replies = self._client.conversations_replies(channel=place.channel, ts=place.thread, **options)
         return await call("conversations.replies", replies)
+
+
+def _key(reference: MessageReference) -> tuple[str, str]:
+    return reference.place.channel, reference.message_id
 
 
 def _file_name(reference: MessageReference) -> str:

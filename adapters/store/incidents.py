@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 import sqlalchemy as sa
 from pydantic import TypeAdapter
@@ -82,8 +82,9 @@ class SqlIncidents:
     async def noted(self, limit: int) -> list[Incident]:
         return await self._latest(_IS_NOTED, limit)
 
-    async def ended(self, limit: int) -> list[Incident]:
-        return await self._latest(sa.or_(_IS_NOTED, incidents.c.state == IncidentState.RESOLVED), limit)
+    async def ended(self, limit: int, since: datetime | None = None) -> list[Incident]:
+        has_ended = sa.or_(_IS_NOTED, incidents.c.state == IncidentState.RESOLVED)
+        return await self._latest(has_ended if since is None else (incidents.c.changed_at >= since) & has_ended, limit)
 
     async def save(self, incident: Incident) -> None:
         message = incident.message
@@ -100,6 +101,7 @@ class SqlIncidents:
             "service": incident.service,
             "leader": incident.absorbed.leader if incident.absorbed else None,
             "body": _BODY.dump_python(incident, mode="json"),
+            "changed_at": datetime.now(UTC),  # when that was written is no part of what happened
         }
         if incident.revision == 1:
             await self._insert(row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -9,7 +10,7 @@ from pydantic import TypeAdapter
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.store.database import insert_if_absent, upsert
-from adapters.store.tables import calibrators, outcomes, predictions
+from adapters.store.tables import calibrators, outcomes, predictions, reactions
 from core.confidence.calibrator import Calibrator
 from core.confidence.prediction import Estimator, Outcome, Prediction, PredictionKind
 
@@ -51,11 +52,29 @@ class SqlPredictions:
                 "labelled_at": outcome.labelled_at,
                 "comment": outcome.comment,
             },
+            newer=outcomes.c.labelled_at,
         )
 
     async def unlabel(self, prediction_id: str, labelled_by: str) -> None:
         theirs = (outcomes.c.prediction_id == prediction_id, outcomes.c.labelled_by == labelled_by)
         await self._connection.execute(outcomes.delete().where(*theirs))
+
+    async def react(self, prediction_id: str, by: str, *, approves: bool, at: datetime, taken_back: bool) -> bool:
+        key = {"prediction_id": prediction_id, "reacted_by": by, "approves": approves}
+        return await upsert(
+            self._connection, reactions, {**key, "at": at, "taken_back": taken_back}, newer=reactions.c.at
+        )
+
+    async def reactions(self, prediction_id: str, by: str) -> dict[bool, datetime]:
+        theirs = (reactions.c.prediction_id == prediction_id, reactions.c.reacted_by == by)
+        standing = sa.select(reactions.c.approves, reactions.c.at).where(*theirs, reactions.c.taken_back.is_(False))
+        return {row.approves: row.at for row in await self._connection.execute(standing)}
+
+    async def judged_since(self, kind: PredictionKind, since: datetime) -> list[str]:
+        subject = predictions.c.body["subject"].as_string()
+        judged = sa.select(subject).join(outcomes, outcomes.c.prediction_id == predictions.c.id)
+        of_kind = (predictions.c.kind == kind, outcomes.c.labelled_at >= since)
+        return list((await self._connection.execute(judged.where(*of_kind).distinct().order_by(subject))).scalars())
 
     async def labels_of(self, prediction_id: str) -> list[Outcome]:
         rows = await self._connection.execute(

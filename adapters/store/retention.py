@@ -1,4 +1,4 @@
-"""Deletes what a policy does not keep any longer, and what somebody asks to be forgotten."""
+"""Deletes what a policy does not keep any longer."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.store.conversations import SEPARATOR
 from adapters.store.database import outages_as
 from adapters.store.tables import (
     audit,
@@ -23,16 +22,15 @@ from adapters.store.tables import (
     outcomes,
     posts,
     predictions,
+    reactions,
     replicas,
     silences,
     tasks,
     turns,
 )
-from core.conversation import Speaker, turn_key
 from core.errors import StoreUnavailable
 
 BATCH = 1_000  # rows deleted in one transaction: whoever writes meanwhile does not wait long
-NOBODY = "forgotten"  # stands for a person who asked to be forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,66 +101,7 @@ async def _delete_batch(engine: AsyncEngine, rule: _Rule, before: datetime) -> i
                 return 0
             if rule.table is predictions:
                 await connection.execute(outcomes.delete().where(outcomes.c.prediction_id.in_(keys)))
+                await connection.execute(reactions.delete().where(reactions.c.prediction_id.in_(keys)))
             if rule.table is incidents:
                 await connection.execute(held_incidents.delete().where(held_incidents.c.incident_id.in_(keys)))
             return (await connection.execute(rule.table.delete().where(key.in_(keys)))).rowcount
-
-
-async def forget(engine: AsyncEngine, *, person: str = "", thread: str = "") -> list[str]:
-    """Delete what this person (the platform's id) said and pressed, or what was said in a thread (id of its root).
-
-    What was concluded stays for calibration without its words and without a name: a label by the person becomes one by
-    nobody. Returns the keys of the tasks that are forgotten, whose workflows must be forgotten too. Tasks that have not
-    ended are left. Raises StoreUnavailable.
-    """
-    with outages_as(StoreUnavailable):
-        async with engine.begin() as connection:
-            keys, subjects = await _theirs(connection, person, thread)
-            said = [turn_key(subject, speaker) for subject in subjects for speaker in Speaker]
-            await _delete(connection, turns.c.key, said)
-            await _delete(connection, tasks.c.key, keys)
-            if thread:
-                in_thread = turns.c.thread.endswith(f"{SEPARATOR}{thread}", autoescape=True)
-                await connection.execute(turns.delete().where(in_thread))
-            if person:
-                await _forget_labels(connection, person)
-            return keys
-
-
-async def _delete(connection: AsyncConnection, column: sa.Column[str], values: Sequence[str]) -> None:
-    """In parts: a statement has a limited number of parameters."""
-    for start in range(0, len(values), BATCH):
-        await connection.execute(sa.delete(column.table).where(column.in_(values[start : start + BATCH])))
-
-
-async def _theirs(connection: AsyncConnection, person: str, thread: str) -> tuple[list[str], list[str]]:
-    ended = sa.select(tasks.c.key, tasks.c.subject, tasks.c.payload).where(tasks.c.ended_at.is_not(None))
-    keys: list[str] = []
-    subjects: list[str] = []
-    async for row in await connection.stream(ended):
-        who = (row.payload.get("asker") or row.payload.get("person") or {}).get("id")
-        where = (row.payload.get("place") or {}).get("thread")
-        if (person and who == person) or (thread and where == thread):
-            keys.append(row.key)
-            subjects.append(row.subject)
-    return keys, subjects
-
-
-async def _forget_labels(connection: AsyncConnection, person: str) -> None:
-    """A label is named by platform and id; two of the forgotten may have labelled one prediction."""
-    labels = await connection.execute(
-        sa.select(outcomes.c.prediction_id, outcomes.c.labelled_by).where(
-            sa.or_(outcomes.c.labelled_by == person, outcomes.c.labelled_by.endswith(f":{person}", autoescape=True))
-        )
-    )
-    for prediction_id, labelled_by in list(labels):
-        taken = await connection.scalar(
-            sa.select(sa.func.count())
-            .select_from(outcomes)
-            .where(outcomes.c.prediction_id == prediction_id, outcomes.c.labelled_by.startswith(NOBODY))
-        )
-        await connection.execute(
-            outcomes.update()
-            .where(outcomes.c.prediction_id == prediction_id, outcomes.c.labelled_by == labelled_by)
-            .values(labelled_by=f"{NOBODY}-{taken}", comment="")
-        )

@@ -68,6 +68,7 @@ incidents = sa.Table(
     sa.Column("service", sa.Text),
     sa.Column("leader", sa.Text, index=True),
     sa.Column("body", sa.JSON, nullable=False),
+    sa.Column("changed_at", UtcDateTime, index=True),  # by the clock of whoever saved it
     sa.Index("ix_incidents_message", "channel", "message_id"),
     sa.Index("ix_incidents_service", "state", "service"),
     sa.Index("ix_incidents_group", "source", "group_key", "opened_at"),
@@ -141,8 +142,18 @@ outcomes = sa.Table(
     sa.Column("prediction_id", sa.Text, sa.ForeignKey("predictions.id"), primary_key=True),
     sa.Column("labelled_by", sa.Text, primary_key=True),
     sa.Column("correct", sa.Boolean, nullable=False),
-    sa.Column("labelled_at", UtcDateTime, nullable=False),
+    sa.Column("labelled_at", UtcDateTime, nullable=False, index=True),
     sa.Column("comment", sa.Text, nullable=False, default=""),
+)
+
+reactions = sa.Table(
+    "reactions",
+    metadata,
+    sa.Column("prediction_id", sa.Text, sa.ForeignKey("predictions.id"), primary_key=True),
+    sa.Column("reacted_by", sa.Text, primary_key=True),
+    sa.Column("approves", sa.Boolean, primary_key=True),
+    sa.Column("at", UtcDateTime, nullable=False),
+    sa.Column("taken_back", sa.Boolean, nullable=False),
 )
 
 calibrators = sa.Table(

@@ -63,8 +63,11 @@ class IncidentStore(Protocol):
         """The latest incidents with a note on how they ended, newest first."""
         ...
 
-    async def ended(self, limit: int) -> list[Incident]:
-        """The latest incidents that are resolved or have such a note, newest first."""
+    async def ended(self, limit: int, since: datetime | None = None) -> list[Incident]:
+        """The latest incidents that are resolved or have such a note, newest first.
+
+        With `since`, only those that were saved at that time or later, by the clock of whoever saved them.
+        """
         ...
 
     async def save(self, incident: Incident) -> None:
@@ -94,11 +97,29 @@ class PredictionStore(Protocol):
     async def get(self, prediction_id: str) -> Prediction | None: ...
 
     async def label(self, outcome: Outcome) -> None:
-        """Store a label. A later label by the same person on the same prediction replaces the earlier one."""
+        """Store a label. A later label by the same person on the same prediction replaces the earlier one.
+
+        One that is earlier than that person's label is not stored: events may come out of order.
+        """
         ...
 
     async def unlabel(self, prediction_id: str, labelled_by: str) -> None:
         """Take the label of this person back; nothing if there is none."""
+        ...
+
+    async def react(self, prediction_id: str, by: str, *, approves: bool, at: datetime, taken_back: bool) -> bool:
+        """Remember that this person put such a reaction to a stored prediction at this time, or took it back.
+
+        False, and nothing is changed, if something later is known of that reaction.
+        """
+        ...
+
+    async def reactions(self, prediction_id: str, by: str) -> dict[bool, datetime]:
+        """The reactions of this person that stand: whether each approves → when it was put."""
+        ...
+
+    async def judged_since(self, kind: PredictionKind, since: datetime) -> list[str]:
+        """The subjects of the predictions of a kind that have a label from that time or later, in order."""
         ...
 
     async def labels_of(self, prediction_id: str) -> list[Outcome]:

@@ -10,12 +10,18 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from adapters.store import retention
+from adapters.console.payload import PersonMessage, encode
+from adapters.store import forgetting, retention
+from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.store import SqlStore
 from adapters.store.tables import outcomes, posts, tasks
-from core.conversation import Place, Platform, Speaker, Turn, turn_key
+from core.audit import Act, audit_entry
+from core.conversation import Person, Place, Platform, Speaker, Turn, turn_key
+from core.curated import CuratedAnswer
 from core.incident import IncidentState
+from core.messages import IncidentMessage, Notice
 from core.ports import Task
+from core.rca.recorded_failure import RecordedFailure
 from core.samples import explained_incident
 
 NOW = datetime.now(UTC)
@@ -83,7 +89,7 @@ async def test_a_person_is_forgotten_and_others_are_not(engine: AsyncEngine) -> 
         async with store.transaction() as transaction:
             key = turn_key(f"asked by {person}", Speaker.PERSON)
             await transaction.conversations.add(key, THREAD, Turn(Speaker.PERSON, f"I am {person}"), NOW)
-    assert await retention.forget(engine, person="U1") == ["asked by U1"]
+    assert await forgetting.forget(engine, person="U1") == ["asked by U1"]
     async with store.transaction() as transaction:
         assert await transaction.conversations.history(THREAD, 10) == (Turn(Speaker.PERSON, "I am U2"),)
     assert await keys(engine) == {"asked by U2"}
@@ -102,7 +108,7 @@ async def test_whoever_said_very_much_is_forgotten_in_parts(engine: AsyncEngine)
     def count(*call: Any) -> None:
         lengths.append(len(call[3]))
 
-    assert len(await retention.forget(engine, person="U1")) == len(rows)
+    assert len(await forgetting.forget(engine, person="U1")) == len(rows)
     assert await keys(engine) == set()
     assert max(lengths) <= retention.BATCH
 
@@ -113,7 +119,7 @@ async def test_a_thread_is_forgotten(engine: AsyncEngine) -> None:
     await old_task(store, "elsewhere", asker={"id": "U1"}, place={"thread": "18.25"})
     async with store.transaction() as transaction:
         await transaction.conversations.add("said by somebody", THREAD, Turn(Speaker.PERSON, "hello"), NOW)
-    assert await retention.forget(engine, thread="17.25") == ["asked"]
+    assert await forgetting.forget(engine, thread="17.25") == ["asked"]
     async with store.transaction() as transaction:
         assert await transaction.conversations.history(THREAD, 10) == ()
     assert await keys(engine) == {"elsewhere"}
@@ -133,7 +139,109 @@ async def test_what_a_forgotten_person_labelled_stays_without_a_name(engine: Asy
             values = {"prediction_id": "p1", "labelled_by": name, "correct": True, "labelled_at": NOW, "comment": name}
             await connection.execute(outcomes.insert().values(values))
     for person in ("U1", "U2"):
-        await retention.forget(engine, person=person)
+        await forgetting.forget(engine, person=person)
     async with engine.begin() as connection:
         labels = list(await connection.execute(sa.select(outcomes.c.labelled_by, outcomes.c.comment)))
     assert sorted(labels) == [("forgotten-0", ""), ("forgotten-1", "")]
+
+
+async def test_what_a_forgotten_person_did_stays_in_the_audit_log_without_who_did_it(engine: AsyncEngine) -> None:
+    store = SqlStore(engine)
+    entries = [
+        audit_entry("asked:q1", NOW, Act.ASKED, Person(Platform.SLACK, "U1", "Ada"), "q1", place=THREAD),
+        audit_entry("pressed:slack:C0ASK:U1:1", NOW, Act.PRESSED, Person(Platform.SLACK, "U1"), "p1", detail="wrong"),
+        audit_entry("viewed:1", NOW, Act.VIEWED, "console:operator", "home:U1"),
+        audit_entry("asked:q2", NOW, Act.ASKED, Person(Platform.SLACK, "U12"), "q2", place=THREAD),
+    ]
+    async with store.transaction() as transaction:
+        for entry in entries:
+            await transaction.audit.add(entry)
+        before = await transaction.audit.latest(9)
+    for _ in range(2):
+        await forgetting.forget(engine, person="U1")
+    async with store.transaction() as transaction:
+        after = await transaction.audit.latest(9)
+    assert [each.number for each in after] == [each.number for each in before], "none is gone, and none has moved"
+    other, viewed, pressed, asked = (each.entry for each in after)
+    assert other == entries[3], "somebody else's id may begin with it"
+    assert (asked.act, asked.actor, asked.subject, asked.place) == (
+        Act.ASKED,
+        "slack:forgotten",
+        "q1",
+        entries[0].place,
+    )
+    assert (pressed.act, pressed.actor, pressed.subject, pressed.detail) == (
+        Act.PRESSED,
+        "slack:forgotten",
+        "p1",
+        "wrong",
+    )
+    assert "U1" not in f"{asked}{pressed}{viewed}"
+
+
+async def test_what_a_forgotten_person_said_on_the_local_page_is_deleted_and_incidents_stay_there(
+    engine: AsyncEngine,
+) -> None:
+    store, page = SqlStore(engine), SqlConsoleMessages(engine)
+
+    async def says(name: str, thread: int | None = None) -> int:
+        kind, payload = encode(PersonMessage("You", f"{name} asks"))
+        return await page.append("help", thread, kind, payload, f"person:{name}{thread}", NOW)
+
+    async def is_told(question: int, thread: int) -> None:
+        kind, payload = encode(Notice("An answer."))
+        await page.append("help", thread, kind, payload, f"answer:console:{question}", NOW)
+
+    async def asked(question: int, thread: int, person: str) -> None:
+        place = {"platform": "console", "channel": "help", "thread": str(thread)}
+        key = f"console:{question}"
+        async with store.transaction() as transaction:
+            await transaction.tasks.add(
+                Task(key, "answer", key, {"asker": {"id": person, "name": "You"}, "place": place})
+            )
+            await transaction.tasks.end([key])
+
+    kind, payload = encode(IncidentMessage(explained_incident(taken_by="Ada")))
+    incident = await page.append("help", None, kind, payload, "incident:i1", NOW)
+    for person in ("operator", "somebody else"):
+        root = await says(person)
+        await is_told(root, root)
+        await asked(root, root, person)
+        reply = await says(person, incident)
+        await is_told(reply, incident)
+        await asked(reply, incident, person)
+    await forgetting.forget(engine, person="operator")
+    left = await page.page("help", 99)
+    assert [each.kind for each in left] == ["incident", "person", "notice", "person", "notice"]
+    assert not any("operator asks" in str(each.payload) for each in left)
+
+
+async def test_who_took_an_incident_or_gave_an_answer_is_nobody_once_forgotten(engine: AsyncEngine) -> None:
+    store, page = SqlStore(engine), SqlConsoleMessages(engine)
+    ada = Person(Platform.SLACK, "U1", "Ada")
+    await old_task(store, "pressed", person={"id": "U1", "name": "Ada"}, place={"platform": "slack"})
+    taken = replace(explained_incident(), id="i1", group_key="1", revision=1, taken_by="Ada")
+    other = replace(taken, id="i2", group_key="2", taken_by="Grace")
+    async with store.transaction() as transaction:
+        for each in (taken, other):
+            await transaction.incidents.save(each)
+        answer = CuratedAnswer("c1", "how?", "so", ada, frozenset({"public"}), NOW)
+        await transaction.curated.save(answer)
+        await transaction.build_failures.save(RecordedFailure("p1", "shop", "a", 0, 0, NOW, confirmed_by="slack:U1"))
+    kind, payload = encode(IncidentMessage(taken))
+    message = await page.append("help", None, kind, payload, "incident:i1", NOW)
+    await forgetting.forget(engine, person="U1")
+    async with store.transaction() as transaction:
+        kept = await transaction.incidents.get("i1")
+        assert kept is not None
+        assert kept == replace(taken, taken_by="forgotten", revision=2)
+        await transaction.incidents.save(replace(kept, revision=3))
+        assert await transaction.incidents.get("i2") == other
+        known = await transaction.curated.get("c1")
+        assert known == replace(answer, author=Person(Platform.SLACK, "forgotten", ""))
+        failure = await transaction.build_failures.get("p1")
+        assert failure is not None
+        assert failure.confirmed_by == "forgotten", "what was learned from it stays"
+    shown = await page.get(message)
+    assert shown is not None
+    assert "Ada" not in str(shown.payload)

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.database import open_database
 from adapters.store.teams_conversations import SqlTeamsConversations
+from adapters.teams.references import ConversationReference, remember, teams_of
 
 AT = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)
 MANY = 100
@@ -66,6 +67,22 @@ async def test_a_teams_conversation_is_remembered_and_replaced(engine: AsyncEngi
     await conversations.put("19:other@thread.tacv2", {"service_url": "https://other.example"})
     await conversations.put("19:incidents@thread.tacv2", {"service_url": "https://two.example", "naïve": "☃"})
     assert await conversations.get("19:incidents@thread.tacv2") == {"service_url": "https://two.example", "naïve": "☃"}
+
+
+async def test_the_teams_of_a_tenant_are_known(engine: AsyncEngine) -> None:
+    conversations = SqlTeamsConversations(engine)
+    for tenant, team in (
+        ("ours", "19:b_%@thread.tacv2"),
+        ("ours", "19:a@thread.tacv2"),
+        ("theirs", "19:c@thread.tacv2"),
+    ):
+        reference = ConversationReference("https://x/", tenant, threaded=True, team_id=team)
+        await remember(conversations, f"{team}-general", reference)
+    assert [team.team_id for team in await teams_of(conversations, "ours")] == [
+        "19:a@thread.tacv2",
+        "19:b_%@thread.tacv2",
+    ]
+    assert await conversations.beginning_with("team_") == []
 
 
 async def test_two_who_remember_one_teams_conversation_leave_one(engine: AsyncEngine) -> None:

@@ -349,6 +349,21 @@ async def test_incidents_that_ended_are_those_that_are_resolved_or_noted_newest_
         assert await transaction.incidents.ended(1) == [noted]
 
 
+async def test_of_incidents_that_ended_those_that_were_saved_since_are_told_apart(store: Store) -> None:
+    """When something happened does not matter to that: it may be told late."""
+    began = datetime.now(UTC)
+    over = incident("over", state=IncidentState.RESOLVED, resolved_at=NOW - timedelta(days=9))
+    await saved(store, incident("open", group_key="o"), over)
+    async with store.transaction() as transaction:
+        assert await transaction.incidents.ended(MANY, began) == [over]
+        assert await transaction.incidents.ended(MANY, datetime.now(UTC) + timedelta(seconds=1)) == []
+    again = datetime.now(UTC)
+    noted = replace(over, resolution=Resolution("a cause"), revision=2)
+    await saved(store, noted)
+    async with store.transaction() as transaction:
+        assert await transaction.incidents.ended(MANY, again) == [noted]
+
+
 # --- posts -----------------------------------------------------------------------------------------------------------
 
 
@@ -417,6 +432,47 @@ async def test_the_later_label_of_one_person_replaces_the_earlier(store: Store) 
         await transaction.predictions.label(label(correct=True))
         await transaction.predictions.label(label(correct=False, minute=1))
         assert await transaction.predictions.labelled(ESTIMATOR) == [(prediction(), label(correct=False, minute=1))]
+
+
+async def test_a_label_that_comes_late_does_not_replace_what_the_person_said_since(store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.predictions.add(prediction())
+        await transaction.predictions.label(label(correct=False, minute=1))
+        await transaction.predictions.label(label(correct=True))
+        assert await transaction.predictions.labels_of("p1") == [label(correct=False, minute=1)]
+
+
+async def test_a_reaction_is_what_its_last_event_says_whatever_comes_last(store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.predictions.add(prediction())
+
+        async def react(minute: int, *, taken_back: bool = False, approves: bool = True, by: str = "slack:U1") -> bool:
+            at = NOW + timedelta(minutes=minute)
+            return await transaction.predictions.react("p1", by, approves=approves, at=at, taken_back=taken_back)
+
+        assert await react(2, taken_back=True)
+        assert not await react(1)
+        assert await transaction.predictions.reactions("p1", "slack:U1") == {}
+        assert await react(3)
+        assert await react(3), "whoever tries again says nothing older"
+        assert not await react(2, taken_back=True)
+        assert await react(1, approves=False)
+        standing = {True: NOW + timedelta(minutes=3), False: NOW + timedelta(minutes=1)}
+        assert await transaction.predictions.reactions("p1", "slack:U1") == standing
+        assert await transaction.predictions.reactions("p1", "slack:U2") == {}
+
+
+async def test_what_was_judged_since_is_told_by_kind(store: Store) -> None:
+    async with store.transaction() as transaction:
+        for number, kind in enumerate((PredictionKind.OWNER, PredictionKind.OWNER, PredictionKind.CAUSE)):
+            made = prediction(f"p{number}", kind=kind, subject=f"i{number}")
+            await transaction.predictions.add(made)
+            await transaction.predictions.label(label(made.id, minute=number))
+        await transaction.predictions.label(label("p1", by="slack:U2", minute=5))
+        judged_since = transaction.predictions.judged_since
+        assert await judged_since(PredictionKind.OWNER, NOW) == ["i0", "i1"]
+        assert await judged_since(PredictionKind.OWNER, NOW + timedelta(minutes=1)) == ["i1"]
+        assert await judged_since(PredictionKind.OWNER, NOW + timedelta(minutes=6)) == []
 
 
 async def test_of_two_persons_labels_the_latest_counts_and_one_prediction_counts_once(store: Store) -> None:

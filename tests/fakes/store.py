@@ -22,6 +22,8 @@ from core.ports import Backlog, DeadLetter, HeldIncident, Ingestion, Post, Sourc
 from core.rca.recorded_failure import RecordedFailure
 from core.silences import Silence
 
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
 
 @dataclass(slots=True)
 class InMemoryTasks:
@@ -86,6 +88,7 @@ class InMemoryIncidents:
     deliveries: set[str] = field(default_factory=set)
     by_id: dict[str, Incident] = field(default_factory=dict)
     opened_with: dict[str, frozenset[str]] = field(default_factory=dict)  # the fingerprints of each one's first alerts
+    saved_at: dict[str, datetime] = field(default_factory=dict)
 
     async def add_delivery(self, key: str, received_at: datetime) -> bool:
         is_new = key not in self.deliveries
@@ -142,9 +145,10 @@ class InMemoryIncidents:
     async def noted(self, limit: int) -> list[Incident]:
         return [each for each in await self.recent(len(self.by_id)) if each.resolution is not None][:limit]
 
-    async def ended(self, limit: int) -> list[Incident]:
+    async def ended(self, limit: int, since: datetime | None = None) -> list[Incident]:
         latest = await self.recent(len(self.by_id))
-        return [each for each in latest if each.resolution is not None or each.state is IncidentState.RESOLVED][:limit]
+        ended = [each for each in latest if each.resolution is not None or each.state is IncidentState.RESOLVED]
+        return [each for each in ended if since is None or self.saved_at.get(each.id, LONG_AGO) >= since][:limit]
 
     async def save(self, incident: Incident) -> None:
         known = self.by_id.get(incident.id)
@@ -156,6 +160,7 @@ class InMemoryIncidents:
             raise Conflict(f"Incident {incident.id}: another one is open.")
         self.opened_with.setdefault(incident.id, frozenset(alert.fingerprint for alert in incident.alerts))
         self.by_id[incident.id] = incident
+        self.saved_at[incident.id] = datetime.now(UTC)
 
 
 @dataclass(slots=True)
@@ -188,8 +193,9 @@ class InMemoryPosts:
     async def attempted(self, intent: str) -> None:
         self._change(intent, attempted=True)
 
-    async def posted(self, intent: str, reference: MessageReference, content_hash: str, claim: str = "") -> None:
+    async def posted(self, intent: str, reference: MessageReference, content_hash: str, claim: str = "") -> bool:
         self._change(intent, reference=reference, content_hash=content_hash, claim=claim)
+        return not self.by_intent[intent].withdrawn
 
     async def edited(self, intent: str, content_hash: str, claim: str = "") -> None:
         self._change(intent, content_hash=content_hash, claim=claim)
@@ -255,6 +261,7 @@ class InMemorySilences:
 class InMemoryPredictions:
     by_id: dict[str, Prediction] = field(default_factory=dict)
     outcomes: dict[tuple[str, str], Outcome] = field(default_factory=dict)
+    reacted: dict[tuple[str, str, bool], tuple[datetime, bool]] = field(default_factory=dict)  # when; is it taken back
     adopted: list[tuple[Estimator, Calibrator]] = field(default_factory=list)
 
     async def add(self, prediction: Prediction) -> None:
@@ -264,10 +271,30 @@ class InMemoryPredictions:
         return self.by_id.get(prediction_id)
 
     async def label(self, outcome: Outcome) -> None:
-        self.outcomes[outcome.prediction_id, outcome.labelled_by] = outcome
+        known = self.outcomes.get((outcome.prediction_id, outcome.labelled_by))
+        if known is None or known.labelled_at <= outcome.labelled_at:
+            self.outcomes[outcome.prediction_id, outcome.labelled_by] = outcome
 
     async def unlabel(self, prediction_id: str, labelled_by: str) -> None:
         self.outcomes.pop((prediction_id, labelled_by), None)
+
+    async def react(self, prediction_id: str, by: str, *, approves: bool, at: datetime, taken_back: bool) -> bool:
+        known = self.reacted.get((prediction_id, by, approves))
+        if known is not None and known[0] > at:
+            return False
+        self.reacted[prediction_id, by, approves] = at, taken_back
+        return True
+
+    async def reactions(self, prediction_id: str, by: str) -> dict[bool, datetime]:
+        return {
+            approves: at
+            for (about, who, approves), (at, taken_back) in self.reacted.items()
+            if (about, who) == (prediction_id, by) and not taken_back
+        }
+
+    async def judged_since(self, kind: PredictionKind, since: datetime) -> list[str]:
+        judged = [self.by_id[each.prediction_id] for each in self.outcomes.values() if each.labelled_at >= since]
+        return sorted({prediction.subject for prediction in judged if prediction.kind is kind})
 
     async def labels_of(self, prediction_id: str) -> list[Outcome]:
         found = [outcome for (about, _), outcome in self.outcomes.items() if about == prediction_id]

@@ -10,20 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from bot.investigations import LOOKS_CLOSER, Investigations
+from bot.behaviours import behaviours
+from bot.investigations import Investigations
 from bot.settings import Settings
 from bot.wiring import Core, open_core
 from bot.workspace import load_workspace
-from core.conversation import Place, Platform
+from core.command import CommandName
+from core.conversation import Audience, Person, Place, Platform, Question
 from core.errors import ModelUnavailable
 from core.incident import Incident, Stage
 from core.language_model import ModelReply, ModelRequest
 from core.messages import IncidentMessage
+from handlers.explain_incident import LOOKS_CLOSER
 from handlers.post_message import Poster
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messages import explained_incident
 from tests.fakes.messenger import RecordingMessenger
 from tests.scenario.company import write_company
+from tests.scenario.slack import PATIENCE
 from tests.scenario.test_acknowledged_incident import CHATS
 
 
@@ -120,6 +124,39 @@ async def test_who_should_own_it_instead_stands_there_while_a_model_never_answer
     model.fails.set()
     await step
     assert (await stored(core)).progress == ""
+
+
+@pytest.mark.parametrize("command", [CommandName.TRIAGE, CommandName.RCA])
+async def test_who_asks_sees_at_once_what_the_evidence_says(core: Core, command: CommandName) -> None:
+    chat, model = RecordingMessenger(), HangingModel()
+    poster = Poster(core.store, {Platform.CONSOLE: chat})
+    answer = behaviours(replace(core, model=model), poster, {}).answer
+    place = Place(Platform.CONSOLE, "incidents", "7")
+    pasted = f"{command} till p99 latency above 2 s"
+    asker = Person(Platform.CONSOLE, "operator")
+    asked = asyncio.ensure_future(answer(Question("q1", pasted, asker, place, Audience(), datetime.now(UTC))))
+    async with asyncio.timeout(PATIENCE):
+        await model.asked.wait()
+    (meanwhile,) = chat.standing.values()
+    assert isinstance(meanwhile, IncidentMessage)
+    assert meanwhile.incident.stage is not Stage.DONE
+    assert meanwhile.incident.progress == LOOKS_CLOSER
+    assert meanwhile.incident.owner is not None
+    assert meanwhile.incident.owner.owner is not None
+    assert meanwhile.incident.owner.owner.team_id == "payments"
+    if command is CommandName.RCA:
+        assert meanwhile.incident.explanation is not None
+    model.fails.set()
+    await asked
+    done = [message.incident for message in chat.standing.values() if isinstance(message, IncidentMessage)]
+    assert [(each.stage, each.progress) for each in done] == [(Stage.DONE, "")]
+
+
+@pytest.mark.parametrize("chat", CHATS)
+def test_every_chat_says_that_more_may_come_of_an_owner(chat: Callable[[Incident], str]) -> None:
+    under_way = explained_incident(stage=Stage.TRIAGING, progress=LOOKS_CLOSER, explanation=None)
+    assert LOOKS_CLOSER in chat(under_way)
+    assert LOOKS_CLOSER not in chat(replace(under_way, stage=Stage.DONE, progress=""))
 
 
 @pytest.mark.parametrize("chat", CHATS)

@@ -11,7 +11,7 @@ from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from core.answering.answer import Answer, Sentence
 from core.conversation import MessageReference, Person, Place, Platform
-from core.messages import AnswerMessage
+from core.messages import AnswerMessage, Message, Notice
 from tests.fakes import messages
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, PERSON, TEAM, FakeSlack
 
@@ -127,6 +127,39 @@ async def test_an_answer_that_is_too_long_for_a_message_comes_as_a_file_as_well(
     assert content.decode().index("Step 11") < content.decode().index("Step 10"), "the new one instead of the old one"
     await messenger.delete(reference)
     assert slack.files == {}, "the file goes with its answer"
+
+
+@pytest.mark.parametrize("message", [AnswerMessage(WHOLE), Notice("Something went wrong.")])
+async def test_the_file_goes_when_a_question_is_changed_and_its_answer_is_short(
+    slack: FakeSlack, messenger: SlackMessenger, message: Message
+) -> None:
+    """Also if another process, or this one before it was started again, put it there."""
+    long = replace(WHOLE, sentences=tuple(Sentence(f"Step {number}: " + "wait " * 130, (1,)) for number in range(12)))
+    for editor in (messenger, SlackMessenger(slack_client(BOT_TOKEN, slack.url))):
+        reference = await messenger.post(THREAD, AnswerMessage(long), "intent")
+        assert len(slack.files) == 1
+        await editor.edit(reference, message)
+        assert slack.files == {}, "nobody reads what it no longer says"
+
+
+async def test_a_file_that_slack_did_not_let_go_goes_with_the_next_edit(
+    slack: FakeSlack, messenger: SlackMessenger
+) -> None:
+    long = replace(WHOLE, sentences=tuple(Sentence(f"Step {number}: " + "wait " * 130, (1,)) for number in range(12)))
+    reference = await messenger.post(THREAD, AnswerMessage(long), "intent")
+    slack.refuse(503, method="conversations.replies")
+    await messenger.edit(reference, AnswerMessage(WHOLE))
+    assert len(slack.files) == 1
+    await messenger.edit(reference, AnswerMessage(replace(WHOLE, sentences=WHOLE.sentences[:1])))
+    assert slack.files == {}
+
+
+async def test_no_thread_is_looked_through_for_a_file_that_was_never_put_there(
+    slack: FakeSlack, messenger: SlackMessenger
+) -> None:
+    reference = await messenger.post(THREAD, Notice("I am on it."), "intent")
+    await messenger.edit(reference, AnswerMessage(WHOLE))
+    assert slack.called("conversations.replies") == []
 
 
 async def test_somebody_else_s_file_of_the_same_name_does_not_keep_an_answer_from_being_deleted(

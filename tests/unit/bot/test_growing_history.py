@@ -1,18 +1,21 @@
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import UTC, datetime
+import asyncio
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.growing_history import GrowingHistory
+from bot import growing_history
+from bot.growing_history import WHOLE, GrowingHistory
 from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.confidence.resolution import Resolution
 from core.conversation import PUBLIC, Audience, Channel, Place, Platform
-from core.incident import PastIncident, Severity
+from core.incident import Incident, PastIncident, Severity
 from core.team import Team
+from tests.fakes.clock import FakeClock
 from tests.fakes.messages import explained_incident, resolved_incident
-from tests.fakes.store import InMemoryStore
+from tests.fakes.store import InMemoryIncidents, InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PAST = PastIncident("INC-1", "shelf search is slow", "", "shelf", Severity.WARNING, NOW, "catalogue")
@@ -25,7 +28,7 @@ EVERYBODY = Audience(frozenset({PUBLIC}))
 
 
 def history() -> GrowingHistory:
-    return GrowingHistory([PAST], CHANNELS, TEAMS)
+    return GrowingHistory([PAST], CHANNELS, TEAMS, FakeClock(datetime.now(UTC)))
 
 
 async def test_an_incident_that_was_noted_is_found_by_the_next_one_like_it() -> None:
@@ -72,3 +75,106 @@ async def test_an_owner_that_somebody_called_right_is_learned_from_without_a_not
         await store.predictions.label(Outcome(claim, judged, "slack:U1", NOW))
     await growing.grow(store)
     assert [past.owner for past in growing.incidents if past.id == "i1"] == owners
+
+
+async def test_what_ended_on_another_replica_is_known_here_without_reading_everything_again() -> None:
+    incidents = CountingIncidents()
+    store, here = InMemoryStore(incidents=incidents), history()
+    await save(store, explained_incident(id="i1", revision=1, resolution=Resolution("A pool of 4.", owner="Payments")))
+    await here.grow(store)
+    noted = explained_incident(id="i2", group_key="2", revision=1, resolution=Resolution("A cache.", owner="Payments"))
+    await save(store, noted)
+    incidents.read.clear()
+    await here.catch_up(store)
+    assert {past.id for past in here.incidents} == {"INC-1", "i1", "i2"}
+    assert [since is None for since in incidents.read] == [False], "only what is new is read"
+
+
+async def test_catching_up_where_nothing_is_new_leaves_the_history_as_it_is() -> None:
+    store, here = InMemoryStore(), history()
+    await save(store, explained_incident(id="i1", revision=1, resolution=Resolution("A pool of 4.", owner="Payments")))
+    await here.grow(store)
+    before = here.whole
+    await here.catch_up(store)
+    assert here.whole is before, "building it takes a while"
+
+
+async def test_replicas_that_caught_up_and_one_that_read_all_of_it_know_the_same() -> None:
+    store, followed = InMemoryStore(), history()
+    await followed.grow(store)
+    for number in range(4):
+        opened_at = NOW + timedelta(minutes=(number * 7) % 5)
+        note = Resolution(f"Cause {number}.", owner="Payments")
+        noted = explained_incident(id=f"i{number}", group_key=str(number), revision=1, resolution=note)
+        await save(store, replace(noted, opened_at=opened_at))
+        await followed.catch_up(store)
+    fresh = history()
+    await fresh.grow(store)
+    assert len(fresh.incidents) == 5
+    assert followed.incidents == fresh.incidents
+
+
+async def test_an_owner_that_is_judged_after_the_end_is_learned_and_forgotten_again() -> None:
+    store, here = InMemoryStore(), history()
+    incident = replace(resolved_incident(), id="i1", taken_by="")
+    store.incidents.by_id["i1"] = incident  # long ago: nothing says that it changed
+    await here.grow(store)
+    assert incident.owner is not None
+    claim = incident.owner.prediction_id
+    store.predictions.by_id[claim] = Prediction(
+        claim, PredictionKind.OWNER, "i1", "payments", Evaluation(1.0, 1.0), "evidence", "1", NOW
+    )
+    now = datetime.now(UTC)
+    await store.predictions.label(Outcome(claim, True, "slack:U1", now))
+    await here.catch_up(store)
+    assert {past.id for past in here.incidents} == {"INC-1", "i1"}
+    await store.predictions.label(Outcome(claim, False, "slack:U1", now))
+    await here.catch_up(store)
+    assert here.incidents == (PAST,)
+
+
+async def test_once_a_day_all_of_it_is_read() -> None:
+    clock = FakeClock(datetime.now(UTC))
+    store, here = InMemoryStore(), GrowingHistory([PAST], CHANNELS, TEAMS, clock)
+    await save(store, explained_incident(id="i1", revision=1, resolution=Resolution("A pool of 4.", owner="Payments")))
+    await here.grow(store)
+    del store.incidents.by_id["i1"]  # as retention does
+    await here.catch_up(store)
+    assert len(here.incidents) == 2
+    clock.advance(WHOLE.total_seconds())
+    await here.catch_up(store)
+    assert here.incidents == (PAST,)
+
+
+async def test_whoever_follows_knows_it_soon_and_bears_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growing_history, "EVERY", 0.01)
+    store, here = InMemoryStore(), history()
+    await here.grow(store)
+    store.outages = 1
+    following = asyncio.create_task(here.follow(store))
+    try:
+        async with asyncio.timeout(30):
+            while store.outages:  # noqa: ASYNC110 -- nothing tells it
+                await asyncio.sleep(0.01)
+            note = Resolution("A pool of 4.", owner="Payments")
+            await save(store, explained_incident(id="i1", revision=1, resolution=note))
+            while len(here.incidents) < 2:  # noqa: ASYNC110 -- nothing tells it
+                await asyncio.sleep(0.01)
+    finally:
+        following.cancel()
+
+
+async def save(store: InMemoryStore, incident: Incident) -> None:
+    async with store.transaction() as transaction:
+        await transaction.incidents.save(incident)
+
+
+@dataclass(slots=True)
+class CountingIncidents(InMemoryIncidents):
+    """Writes down since when it is asked for what ended."""
+
+    read: list[datetime | None] = field(default_factory=list)
+
+    async def ended(self, limit: int, since: datetime | None = None) -> list[Incident]:
+        self.read.append(since)
+        return await InMemoryIncidents.ended(self, limit, since)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from core.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
 from core.incident import Incident, Stage
 from core.messages import IncidentMessage, Notice
+from handlers.explain_incident import LOOKS_CLOSER, Show
 from handlers.investigate_on_demand import (
     FOR_THE_WORKSPACE,
     NO_INCIDENT,
@@ -62,7 +63,7 @@ def test_a_pasted_essay_has_a_short_title_and_loses_nothing():
 
 
 async def test_a_pasted_alert_is_not_looked_into_where_outsiders_read_along():
-    async def investigate(_incident: Incident, _audience: Audience, _progress: Progress) -> Incident:
+    async def investigate(_incident: Incident, _audience: Audience, _progress: Progress, _show: Show) -> Incident:
         raise AssertionError("nothing may be read")
 
     store, chat = InMemoryStore(), RecordingMessenger()
@@ -74,7 +75,7 @@ async def test_a_pasted_alert_is_not_looked_into_where_outsiders_read_along():
 async def test_what_is_found_out_is_for_the_audience_of_the_question():
     asked: list[Audience] = []
 
-    async def investigate(incident: Incident, audience: Audience, _progress: Progress) -> Incident:
+    async def investigate(incident: Incident, audience: Audience, _progress: Progress, _show: Show) -> Incident:
         asked.append(audience)
         return incident
 
@@ -87,7 +88,7 @@ async def test_what_is_found_out_is_for_the_audience_of_the_question():
 async def test_what_is_found_out_in_a_thread_is_fit_for_every_place_that_shows_the_incident():
     asked: list[Audience] = []
 
-    async def investigate(incident: Incident, audience: Audience, _progress: Progress) -> Incident:
+    async def investigate(incident: Incident, audience: Audience, _progress: Progress, _show: Show) -> Incident:
         asked.append(audience)
         return incident
 
@@ -118,7 +119,7 @@ async def test_the_message_stands_there_at_once_and_says_at_every_step_what_is_d
         assert isinstance(message, IncidentMessage)
         return message.incident.stage, message.incident.progress
 
-    async def investigate(incident: Incident, _audience: Audience, progress: Progress) -> Incident:
+    async def investigate(incident: Incident, _audience: Audience, progress: Progress, _show: Show) -> Incident:
         seen.append(shown())
         await progress("read_logs(shop)")
         seen.append(shown())
@@ -129,10 +130,41 @@ async def test_the_message_stands_there_at_once_and_says_at_every_step_what_is_d
     assert shown() == (Stage.DONE, "")
 
 
+async def test_what_the_evidence_says_stands_there_while_a_model_is_asked():
+    seen: list[Incident] = []
+    store, chat = InMemoryStore(), RecordingMessenger()
+
+    def shown() -> Incident:
+        (message,) = chat.standing.values()
+        assert isinstance(message, IncidentMessage)
+        return message.incident
+
+    async def investigate(incident: Incident, _audience: Audience, progress: Progress, show: Show) -> Incident:
+        known = explained_incident()
+        await progress("read_logs(shop)")
+        await show(replace(incident, owner=known.owner, stage=Stage.DONE))
+        seen.append(shown())
+        await show(replace(incident, owner=known.owner, explanation=known.explanation))
+        seen.append(shown())
+        await progress("read_logs(till)")
+        seen.append(shown())
+        return replace(incident, owner=known.owner, explanation=None)
+
+    await ask(QUESTION, investigate, store, Poster(store, {Platform.SLACK: chat}))
+    assert {each.stage for each in seen} == {Stage.EXPLAINING}, "more may come"
+    assert [each.progress for each in seen] == [LOOKS_CLOSER, LOOKS_CLOSER, "read_logs(till)"]
+    assert [(each.owner is None, each.explanation is None) for each in seen] == [
+        (False, True),
+        (False, False),
+        (False, False),
+    ]
+    assert (shown().stage, shown().progress, shown().explanation) == (Stage.DONE, "", None), "the model knew better"
+
+
 async def test_a_chat_that_is_down_on_the_way_does_not_stop_the_work():
     store, chat = InMemoryStore(), RecordingMessenger()
 
-    async def investigate(incident: Incident, _audience: Audience, progress: Progress) -> Incident:
+    async def investigate(incident: Incident, _audience: Audience, progress: Progress, _show: Show) -> Incident:
         chat.trouble.append(Trouble.DOWN)
         await progress("read_logs(shop)")
         return incident
@@ -146,7 +178,7 @@ async def test_a_chat_that_is_down_on_the_way_does_not_stop_the_work():
 async def test_a_command_in_the_thread_of_a_copy_is_about_the_incident():
     asked: list[str] = []
 
-    async def investigate(incident: Incident, _audience: Audience, _progress: Progress) -> Incident:
+    async def investigate(incident: Incident, _audience: Audience, _progress: Progress, _show: Show) -> Incident:
         asked.append(incident.id)
         return incident
 

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import permutations
 
 import pytest
 
 from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.conversation import MessageReference, Person, Place, Platform
-from core.feedback import Reaction
-from core.messages import AnswerMessage, CorrectionRequest, IncidentDetails, IncidentMessage, Message, Notice, OwnerPing
+from core.feedback import Feedback, Reaction
+from core.messages import (
+    AnswerMessage,
+    CorrectionRequest,
+    IncidentDetails,
+    IncidentMessage,
+    Message,
+    Notice,
+    OwnerPing,
+    Verdict,
+)
+from core.rca.recorded_failure import RecordedFailure
+from handlers.learn_failing_lines import judge_failing_lines
 from handlers.post_message import Poster
 from handlers.record_feedback import record_feedback
 from handlers.record_reaction import record_reaction
@@ -31,6 +44,10 @@ def chat() -> RecordingMessenger:
 
 @pytest.fixture
 async def store() -> InMemoryStore:
+    return await store_with_claims()
+
+
+async def store_with_claims() -> InMemoryStore:
     store = InMemoryStore()
     async with store.transaction() as transaction:
         for id_, kind in CLAIMS.items():
@@ -52,11 +69,13 @@ async def reacted(
     approves: bool = True,
     taken_back: bool = False,
     seconds: int = 0,
+    judge: Callable[[Feedback], Awaitable[None]] | None = None,
 ) -> None:
     # A platform may not say in which thread the message stands.
     message = MessageReference(Place(Platform.SLACK, reference.place.channel), reference.message_id)
     reaction = Reaction(f"r{seconds}", message, approves, ADA, NOW + timedelta(seconds=seconds), taken_back)
-    await record_reaction(reaction, store=store, judge=partial(record_feedback, store=store, poster=poster))
+    label = partial(record_feedback, store=store, poster=poster)
+    await record_reaction(reaction, store=store, judge=judge or label)
 
 
 def labels(store: InMemoryStore) -> list[Outcome]:
@@ -101,6 +120,65 @@ async def test_what_the_person_has_said_since_stays(store: InMemoryStore, poster
     await reacted(reference, store, poster, approves=False, seconds=1)
     await reacted(reference, store, poster, taken_back=True, seconds=2)
     assert [label.correct for label in labels(store)] == [False]
+
+
+EVENTS = {  # approves, taken back, seconds
+    "yes": (True, False, 1),
+    "no": (False, False, 2),
+    "no more no": (False, True, 3),
+    "no more yes": (True, True, 4),
+    "yes again": (True, False, 5),
+}
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        (("yes", "no more yes"), []),
+        (("yes", "no"), [False]),
+        (("yes", "no", "no more no"), [True]),
+        (("yes", "no", "no more no", "no more yes"), []),
+        (("yes", "no more yes", "yes again"), [True]),
+    ],
+)
+async def test_in_whatever_order_and_however_often_events_come_the_last_by_the_chats_clock_counts(
+    said: tuple[str, ...], left: list[bool]
+) -> None:
+    for order in permutations((*said, said[0])):
+        store = await store_with_claims()
+        poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
+        reference = await poster.post_once("post", THREAD, AnswerMessage(messages.answer()))
+        for event in order:
+            approves, taken_back, seconds = EVENTS[event]
+            await reacted(reference, store, poster, approves=approves, taken_back=taken_back, seconds=seconds)
+        assert [label.correct for label in labels(store)] == left, order
+
+
+async def test_a_reaction_that_comes_late_changes_nothing_of_what_a_button_said_since(
+    store: InMemoryStore, poster: Poster
+) -> None:
+    reference = await poster.post_once("post", THREAD, AnswerMessage(messages.answer()))
+    pressed = Feedback("f1", Verdict.HELPFUL, "answer-1", ADA, THREAD, NOW + timedelta(seconds=9))
+    await record_feedback(pressed, store=store, poster=poster)
+    await reacted(reference, store, poster, approves=False, seconds=1)
+    await reacted(reference, store, poster, approves=True, taken_back=True, seconds=2)
+    assert labels(store) == [Outcome("answer-1", True, "slack:U1", pressed.at)]
+
+
+async def test_what_a_reaction_confirmed_of_a_failed_build_goes_when_it_is_taken_back(
+    store: InMemoryStore, poster: Poster
+) -> None:
+    reference = await poster.post_once("post", THREAD, IncidentDetails(messages.explained_incident()))
+    store.build_failures.by_id["cause-1"] = RecordedFailure("cause-1", "shop", "a\nb", 0, 1, NOW)
+
+    async def judge(feedback: Feedback) -> None:
+        await record_feedback(feedback, store=store, poster=poster)
+        await judge_failing_lines(feedback, store=store)
+
+    await reacted(reference, store, poster, judge=judge)
+    assert store.build_failures.by_id["cause-1"].confirmed_by == "slack:U1"
+    await reacted(reference, store, poster, taken_back=True, seconds=1, judge=judge)
+    assert store.build_failures.by_id["cause-1"].confirmed_by == ""
 
 
 @pytest.mark.parametrize(

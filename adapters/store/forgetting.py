@@ -1,0 +1,197 @@
+"""Deletes what somebody asks to be forgotten, and takes a person's name out of what stays."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from adapters.store.conversations import SEPARATOR
+from adapters.store.database import outages_as
+from adapters.store.retention import BATCH
+from adapters.store.tables import (
+    audit,
+    build_failures,
+    console_messages,
+    curated_answers,
+    dead_letters,
+    incidents,
+    outcomes,
+    reactions,
+    tasks,
+    turns,
+)
+from core.conversation import Platform, Speaker, turn_key
+from core.errors import StoreUnavailable
+
+NOBODY = "forgotten"  # stands for a person who asked to be forgotten
+
+_NAMING = frozenset({"taken_by", "person", "by", "severity_by", "silenced_by"})  # fields that hold a person's name
+_SAID = "person"  # the kind of a message that a person wrote on the local page
+
+
+@dataclass(slots=True)
+class _Events:
+    """What a person or a thread did: the keys and subjects of its tasks, threads of the local page, and names."""
+
+    keys: list[str] = field(default_factory=list[str])
+    subjects: list[str] = field(default_factory=list[str])
+    threads: set[int] = field(default_factory=set[int])
+    names: set[str] = field(default_factory=set[str])
+
+
+async def forget(engine: AsyncEngine, *, person: str = "", thread: str = "") -> list[str]:
+    """Delete what this person (the platform's id) said and pressed, or what was said in a thread (id of its root).
+
+    On the local page, too. What was concluded stays for calibration without its words and without a name: a label by the
+    person becomes one by nobody. So does what was done, for the audit log and in incidents, curated answers and what the
+    local page shows of them: the act stays, NOBODY did it. In the text that somebody else wrote, a name is not looked for.
+
+    Returns the keys of the tasks that are forgotten, whose workflows must be forgotten too. Tasks that have not ended are
+    left. Raises StoreUnavailable.
+    """
+    with outages_as(StoreUnavailable):
+        async with engine.begin() as connection:
+            events = await _theirs(connection, person, thread)
+            said = [turn_key(subject, speaker) for subject in events.subjects for speaker in Speaker]
+            await _delete(connection, turns.c.key, said)
+            await _delete(connection, tasks.c.key, events.keys)
+            await _forget_on_the_page(connection, events)
+            if thread:
+                in_thread = turns.c.thread.endswith(f"{SEPARATOR}{thread}", autoescape=True)
+                await connection.execute(turns.delete().where(in_thread))
+            if person:
+                await _forget_labels(connection, person)
+                await connection.execute(reactions.delete().where(_is_by(reactions.c.reacted_by, person)))
+                await _forget_names(connection, person, events.names)
+                await _forget_acts(connection, person)
+            return events.keys
+
+
+async def _delete(connection: AsyncConnection, column: sa.Column[Any], values: Sequence[Any]) -> None:
+    """In parts: a statement has a limited number of parameters."""
+    for start in range(0, len(values), BATCH):
+        await connection.execute(sa.delete(column.table).where(column.in_(values[start : start + BATCH])))
+
+
+async def _theirs(connection: AsyncConnection, person: str, thread: str) -> _Events:
+    ended = sa.select(tasks.c.key, tasks.c.subject, tasks.c.payload).where(tasks.c.ended_at.is_not(None))
+    found = _Events()
+    async for row in await connection.stream(ended):
+        who = row.payload.get("asker") or row.payload.get("person") or {}
+        where = row.payload.get("place") or {}
+        if (person and who.get("id") == person) or (thread and where.get("thread") == thread):
+            found.keys.append(row.key)
+            found.subjects.append(row.subject)
+            if where.get("platform") == Platform.CONSOLE and str(where.get("thread")).isdecimal():
+                found.threads.add(int(where["thread"]))
+            if who.get("id") == person and who.get("name"):
+                found.names.add(who["name"])
+    return found
+
+
+async def _forget_on_the_page(connection: AsyncConnection, events: _Events) -> None:
+    """Threads that they began, and what they said and were told in other threads."""
+    table = console_messages
+    subjects = set(events.subjects)
+    rows = await connection.execute(sa.select(table.c.id, table.c.thread, table.c.kind, table.c.intent))
+    gone: list[int] = []
+    began: set[int] = set()
+    for row in rows:
+        root = row.id if row.thread is None else row.thread
+        if row.id == root and row.id in events.threads and row.kind == _SAID:
+            began.add(row.id)
+        is_theirs = f"{Platform.CONSOLE}:{row.id}" in subjects or row.intent.partition(":")[2] in subjects
+        if root in began or (root in events.threads and is_theirs):
+            gone.append(row.id)
+    await _delete(connection, table.c.id, gone)
+
+
+def _is_by(column: sa.Column[str], person: str) -> sa.ColumnElement[bool]:
+    """Whether a column names them, by id or by platform and id."""
+    return sa.or_(column == person, column.endswith(f":{person}", autoescape=True))
+
+
+async def _forget_labels(connection: AsyncConnection, person: str) -> None:
+    """A label is named by platform and id; two of the forgotten may have labelled one prediction."""
+    labels = await connection.execute(
+        sa.select(outcomes.c.prediction_id, outcomes.c.labelled_by).where(_is_by(outcomes.c.labelled_by, person))
+    )
+    for prediction_id, labelled_by in list(labels):
+        taken = await connection.scalar(
+            sa.select(sa.func.count())
+            .select_from(outcomes)
+            .where(outcomes.c.prediction_id == prediction_id, outcomes.c.labelled_by.startswith(NOBODY))
+        )
+        await connection.execute(
+            outcomes.update()
+            .where(outcomes.c.prediction_id == prediction_id, outcomes.c.labelled_by == labelled_by)
+            .values(labelled_by=f"{NOBODY}-{taken}", comment="")
+        )
+
+
+async def _forget_names(connection: AsyncConnection, person: str, names: Collection[str]) -> None:
+    for column in (curated_answers.c.body, build_failures.c.body, console_messages.c.payload, dead_letters.c.message):
+        for key, nameless in await _renamed(connection, column, person, names):
+            own = next(iter(column.table.primary_key))
+            await connection.execute(sa.update(column.table).where(own == key).values({column.name: nameless}))
+    for key, body in await _renamed(connection, incidents.c.body, person, names):
+        # A revision of its own, so that whoever is about to save what was read before reads again.
+        revision = body["revision"] + 1
+        await connection.execute(
+            incidents.update()
+            .where(incidents.c.id == key)
+            .values(revision=revision, body=body | {"revision": revision})
+        )
+
+
+async def _renamed(
+    connection: AsyncConnection, column: sa.Column[Any], person: str, names: Collection[str]
+) -> list[tuple[Any, Any]]:
+    """The keys of the rows that name them, and what the column holds without that."""
+    own = next(iter(column.table.primary_key))
+    found: list[tuple[Any, Any]] = []
+    async for row in await connection.stream(sa.select(own.label("own"), column.label("body")).with_for_update()):
+        nameless = _nameless(row.body, person, frozenset(names) | {person})
+        if nameless != row.body:
+            found.append((row.own, nameless))
+    return found
+
+
+def _nameless(value: Any, person: str, names: frozenset[str]) -> Any:
+    if isinstance(value, list):
+        return [_nameless(each, person, names) for each in value]
+    if isinstance(value, dict):
+        if "platform" in value and value.get("id") == person:
+            return value | {"id": NOBODY, "name": ""}
+        return {
+            key: NOBODY
+            if key in _NAMING and isinstance(each, str) and each in names
+            else _nameless(each, person, names)
+            for key, each in value.items()
+        }
+    if isinstance(value, str) and value in {f"{platform}:{person}" for platform in Platform}:
+        return NOBODY
+    return value
+
+
+async def _forget_acts(connection: AsyncConnection, person: str) -> None:
+    """The audit log refuses to change an entry: what names them is written anew, in its place, without."""
+    columns = (audit.c.key, audit.c.actor, audit.c.subject, audit.c.place, audit.c.detail)
+    named = sa.select(audit).where(sa.or_(*(column.contains(person, autoescape=True) for column in columns)))
+    for row in list(await connection.execute(named)):
+        entry = dict(row._mapping)  # noqa: SLF001 -- SQLAlchemy's public name of it
+        nameless = entry | {column.name: _without(entry[column.name], person) for column in columns}
+        if nameless == entry:
+            continue
+        if nameless["key"] != entry["key"]:
+            nameless["key"] = f"{nameless['key']}:{row.number}"
+        await connection.execute(audit.delete().where(audit.c.number == row.number))
+        await connection.execute(audit.insert().values(nameless))
+
+
+def _without(text: str, person: str) -> str:
+    return ":".join(NOBODY if part == person else part for part in text.split(":"))

@@ -1,0 +1,109 @@
+"""Whoever makes incidents parts of each other, at the same time as others on the same store, makes no circle of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from core.conversation import Channel, Person, Place, Platform
+from core.feedback import Feedback
+from core.incident import AlertDelivery, Incident
+from core.messages import Verdict
+from core.ports import Store, Transaction
+from core.samples import START, alert
+from handlers import arrange_incident as arrange_module
+from handlers import group_incidents as group_module
+from handlers.arrange_incident import Surroundings, arrange_incident
+from handlers.group_incidents import join_incident
+from handlers.open_incident import open_incident
+from handlers.post_message import Poster
+from handlers.update_incident import save_next
+from tests.fakes.clock import FakeClock
+from tests.fakes.messenger import RecordingMessenger
+
+CHANNELS = (Channel("incidents", {Platform.SLACK: "C0INC"}),)
+PLACE = Place(Platform.SLACK, "C0INC")
+ADA = Person(Platform.SLACK, "U0ADA", "Ada")
+PAUSE = 0.05  # seconds in which whoever is not kept waiting reads what is about to be changed
+
+
+@pytest.fixture(autouse=True)
+def slowly_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between what is read and what is saved, everybody else gets a turn."""
+
+    async def slowly(changed: Incident, latest: Incident, transaction: Transaction) -> Incident:
+        await asyncio.sleep(PAUSE)
+        return await save_next(changed, latest, transaction)
+
+    for module in (arrange_module, group_module):
+        monkeypatch.setattr(module, "save_next", slowly)
+
+
+async def opens(store: Store, service: str, fingerprint: str = "") -> str:
+    fired = replace(alert(), fingerprint=fingerprint or service, service=service, name=service, starts_at=START)
+    arrived = AlertDelivery(service, "alertmanager", service, (fired,), START)
+    incident = await open_incident(arrived, store=store, places_for=lambda _: (PLACE,), new_id=lambda: service)
+    assert incident is not None
+    return service
+
+
+async def leaders(store: Store) -> dict[str, str]:
+    async with store.transaction() as transaction:
+        return {each.id: each.absorbed.leader if each.absorbed else "" for each in await transaction.incidents.open(99)}
+
+
+def shown(leader_of: Mapping[str, str]) -> dict[str, str]:
+    """The incident whose message tells of each."""
+    found: dict[str, str] = {}
+    for incident in leader_of:
+        above, seen = incident, {incident}
+        while leader_of[above]:
+            above = leader_of[above]
+            assert above not in seen, f"{incident} is told of nowhere: {leader_of}"
+            seen.add(above)
+        found[incident] = above
+    return found
+
+
+async def test_a_rule_and_a_person_that_join_two_incidents_in_both_directions_make_no_circle(store: Store) -> None:
+    for service in ("db", "api"):
+        await opens(store, service)
+    picks = Feedback("f1", Verdict.JOIN, "db", ADA, PLACE, START, choice="api")
+    poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
+    around = Surroundings(CHANNELS, (), {"api": ("db",)})
+    await asyncio.gather(
+        join_incident(picks, channels=CHANNELS, store=store, poster=poster),
+        arrange_incident("api", around, store=store, clock=FakeClock(START)),
+    )
+    assert len(set(shown(await leaders(store)).values())) == 1
+
+
+async def test_what_a_person_joined_is_not_joined_the_other_way_round_by_a_rule(store: Store) -> None:
+    for service in ("db", "api"):
+        await opens(store, service)
+    picks = Feedback("f1", Verdict.JOIN, "db", ADA, PLACE, START, choice="api")
+    poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
+    await join_incident(picks, channels=CHANNELS, store=store, poster=poster)
+    around = Surroundings(CHANNELS, (), {"api": ("db",)})
+    await arrange_incident("api", around, store=store, clock=FakeClock(START))
+    assert await leaders(store) == {"api": "", "db": "api"}
+
+
+async def test_incidents_that_arrive_at_once_are_all_told_of_by_the_one_that_explains_them(store: Store) -> None:
+    dependencies = {"api": ("db",), "web": ("api",), "app": ("web",)}
+    around = Surroundings(CHANNELS, (), dependencies)
+    services = [await opens(store, service) for service in ("db", "api", "web", "app")]
+    clock = FakeClock(START)
+    await asyncio.gather(*(arrange_incident(each, around, store=store, clock=clock) for each in services))
+    assert shown(await leaders(store)) == dict.fromkeys(services, "db")
+
+
+async def test_twins_that_arrive_at_once_become_one(store: Store) -> None:
+    services = [await opens(store, f"twin {number}", fingerprint="same") for number in range(4)]
+    clock = FakeClock(START)
+    around = Surroundings(CHANNELS)
+    await asyncio.gather(*(arrange_incident(each, around, store=store, clock=clock) for each in reversed(services)))
+    assert len(set(shown(await leaders(store)).values())) == 1

@@ -1,0 +1,121 @@
+"""Workflows that ended long ago are deleted with all their steps, wherever the engine keeps them; others go on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import cast
+
+import pytest
+import sqlalchemy as sa
+from dbos import DBOS
+from dbos._dbos import _get_or_create_dbos_registry
+
+from bot import engine as workflow_engine
+from bot.retention import forget_workflows
+from bot.server import stop_workflows
+from bot.workflows import Behaviours, Workflows
+from core.ports import Task
+from tests.databases import new_postgres_database, sqlite_url
+
+DAY = timedelta(days=1)
+STEPS = "operation_outputs"  # the engine's table of what each step came to
+
+
+class Waiting:
+    """Behaviours: what is read is read at once, and an incident is presented when the test says so."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_end = asyncio.Event(), asyncio.Event()
+
+    async def ingest(self) -> None:
+        return
+
+    async def fit_triage(self) -> None:
+        return
+
+    async def details(self, _incident_id: str) -> None:
+        return
+
+    async def present(self, _incident_id: str) -> None:
+        self.begun.set()
+        await self.may_end.wait()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.external)])
+async def address(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
+    """Of an empty database for the engine."""
+    if request.param == "sqlite":
+        yield sqlite_url(tmp_path)
+    else:
+        async with new_postgres_database(request.getfixturevalue("postgres")) as url:
+            yield url
+
+
+@asynccontextmanager
+async def running(address: str, behaviours: Waiting) -> AsyncIterator[Workflows]:
+    workflow_engine.configure(address, "replica")
+    try:
+        flows = Workflows(cast("Behaviours", behaviours), asyncio.get_running_loop())
+        await asyncio.to_thread(DBOS.launch)
+        yield flows
+    finally:
+        behaviours.may_end.set()
+        await stop_workflows()
+        _get_or_create_dbos_registry().instance_info_map.clear()
+
+
+async def test_finished_workflows_go_with_their_steps_and_those_under_way_stay(address: str) -> None:
+    behaviours = Waiting()
+    async with running(address, behaviours) as flows:
+        for number in range(3):
+            await (await flows.start(Task(f"done {number}", "ingest_knowledge", "", {})))
+        waits = await flows.start(Task("under way", "present_held", "i1", {}))
+        await behaviours.begun.wait()
+        assert await workflow_engine.forget_before(datetime.now(UTC) - DAY) == 0
+        assert await kept(address) == {"done 0", "done 1", "done 2"}
+        assert await workflow_engine.forget_before(datetime.now(UTC) + DAY) == 3
+        assert [each.workflow_id for each in await DBOS.list_workflows_async()] == ["under way"]
+        assert await kept(address) == set()
+        behaviours.may_end.set()
+        await waits
+        assert await kept(address) == {"under way"}
+
+
+async def test_more_workflows_than_are_deleted_at_once_all_go(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workflow_engine, "PART", 2)
+    async with running(address, Waiting()) as flows:
+        for number in range(5):
+            await (await flows.start(Task(f"done {number}", "ingest_knowledge", "", {})))
+        assert await workflow_engine.forget_before(datetime.now(UTC) + DAY) == 5
+        assert await DBOS.list_workflows_async() == []
+
+
+async def test_the_workflows_of_what_is_forgotten_go_while_the_bot_runs(address: str) -> None:
+    async with running(address, Waiting()) as flows:
+        for key in ("asked", "kept"):
+            await (await flows.start(Task(key, "ingest_knowledge", "", {})))
+        await asyncio.to_thread(forget_workflows, address, ["asked", "never was"])
+        assert await kept(address) == {"kept"}
+
+
+async def kept(address: str) -> set[str]:
+    """The workflows of which a step is kept."""
+
+    def read() -> set[str]:
+        url = sa.make_url(address)
+        if url.get_backend_name() == "postgresql":
+            url = url.set(drivername="postgresql+psycopg")
+        engine = sa.create_engine(url)
+        try:
+            schema = "dbos" if url.get_backend_name() == "postgresql" else None
+            steps = sa.table(STEPS, sa.column("workflow_uuid"), schema=schema)
+            with engine.connect() as connection:
+                return set(connection.execute(sa.select(steps.c.workflow_uuid)).scalars())
+        finally:
+            engine.dispose()
+
+    return await asyncio.to_thread(read)

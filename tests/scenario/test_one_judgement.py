@@ -1,0 +1,65 @@
+"""A reaction and a button that say the same of a message lead to the same."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bot.behaviours import behaviours
+from bot.settings import Settings
+from bot.wiring import Core, open_core
+from bot.workflows import Behaviours
+from bot.workspace import load_workspace
+from core.confidence.prediction import Evaluation, Prediction, PredictionKind
+from core.conversation import MessageReference, Person, Place, Platform
+from core.feedback import Feedback, Reaction
+from core.messages import IncidentDetails, Verdict
+from core.rca.recorded_failure import RecordedFailure
+from handlers.post_message import Poster
+from tests.fakes.messages import explained_incident
+from tests.fakes.messenger import RecordingMessenger
+from tests.scenario.company import write_company
+
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+PLACE = Place(Platform.SLACK, "C0INC", "17.25")
+ADA = Person(Platform.SLACK, "U1", "Ada")
+CLAIM = "cause-1"  # what the details of the sample incident claim
+
+
+@pytest.fixture
+async def core(tmp_path: Path) -> AsyncIterator[Core]:
+    settings = Settings.model_validate(
+        {"PLUMBLINE_DATA_DIR": tmp_path / "data", "PLUMBLINE_CONFIG": write_company(tmp_path / "company")}
+    )
+    async with open_core(settings, load_workspace(settings.config)) as core:
+        yield core
+
+
+async def press(bot: Behaviours, _message: MessageReference) -> None:
+    await bot.feedback(Feedback("f1", Verdict.CAUSE_RIGHT, CLAIM, ADA, PLACE, NOW))
+
+
+async def react(bot: Behaviours, message: MessageReference) -> None:
+    await bot.react(Reaction("r1", message, True, ADA, NOW))
+
+
+@pytest.mark.parametrize("judge", [press, react])
+async def test_who_says_that_the_cause_of_a_failed_build_is_right_confirms_its_lines(
+    core: Core, judge: Callable[[Behaviours, MessageReference], Awaitable[None]]
+) -> None:
+    poster = Poster(core.store, {Platform.SLACK: RecordingMessenger()})
+    async with core.store.transaction() as transaction:
+        claim = Prediction(CLAIM, PredictionKind.CAUSE, "i1", "x", Evaluation(0.5, 0.5), "evidence", "v1", NOW)
+        await transaction.predictions.add(claim)
+        await transaction.build_failures.save(RecordedFailure(CLAIM, "shop", "a\nb", 0, 1, NOW))
+    message = await poster.post_once("details:i1", PLACE, IncidentDetails(explained_incident()))
+    await judge(behaviours(core, poster, {}), message)
+    async with core.store.transaction() as transaction:
+        failure = await transaction.build_failures.get(CLAIM)
+        (label,) = await transaction.predictions.labels_of(CLAIM)
+    assert (label.labelled_by, label.correct) == ("slack:U1", True)
+    assert failure is not None
+    assert failure.confirmed_by == "slack:U1"
