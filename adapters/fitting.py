@@ -18,6 +18,7 @@ from core.errors import IndexUnavailable, PlumblineError
 from core.incident import PastIncident
 from core.knowledge.document import Passage
 from core.knowledge.encoder import Encoder
+from core.knowledge.learning import learned_encoder
 from core.team import Team
 from core.triage.owner_model import OwnerModel
 
@@ -27,7 +28,7 @@ T = TypeVar("T")
 async def fit_apart(passages: Sequence[Passage], embedder: str) -> Encoder:
     """Fit the encoder in a fresh process, which takes its memory along when it ends. Raises IndexUnavailable."""
     try:
-        return await _apart(Encoder.fitted, passages, embedder)
+        return await _apart(learned_encoder, passages, embedder)
     except BrokenProcessPool as error:
         raise IndexUnavailable(
             f"The process that learns from {len(passages)} passages was killed, probably for want of memory: "

@@ -13,6 +13,7 @@ from core.errors import SourceUnavailable
 from core.knowledge.document import Document, Passage
 from core.knowledge.encoder import Encoder
 from core.knowledge.latent import DIMENSIONS
+from core.knowledge.learning import learned_encoder
 from core.knowledge.passages import passages_of
 from core.ports import (
     Changes,
@@ -68,7 +69,7 @@ def _as_it_is(document: Document) -> Document:
 
 async def fit_here(passages: Sequence[Passage], embedder: str) -> Encoder:
     """In a thread of this process, which grows by the memory that it takes."""
-    return await asyncio.to_thread(Encoder.fitted, passages, embedder)
+    return await asyncio.to_thread(learned_encoder, passages, embedder)
 
 
 async def ingest_knowledge(

@@ -17,6 +17,7 @@ from core.knowledge.markdown import BlockKind, blocks
 
 MAX_BYTES = 2_000_000  # of one file of text; a larger one is data, not a document
 MAX_PDF_BYTES = 30_000_000  # of one PDF file, most of which are pictures
+FOLDER_PAGES = frozenset({"readme", "index", "_index"})  # names of files that stand for their folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,25 @@ def documents_of(origin: Origin, content: bytes) -> Iterator[Document]:
 
 
 def parse_markdown(content: str) -> tuple[Properties, str]:
-    """Front matter, or else the first heading as the title, and the text below. Raises MalformedInput."""
+    """Front matter, or else the heading of the whole as the title, and the text below. Raises MalformedInput."""
     properties, text = split_front_matter(content)
-    if not properties.title:
-        headings = (block.heading for block in blocks(text) if block.kind is BlockKind.HEADING)
-        properties = replace(properties, title=next(headings, ""))
-    return properties, text.strip()
+    return replace(properties, title=properties.title or _heading_of_all(text)), text.strip()
+
+
+def _heading_of_all(text: str) -> str:
+    """Empty where the first heading is that of a section: one of several, or one that comes after other text."""
+    read = blocks(text)
+    headings = [block for block in read if block.kind is BlockKind.HEADING]
+    if not headings:
+        return ""
+    first, *others = headings
+    stands_above = first is read[0] and all(other.level > first.level for other in others)
+    return first.heading if first.level == 1 or stands_above else ""
+
+
+def title_from(path: PurePosixPath) -> str:
+    """The name of the file, or that of its folder where the file stands for it."""
+    return path.parent.name if path.stem.lower() in FOLDER_PAGES and path.parent.name else path.stem
 
 
 def _html(content: str) -> tuple[Properties, str]:
@@ -112,7 +126,7 @@ def _document(origin: Origin, properties: Properties, text: str) -> Document:
         id=f"{origin.source}/{origin.path}",
         source=origin.source,
         family=parts[0] if len(parts) > 1 else origin.source,
-        title=properties.title or origin.path.stem,
+        title=properties.title or title_from(origin.path),
         text=text,
         url=origin.url,
         owner=properties.owner,

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from bot.evaluation.ccf_corpus import Case, silver_corpus
 from bot.evaluation.ccf_lexicon import Keywords
 from bot.evaluation.ccf_paper import PaperMethods, tokens
-from bot.evaluation.ccf_plumbline import Plumbline
+from bot.evaluation.ccf_plumbline import Plumbline, chosen, ingested
 from bot.evaluation.ccf_reply import Method, Reply
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.json_lines import json_lines
@@ -111,9 +111,11 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
 
 def _results(cases: Sequence[Case], lexicon: Lexicon) -> dict[str, Any]:
     outcomes: dict[str, list[Outcome]] = {}
-    for spot, case in enumerate(cases):
-        for name, method in _methods([*cases[:spot], *cases[spot + 1 :]], lexicon).items():
-            outcomes.setdefault(name, []).append(_outcome(method, case))
+    for spot, (case, choices) in enumerate(zip(cases, chosen(cases, lexicon), strict=True)):
+        rest = [*cases[:spot], *cases[spot + 1 :]]
+        with ingested(rest, lexicon, choices) as plumbline:
+            for name, method in _methods(rest, lexicon, plumbline).items():
+                outcomes.setdefault(name, []).append(_outcome(method, case))
     results = {name: _figures(rows) for name, rows in outcomes.items()}
     gains = [
         float(ours.correct) - float(theirs.correct)
@@ -123,11 +125,10 @@ def _results(cases: Sequence[Case], lexicon: Lexicon) -> dict[str, Any]:
     return results
 
 
-def _methods(cases: Sequence[Case], lexicon: Lexicon) -> dict[str, Method]:
+def _methods(cases: Sequence[Case], lexicon: Lexicon, plumbline: Plumbline) -> dict[str, Method]:
     """Every method, fitted to these cases alone."""
     keywords = Keywords.chosen(lexicon, cases)
-    chunks = silver_corpus(cases, keywords.lists())
-    paper, plumbline = PaperMethods(chunks, keywords), Plumbline(cases, chunks, lexicon)
+    paper = PaperMethods(silver_corpus(cases, keywords.lists()), keywords)
     return {
         "bm25": paper.bm25,
         "dense_svd": paper.dense_svd,

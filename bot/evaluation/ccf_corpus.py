@@ -18,12 +18,13 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of evidence. `question` is the one that it was made from, empty for the profile of a family."""
+    """A piece of evidence: the question that it was made from, or, in the profile of a family, its `tasks`."""
 
     id: str
     family: str
     text: str
     question: str = ""
+    tasks: str = ""
 
     @property
     def profile(self) -> bool:
@@ -53,5 +54,5 @@ def silver_corpus(cases: Sequence[Case], keywords: Mapping[str, Sequence[str]]) 
 
 
 def _profile(family: str, cases: Sequence[Case], ending: str) -> Chunk:
-    tasks = [case.question for case in cases if case.family == family][:REPRESENTATIVE]
-    return Chunk(f"profile-{family}", family, f"Manual: {family}\nTasks: {' '.join(tasks)}{ending}")
+    tasks = " ".join([case.question for case in cases if case.family == family][:REPRESENTATIVE])
+    return Chunk(f"profile-{family}", family, f"Manual: {family}\nTasks: {tasks}{ending}", tasks=tasks)

@@ -1,120 +1,151 @@
-"""Plumbline on the silver corpus: a family model of it, and the evidence chain of the product over its families."""
+"""Plumbline on the silver corpus: what it ingests, and how it searches and chooses an evidence chain, as it always does.
+
+Of its own the measure has only the protocol: how far a family must lead, and what probability a lead stands for, come from
+questions that were asked of corpora without them, in the same way as the tested question.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bot.evaluation.ccf_corpus import Case, Chunk
-from bot.evaluation.ccf_family_model import FamilyModel
+from adapters.array_file import ArrayFile
+from adapters.encoder_format import ENCODER
+from adapters.qdrant_edge import EdgeIndex
+from bot.evaluation.ccf_corpus import Case, Chunk, silver_corpus
 from bot.evaluation.ccf_lexicon import Keywords
 from bot.evaluation.ccf_reply import CITED, Reply
 from bot.evaluation.lexicon import Lexicon
+from core.answering.find import RETRIEVED
 from core.confidence.calibrator import Calibrator, Label, fit
 from core.confidence.prediction import Evaluation
-from core.knowledge.chain import EvidenceChain, chain_of
+from core.conversation import Audience
+from core.knowledge.chain import EvidenceChain, evidence_chain
 from core.knowledge.document import Document
-from core.knowledge.passages import passages_of
-from core.knowledge.ranking import RankedPassage
+from core.knowledge.retriever import Retriever
+from handlers.ingest_knowledge import ingest_knowledge
 
-KEYWORD_SHARES = (0.0, 0.25, 0.5, 0.75)  # what keywords may count for beside the model; chosen in the inner loop
-SELECTED = 0.78  # share of its own questions that the selective threshold answers: 0.70 is asked for, the rest is room for chance
+BLOCKS = 10  # of the questions: of each two, a corpus is made without both, and both are asked of it
+SELECTED = 0.78  # share of those questions that the selective threshold answers: 0.70 is asked for, the rest is room for chance
 
 FITTED_AT = datetime(2000, 1, 1, tzinfo=UTC)  # no part of any figure
+_SOURCE = "ccf"
 
-Shares = NDArray[np.float64]
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What the chain for a question was like that its corpus did not hold, and whether it was the right one."""
+
+    lead: float
+    support: float
+    correct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What is chosen for a question by others: the lead that the selective method asks for, and the calibrator."""
+
+    threshold: float
+    calibrator: Calibrator | None
+
+    @classmethod
+    def from_trials(cls, trials: Sequence[Trial]) -> Choices:
+        threshold = float(np.quantile([trial.lead for trial in trials], 1 - SELECTED))
+        labels = [Label(_evaluation(trial.lead, trial.support), trial.correct) for trial in trials]
+        return cls(threshold, fit(labels, "eval", FITTED_AT))
 
 
 class Plumbline:
-    """Fitted to a corpus without the tested question.
+    """The product, after it has ingested the silver corpus."""
 
-    Both hyper-parameters are chosen by leaving out each question of this corpus in turn (the inner loop): what keywords
-    count for, by the questions answered right, and the lead that the selective method asks for. The n-grams and penalties
-    of the family model are averaged over, not chosen.
-    """
-
-    def __init__(self, cases: Sequence[Case], chunks: Sequence[Chunk], lexicon: Lexicon) -> None:
-        """`chunks` are the silver corpus of `cases`. Of a profile only the name is read: its tasks stand elsewhere."""
-        self._chunks = {chunk.id: chunk for chunk in chunks}
-        self._passages = [
-            passages_of(Document(chunk.id, "ccf", chunk.family, chunk.family, chunk.question or chunk.family))[0]
-            for chunk in chunks
-        ]
-        self._keywords = Keywords.chosen(lexicon, cases)
-        self._model = FamilyModel.fitted(
-            [passage.text for passage in self._passages], [passage.family for passage in self._passages]
-        )
-        held_out = self._model.held_out[[not chunk.profile for chunk in chunks]]
-        hints = _held_out_hints(cases, lexicon, self._model.families) if lexicon is not Lexicon.NONE else held_out
-        truth = [self._model.families.index(case.family) for case in cases]
-        mixtures = {share: _mixed(held_out, hints, share) for share in KEYWORD_SHARES}
-        self.keyword_share = max(KEYWORD_SHARES, key=lambda share: int((mixtures[share].argmax(axis=1) == truth).sum()))
-        chosen = mixtures[self.keyword_share]
-        ordered = np.sort(chosen, axis=1)
-        leads = ordered[:, -1] - ordered[:, -2]
-        self.threshold = float(np.quantile(leads, 1 - SELECTED))
-        self._calibrator = _calibrated(leads, ordered[:, -1], chosen.argmax(axis=1) == truth)
+    def __init__(self, chunks: Sequence[Chunk], retriever: Retriever, runner: asyncio.Runner, choices: Choices) -> None:
+        self._chunks = {f"{_SOURCE}/{chunk.id}": chunk for chunk in chunks}
+        self._retriever = retriever
+        self._runner = runner
+        self._choices = choices
 
     def reply(self, question: str) -> Reply:
         """Answer from the chain of the likeliest family."""
-        return self._answered(*self._ranked(question))
+        return self._answered(*self._found(question))
 
     def selective_reply(self, question: str) -> Reply:
         """The same, but nothing where no family leads far enough."""
-        ranking, chain = self._ranked(question)
-        return self._answered(ranking, chain) if chain.lead >= self.threshold else Reply(ranking, "", ())
+        ranking, chain = self._found(question)
+        surely = chain is not None and chain.lead >= self._choices.threshold
+        return self._answered(ranking, chain) if surely else Reply(ranking, "", ())
 
-    def _ranked(self, question: str) -> tuple[tuple[Chunk, ...], EvidenceChain]:
-        evidence, families = self._model.evidence(question), self._model.families
-        shares = _mixed(evidence.shares, self._keywords.shares(question, families), self.keyword_share)
-        support: dict[str, float] = dict(zip(families, shares.tolist(), strict=True))
-        cosines: list[float] = evidence.similarities.tolist()
-        ranked = [
-            RankedPassage(
-                passage=passage,
-                lexical=0.0,
-                dense=cosine,
-                fused=cosine,
-                score=cosine * support[passage.family],
-                coverage=0.0,
-                focus=0.0,
-            )
-            for passage, cosine in zip(self._passages, cosines, strict=True)
-        ]
-        ranked.sort(key=lambda found: (-found.score, -found.dense))
-        chain = chain_of(ranked, support)
-        assert chain is not None  # the shares sum to 1
-        return tuple(self._chunks[found.passage.document_id] for found in ranked), chain
+    def trial(self, case: Case) -> Trial:
+        _, chain = self._found(case.question)
+        return Trial(chain.lead, chain.support, chain.family == case.family) if chain else Trial(0.0, 0.0, False)
 
-    def _answered(self, ranking: tuple[Chunk, ...], chain: EvidenceChain) -> Reply:
+    def _found(self, question: str) -> tuple[tuple[Chunk, ...], EvidenceChain | None]:
+        ranked = self._runner.run(self._retriever.retrieve(question, Audience(), RETRIEVED))
+        return tuple(self._chunks[found.passage.document_id] for found in ranked), evidence_chain(ranked)
+
+    def _answered(self, ranking: tuple[Chunk, ...], chain: EvidenceChain | None) -> Reply:
+        if chain is None:
+            return Reply(ranking, "", ())
         cited = tuple(self._chunks[found.passage.document_id] for found in chain.passages[:CITED])
-        probability = self._calibrator.probability(_evaluation(chain.lead, chain.support)) if self._calibrator else None
+        calibrator = self._choices.calibrator
+        probability = calibrator.probability(_evaluation(chain.lead, chain.support)) if calibrator else None
         return Reply(ranking, chain.family, cited, probability)
 
 
-def _calibrated(leads: Shares, supports: Shares, correct: NDArray[np.bool_]) -> Calibrator | None:
-    """The product's calibrator, fitted to the questions of the inner loop; None if they are too few."""
-    rows = zip(leads.tolist(), supports.tolist(), correct.tolist(), strict=True)
-    return fit([Label(_evaluation(lead, support), right) for lead, support, right in rows], "eval", FITTED_AT)
+@contextmanager
+def ingested(cases: Sequence[Case], lexicon: Lexicon, choices: Choices) -> Generator[Plumbline]:
+    """The product with the silver corpus of these cases."""
+    keywords = Keywords.chosen(lexicon, cases).lists()
+    chunks = silver_corpus(cases, keywords)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="plumbline-eval-")))
+        runner = stack.enter_context(asyncio.Runner())
+        index, encoders = EdgeIndex(folder / "index"), ArrayFile(folder / "encoder.npz", ENCODER)
+        stack.callback(lambda: runner.run(index.close()))
+        runner.run(ingest_knowledge([_SilverCorpus(chunks, keywords)], index, encoders))
+        plumbline = Plumbline(chunks, Retriever(index, encoders), runner, choices)
+        plumbline.reply(cases[0].question)  # the first search reads what was stored: that is no question's time
+        yield plumbline
+
+
+def chosen(cases: Sequence[Case], lexicon: Lexicon) -> list[Choices]:
+    """What is chosen for each case: by the cases of the other blocks, asked of corpora without their block and its own."""
+    trials: dict[int, list[Trial]] = {block: [] for block in range(BLOCKS)}
+    nothing = Choices(0.0, None)
+    for first in range(BLOCKS):
+        for second in range(first + 1, BLOCKS):
+            asked = {block: cases[block::BLOCKS] for block in (first, second)}
+            rest = [case for spot, case in enumerate(cases) if spot % BLOCKS not in asked]
+            with ingested(rest, lexicon, nothing) as plumbline:
+                trials[first] += [plumbline.trial(case) for case in asked[second]]
+                trials[second] += [plumbline.trial(case) for case in asked[first]]
+    choices = {block: Choices.from_trials(found) for block, found in trials.items()}
+    return [choices[spot % BLOCKS] for spot in range(len(cases))]
+
+
+@dataclass(frozen=True, slots=True)
+class _SilverCorpus:
+    """The chunks as pages of the manuals; the keywords of a manual stand in its profile, one a line."""
+
+    chunks: Sequence[Chunk]
+    keywords: Mapping[str, Sequence[str]]
+    name: str = _SOURCE
+
+    async def documents(self) -> AsyncIterator[Document]:
+        for chunk in self.chunks:
+            yield Document(f"{_SOURCE}/{chunk.id}", _SOURCE, chunk.family, chunk.family, self._text(chunk))
+
+    def _text(self, chunk: Chunk) -> str:
+        words = self.keywords.get(chunk.family, ()) if chunk.profile else ()
+        return "\n\n".join([chunk.question or chunk.tasks, *(f"- {word}" for word in words)])
 
 
 def _evaluation(lead: float, support: float) -> Evaluation:
     """How far the families are apart, and how far the evidence is on the side of the chosen one."""
     return Evaluation(coe=min(max(lead, 0.0), 1.0), rce=min(max(support, 0.0), 1.0))
-
-
-def _held_out_hints(cases: Sequence[Case], lexicon: Lexicon, families: Sequence[str]) -> Shares:
-    """What the keywords say of each question when they come from the others."""
-    return np.array(
-        [
-            Keywords.chosen(lexicon, [*cases[:spot], *cases[spot + 1 :]]).shares(case.question, families)
-            for spot, case in enumerate(cases)
-        ]
-    )
-
-
-def _mixed(evidence: Shares, hints: Shares, share: float) -> Shares:
-    return (1 - share) * evidence + share * hints

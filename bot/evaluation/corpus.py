@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from adapters.sources.formats import parse_markdown
+from adapters.sources.formats import parse_markdown, title_from
 from adapters.sources.front_matter import Properties
 from bot.evaluation.json_lines import json_lines
 from core.errors import MalformedInput
@@ -30,6 +30,6 @@ def _document(source: str, path: str, text: str) -> Document:
         properties, body = parse_markdown(text)
     except MalformedInput:
         properties, body = Properties(), text
-    parts = PurePosixPath(path).parts
-    family = parts[0] if len(parts) > 1 else source
-    return Document(f"{source}/{path}", source, family, properties.title or PurePosixPath(path).stem, body)
+    place = PurePosixPath(path)
+    family = place.parts[0] if len(place.parts) > 1 else source
+    return Document(f"{source}/{path}", source, family, properties.title or title_from(place), body)

@@ -65,7 +65,7 @@ class _Section:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What the question asks for: its terms with their weight (idf), and the kind of thing."""
+    """What the question asks for: its terms with their weight, and the kind of thing."""
 
     weights: Mapping[str, float]
     intent: Intent
@@ -101,7 +101,7 @@ class _Wanted:
 def compose(question: str, weights: Mapping[str, float], passages: Sequence[RankedPassage]) -> Composition:
     """Choose 1 to MAX_STATEMENTS statements from the passages of one evidence chain and cite them.
 
-    `weights` are the question's terms with their idf. The best section answers; one more is added if it covers what
+    `weights` are the question's terms with their weights. The best section answers; one more is added if it covers what
     the first one leaves open. No passages: an empty composition.
     """
     heads = _heads(question)

@@ -6,7 +6,6 @@ questions with known answers (the inverse cloze task of Lee, Chang and Toutanova
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from core.knowledge.document import Passage
 from core.knowledge.markdown import Block, BlockKind, blocks, plain
+from core.knowledge.sentences import sentences
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -33,7 +33,6 @@ LEARNING_RATE = 0.002
 ROW_LENGTH = 0.1  # mean length that a feature's row begins with: what the learning rate is a share of
 
 _DECAY, _SQUARE_DECAY, _TINY = 0.9, 0.999, 1e-8  # the usual constants of Adam
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +134,6 @@ def _sentence(section: Sequence[Block], generator: np.random.Generator) -> str:
     paragraphs = [block.text for block in section if block.kind is BlockKind.PARAGRAPH]
     if not paragraphs:
         return ""
-    chosen = _SENTENCE_END.split(paragraphs[int(generator.integers(len(paragraphs)))])
-    sentences = [text for text in chosen if MIN_SENTENCE <= len(text) <= MAX_SENTENCE]
-    return sentences[int(generator.integers(len(sentences)))] if sentences else ""
+    chosen = sentences(paragraphs[int(generator.integers(len(paragraphs)))])
+    usable = [text for text in chosen if MIN_SENTENCE <= len(text) <= MAX_SENTENCE]
+    return usable[int(generator.integers(len(usable)))] if usable else ""

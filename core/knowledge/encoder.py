@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from core.knowledge.contrastive import pairs
 from core.knowledge.document import Passage
+from core.knowledge.family_model import FamilyModel
 from core.knowledge.latent import SEED, LatentModel
 from core.knowledge.lexical import passage_vector, query_vector, term_counts
 from core.knowledge.statistics import MeasuredPassage, TermStatistics
@@ -21,7 +22,7 @@ from core.knowledge.windows import windowed
 from core.knowledge.wording import worded
 from core.ports import EncodedPassage, SparseVector
 
-FORMAT = 6  # grows with every change that makes what is stored unusable: tokens, weights, features, windows
+FORMAT = 7  # grows with every change that makes what is stored unusable: tokens, weights, features, windows
 MAX_SAMPLE = 20_000  # passages that the latent model is fitted on
 REFIT_SHARE = 0.2  # of the passages changed since the last fit, above which the models are fitted anew
 
@@ -43,8 +44,8 @@ class EncodedQuery:
 class Encoder:
     """What is known of the corpus.
 
-    `statistics` are exact at all times. The latent model and `average_length`, which stored vectors depend on, stay
-    as they were fitted until more than REFIT_SHARE of the passages has changed. `settled` is False while
+    `statistics` are exact at all times. The latent model and `average_length`, which stored vectors depend on, and the
+    family model, which is of what everybody may read, stay as they were fitted until more than REFIT_SHARE of the passages has changed. `settled` is False while
     passages are being written anew after a fit: then the index may still hold vectors of the model before.
     `embedder` is the name of the pretrained model that gives the dense vectors; empty: the latent model does.
     `families` is the number of passages of each family, exact at all times.
@@ -57,6 +58,7 @@ class Encoder:
     settled: bool = True
     embedder: str = ""
     families: Mapping[str, int] = field(default_factory=dict[str, int])
+    family_model: FamilyModel = field(default_factory=FamilyModel.empty)
 
     @classmethod
     def fitted(cls, passages: Sequence[Passage], embedder: str = "") -> Self:
@@ -111,7 +113,7 @@ def _measured(passages: Sequence[Passage]) -> list[MeasuredPassage]:
 def _measure(passage: Passage) -> MeasuredPassage:
     counted = term_counts(windowed(passage))
     forms = np.unique(np.array(form_numbers(f"{passage.title}\n{passage.text}"), np.uint32))
-    return np.union1d(counted.numbers, forms), counted.length
+    return np.union1d(counted.numbers, forms), counted.repeated, counted.length
 
 
 def _sample(passages: Sequence[Passage], generator: np.random.Generator) -> Sequence[Passage]:

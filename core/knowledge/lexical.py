@@ -26,6 +26,11 @@ class TermCounts:
     counts: NDArray[np.float64]
 
     @property
+    def repeated(self) -> NDArray[np.uint32]:
+        """The terms that occur more than once, or in the title."""
+        return self.numbers[self.counts > 1]
+
+    @property
     def length(self) -> float:
         return float(self.counts.sum())
 
@@ -45,9 +50,9 @@ def passage_vector(counted: TermCounts, average_length: float) -> SparseVector:
 
 
 def query_vector(query_terms: Mapping[str, float], statistics: TermStatistics) -> SparseVector:
-    """The weighted inverse document frequencies of a query's terms; terms that no passage holds are left out."""
+    """The weights of a query's terms; terms that no passage holds are left out."""
     by_number = {term_number(term): weight for term, weight in query_terms.items() if weight > 0}
     numbers = np.array(sorted(by_number), np.uint32)
     known = numbers[statistics.frequencies(numbers) > 0]
-    weights = statistics.idf(known) * [by_number[int(number)] for number in known]
+    weights = statistics.weights(known) * [by_number[int(number)] for number in known]
     return SparseVector(tuple(known.tolist()), tuple(weights.tolist()))

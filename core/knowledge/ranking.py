@@ -56,7 +56,7 @@ class RankedPassage:
     """A candidate after the rerank: `score` in [0, 1] is relative to this query and orders the passages.
 
     The others can be compared between queries. `dense` is the cosine of the dense vectors. `coverage` in [0, 1] is
-    the share of the query's term weight (idf) that the passage or its title holds; `focus` in [0, 1] how far its best
+    the share of the query's term weight that the passage or its title holds; `focus` in [0, 1] how far its best
     window comes up to a perfect match.
     """
 

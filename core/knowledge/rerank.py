@@ -20,17 +20,17 @@ ADJACENT = 2  # words apart at most that two neighbouring words of the query may
 
 # Chosen on headings and opening sentences of public documentation, each asked as a question after it was removed from
 # its page. They are broad: halving or doubling any of them moves recall by less than the interval of the measure.
-LEXICAL_WEIGHT = 1.0
-WINDOW_WEIGHT = 0.7
-DENSE_WEIGHT = 0.6  # times the share of the query that the dense model represents
-PAIR_WEIGHT = 0.3
-ORDER_WEIGHT = 0.1
+LEXICAL_WEIGHT = 0.5
+WINDOW_WEIGHT = 0.75
+DENSE_WEIGHT = 0.3  # times the share of the query that the dense model represents
+PAIR_WEIGHT = 0.5
+ORDER_WEIGHT = 0.5
 WORDING_WEIGHT = 0.4
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedQuery:
-    """The distinct term numbers of a query, ascending, with their weights (idf); its terms in order; and its word pairs.
+    """The distinct term numbers of a query, ascending, with their weights; its terms in order; and its word pairs.
 
     A pair is two neighbouring words, each as its first term's number.
     """

@@ -12,6 +12,7 @@ from core.aside import aside
 from core.conversation import Audience
 from core.knowledge.confirmed import confirmed_first
 from core.knowledge.encoder import EncodedQuery, Encoder
+from core.knowledge.family_model import favoured
 from core.knowledge.lexical import K1
 from core.knowledge.ranking import Candidate, FusedHit, RankedPassage, fused, reranked
 from core.knowledge.rerank import DENSE_WEIGHT, LEXICAL_WEIGHT, closeness, weighted
@@ -27,7 +28,7 @@ MAX_QUERY = 4_000  # characters of a query that are read
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """Passages, best first, and the weight (idf) of each distinct term of the query.
+    """Passages, best first, and the weight of each distinct term of the query.
 
     `known` in [0, 1] is the length of the query's vector of weights without the terms that the whole corpus lacks, as a
     share of its full length: what a cosine must be multiplied by to count those terms too. `background` in [0, 1] is the
@@ -73,7 +74,8 @@ class Retriever:
         hits = fused(lexical, dense, dense_weight / (LEXICAL_WEIGHT + dense_weight))[:RERANKED]
         found = await self._index.read([hit.passage_id for hit in hits], readers)
         candidates = await aside(_candidates, query, weights, encoder, hits, found)
-        ranked = confirmed_first(query, reranked(candidates, dense_weight, encoder.families))
+        ranked = reranked(candidates, dense_weight, encoder.families)
+        ranked = confirmed_first(query, favoured(ranked, encoder.family_model.opinion(query)))
         background = sum(max(0.0, hit.score) for hit in dense) / CANDIDATES
         return Retrieval(ranked[:limit], weights, known, background, *_scale(encoded, weights))
 
@@ -96,12 +98,12 @@ def _candidates(
 
 
 def term_weights(encoder: Encoder, query: EncodedQuery) -> tuple[dict[str, float], float]:
-    """Each term of a query with its idf, and how much of them is known (see `Retrieval`).
+    """Each term of a query with its weight, and how much of them is known (see `Retrieval`).
 
-    A term that the corpus lacks weighs as much as the rarest.
+    A term that the corpus lacks weighs about as much as the rarest.
     """
     numbers = np.array([term_number(term) for term in query.terms], np.uint32)
-    weights = encoder.statistics.idf(numbers)
+    weights = encoder.statistics.weights(numbers)
     length = float(np.linalg.norm(weights))
     known = float(np.linalg.norm(weights[encoder.statistics.frequencies(numbers) > 0]))
     return dict(zip(query.terms, weights.tolist(), strict=True)), known / length if length else 0.0

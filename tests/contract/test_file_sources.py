@@ -104,9 +104,31 @@ async def test_front_matter_says_title_owner_date_and_readers(tmp_path: Path) ->
     )
 
 
-async def test_without_front_matter_the_first_heading_is_the_title_and_everybody_reads(tmp_path: Path) -> None:
-    [found] = await page(tmp_path, "top.md", "Intro\n\n## The `first` one\n\ntext")
+async def test_without_front_matter_the_first_of_the_top_headings_is_the_title_and_everybody_reads(
+    tmp_path: Path,
+) -> None:
+    [found] = await page(tmp_path, "top.md", "Intro\n\n# The `first` one\n\ntext\n\n# Another one")
     assert (found.title, found.family, found.readers) == ("The first one", "docs", frozenset({PUBLIC}))
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "title"),
+    [
+        ("slipway/rollback.md", "## Rolling back\n\nRun it.\n\n### In a hurry\n\nRun it now.", "Rolling back"),
+        ("slipway/rollback.md", "A page.\n\n# Rolling back\n\nRun it.", "Rolling back"),
+        ("slipway/rollback.md", "## Before you begin\n\nAsk.\n\n## Rolling back\n\nRun it.", "rollback"),
+        ("slipway/rollback.md", "Run it.\n\n## See also\n\nThe handbook.", "rollback"),
+        ("slipway/_index.md", "Run it.", "slipway"),
+        ("README.md", "Run it.", "README"),
+    ],
+)
+async def test_a_page_is_called_by_the_heading_of_all_of_it_or_else_by_its_place(
+    path: str, text: str, title: str, tmp_path: Path
+) -> None:
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    (tmp_path / path).write_text(text, encoding="utf-8")
+    (document,) = await documents(FolderSource("docs", tmp_path))
+    assert document.title == title
 
 
 async def test_html_becomes_markdown_with_its_title_and_meta(tmp_path: Path) -> None:

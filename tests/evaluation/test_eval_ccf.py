@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from rich.console import Console
 from bot.evaluation.ccf import print_table, run
 from bot.evaluation.ccf_corpus import Case, silver_corpus
 from bot.evaluation.ccf_lexicon import Keywords
-from bot.evaluation.ccf_plumbline import Plumbline
+from bot.evaluation.ccf_plumbline import Choices, Trial, chosen, ingested
 from bot.evaluation.lexicon import Lexicon
 from core.errors import MalformedInput
 
@@ -42,17 +43,20 @@ QUESTIONS = {
 CASES = [Case(question, family) for family, questions in QUESTIONS.items() for question in questions]
 
 
-@pytest.fixture
-def questions(tmp_path: Path) -> Path:
-    path = tmp_path / "questions.jsonl"
+@pytest.fixture(scope="module", autouse=True)
+def few_blocks() -> Iterator[None]:
+    """Fewer corpora are made; what is measured of each is the same."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("bot.evaluation.ccf_plumbline.BLOCKS", 3)
+        yield
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    path = tmp_path_factory.mktemp("ccf") / "questions.jsonl"
     rows = [{"id": n, "query": case.question, "document": case.family} for n, case in enumerate(CASES, start=1)]
     path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def figures(questions: Path) -> dict[str, Any]:
-    return run(questions, [Lexicon.NONE, Lexicon.MINED])
+    return run(path, [Lexicon.NONE, Lexicon.MINED])
 
 
 def test_every_method_is_measured_with_every_lexicon(figures: dict[str, Any]) -> None:
@@ -64,10 +68,13 @@ def test_every_method_is_measured_with_every_lexicon(figures: dict[str, Any]) ->
         assert all(row.keys() >= FIGURES for row in results.values())
 
 
-def test_questions_that_name_their_family_are_answered_right(figures: dict[str, Any]) -> None:
+def test_most_questions_that_name_their_family_are_answered_right_though_the_corpus_is_too_small_to_teach(
+    figures: dict[str, Any],
+) -> None:
     row = figures["results"]["none"]["plumbline"]
-    assert row["correctness"] == row["coverage"] == row["citation_precision"] == 1.0
-    assert row["hallucination"] == row["hallucination_answered"] == 0.0
+    assert row["coverage"] == 1.0
+    assert row["correctness"] >= 0.75
+    assert row["correctness"] + row["hallucination"] == pytest.approx(1.0, abs=2e-4)
     assert {"gain", "gain_ci"} <= row.keys()
 
 
@@ -109,13 +116,31 @@ def test_keywords_are_found_as_written_but_not_within_longer_words() -> None:
     assert keywords.shares("什么", ["a", "b"]).tolist() == [0.5, 0.5]
 
 
-def test_the_hyper_parameters_come_from_the_corpus_alone() -> None:
-    rest = CASES[1:]
-    fitted = Plumbline(rest, silver_corpus(rest, {}), Lexicon.NONE)
-    assert fitted.keyword_share == 0.0
-    assert 0 < fitted.threshold < 1
-    assert fitted.reply(CASES[0].question).family == "ferry"
-    assert fitted.selective_reply("zzz").family == ""
+def test_what_is_asked_is_what_the_product_ingested_without_the_question() -> None:
+    with ingested(CASES[1:], Lexicon.NONE, Choices(0.0, None)) as plumbline:
+        reply = plumbline.reply(CASES[0].question)
+    assert reply.family == "ferry"
+    assert len(reply.cited) >= 2
+    assert all(CASES[0].question not in chunk.text for chunk in reply.ranking)
+
+
+def test_a_lead_below_the_threshold_is_no_answer() -> None:
+    with ingested(CASES[1:], Lexicon.NONE, Choices(1.01, None)) as plumbline:
+        assert plumbline.reply(CASES[0].question).family == "ferry"
+        assert plumbline.selective_reply(CASES[0].question).family == ""
+
+
+def test_the_threshold_answers_most_of_what_it_was_chosen_by() -> None:
+    trials = [Trial(lead / 100, 0.5, correct=True) for lead in range(100)]
+    threshold = Choices.from_trials(trials).threshold
+    assert sum(trial.lead >= threshold for trial in trials) == 78
+
+
+def test_what_is_chosen_for_a_question_comes_from_questions_of_other_blocks() -> None:
+    spoilt = [Case("?", "ferry"), *CASES[1:]]
+    first, second = chosen(CASES, Lexicon.NONE), chosen(spoilt, Lexicon.NONE)
+    assert first[0].threshold == second[0].threshold
+    assert len(first) == len(CASES)
 
 
 def test_the_tables_show_every_method_and_how_the_hand_lists_were_written(figures: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from core.knowledge.document import Document, Passage
 from core.knowledge.lexical import K1, B, TermCounts, passage_vector, query_vector, term_counts
 from core.knowledge.passages import passages_of
 from core.knowledge.statistics import MeasuredPassage, TermStatistics
+from core.knowledge.term_numbers import term_number
 from core.knowledge.terms import terms
 from core.knowledge.windows import windowed
 from core.ports import SparseVector
@@ -33,7 +34,7 @@ def counts(item: Passage) -> TermCounts:
 
 
 def measured(item: Passage) -> MeasuredPassage:
-    return counts(item).numbers, counts(item).length
+    return counts(item).numbers, counts(item).repeated, counts(item).length
 
 
 def statistics(passages: list[Passage]) -> TermStatistics:
@@ -87,6 +88,7 @@ def test_statistics_after_a_change_are_those_of_the_corpus_as_it_is() -> None:
     expected = TermStatistics.empty().changed([counted[0], counted[0], counted[1], counted[4], counted[5]], ())
     np.testing.assert_array_equal(changed.terms, expected.terms)
     np.testing.assert_array_equal(changed.counts, expected.counts)
+    np.testing.assert_array_equal(changed.repeated, expected.repeated)
     assert (changed.passages, changed.total_length) == (expected.passages, pytest.approx(expected.total_length))
 
 
@@ -94,3 +96,22 @@ def test_a_rare_term_weighs_more_than_a_common_one() -> None:
     known = statistics([passage(text) for text in TEXTS])
     rare, common = (query_vector({term: 1.0}, known).values[0] for term in ("payment", "wait"))
     assert rare > common > 0
+
+
+def test_of_two_terms_as_rare_the_one_that_its_passages_repeat_weighs_more() -> None:
+    texts = ["the runner fails; look at the runner", "a runner, then another runner", "raise a quota", "lower a quota"]
+    known = statistics([passage(text) for text in texts])
+    repeated, mentioned = (query_vector({term: 1.0}, known).values[0] for term in ("runner", "quota"))
+    assert repeated > mentioned
+
+
+def test_a_term_in_the_title_counts_as_repeated() -> None:
+    item = passage("wait now", "canary")
+    assert counts(item).repeated.tolist() == counts(passage("canary canary")).numbers.tolist()
+
+
+def test_a_term_that_no_passage_holds_weighs_about_as_much_as_the_rarest() -> None:
+    known = statistics([passage(text) for text in TEXTS])
+    numbers = np.array([term_number("payment"), term_number("unheard")], np.uint32)
+    held, lacking = known.weights(numbers).tolist()
+    assert 0.5 < held / lacking < 2
