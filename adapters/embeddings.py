@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import ConfigurationError
+from core.errors import ConfigurationError, ModelUnavailable
 
 BATCH = 32  # texts embedded at once
 
 
 class SentenceTransformerEmbedder:
-    """A model by its name on the hub, or in a folder. It runs in a thread: a query takes 1 to 10 ms on a CPU."""
+    """A model by its name on the hub, or in a folder. It runs in a thread: a query takes 1 to 10 ms on a CPU.
+
+    Raises ModelUnavailable when the model fails, most likely for want of memory.
+    """
 
     def __init__(self, model: str) -> None:
         """Load the model. Raises ConfigurationError if the extra is missing or the model cannot be loaded.
@@ -50,7 +53,10 @@ class SentenceTransformerEmbedder:
         return (await asyncio.to_thread(self._encode, [text]))[0]
 
     def _encode(self, texts: list[str]) -> NDArray[np.float32]:
-        vectors = self._model.encode(texts, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False)
+        try:
+            vectors = self._model.encode(texts, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False)
+        except Exception as error:  # torch, onnxruntime and tokenizers each have their own
+            raise ModelUnavailable(f"The embedding model {self.name} failed: {error}") from error
         return np.asarray(vectors, np.float32)
 
 

@@ -20,6 +20,7 @@ from core.knowledge.document import Passage
 from core.knowledge.encoder import Encoder
 from core.knowledge.learning import learned_encoder
 from core.team import Team
+from core.triage.embeddings import Embeddings
 from core.triage.owner_model import OwnerModel
 
 T = TypeVar("T")
@@ -36,10 +37,12 @@ async def fit_apart(passages: Sequence[Passage], embedder: str) -> Encoder:
         ) from error
 
 
-async def fit_owners_apart(incidents: Sequence[PastIncident], teams: Sequence[Team]) -> OwnerModel | None:
+async def fit_owners_apart(
+    incidents: Sequence[PastIncident], teams: Sequence[Team], embeddings: Embeddings | None = None
+) -> OwnerModel | None:
     """`OwnerModel.fitted` in a fresh process. Raises PlumblineError if that is killed."""
     try:
-        return await _apart(OwnerModel.fitted, incidents, teams)
+        return await _apart(OwnerModel.fitted, incidents, teams, None, embeddings)
     except BrokenProcessPool as error:
         raise PlumblineError(
             f"The process that learns from {len(incidents)} past incidents was killed, probably for want of memory: "

@@ -1,7 +1,8 @@
 """How long a triage takes on a long history, and what the history costs in time and memory.
 
 `python benchmarks/triage.py --incidents 100000` writes made-up incidents: words by Zipf's law, a quarter of them the
-owner's own, host and job names, a title of eight words and a description of forty.
+owner's own, host and job names, a title of eight words and a description of forty. `--dimensions 384` adds made-up vectors of
+that length, as an embedding model gives them; the time that the model takes is not in the figures.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from threadpoolctl import threadpool_limits
 from bot.evaluation.triage import as_incident
 from core.incident import PastIncident, Severity
 from core.team import Team
+from core.triage.embeddings import Embeddings, Vector, digest_of, embedded_text
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.negotiate import propose_owner
-from core.triage.owner_model import OwnerModel
+from core.triage.owner_model import OwnerModel, learned_from
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 VOCABULARY = 30_000  # words
@@ -44,31 +46,36 @@ def main() -> None:
         PastIncident(f"I-{number}", title, body, "", Severity.WARNING, AT + timedelta(minutes=number), teams[owner].id)
         for number, ((title, body), owner) in enumerate(zip(texts, owners, strict=True))
     ]
-    figures = measured(incidents[: arguments.incidents], incidents[arguments.incidents :], teams)
+    figures = measured(incidents[: arguments.incidents], incidents[arguments.incidents :], teams, arguments.dimensions)
     print(json.dumps(figures, indent=2))
 
 
-def measured(history: Sequence[PastIncident], asked: Sequence[PastIncident], teams: Sequence[Team]) -> dict[str, float]:
+def measured(
+    history: Sequence[PastIncident], asked: Sequence[PastIncident], teams: Sequence[Team], dimensions: int
+) -> dict[str, float]:
     before = _megabytes()
     began = time.perf_counter()
     index = IncidentHistory(history)
     indexed, index_memory = time.perf_counter() - began, _megabytes() - before
+    embeddings = _embeddings([*learned_from(history), *asked], dimensions) if dimensions else None
     began = time.perf_counter()
-    model = OwnerModel.fitted(history, teams)
+    model = OwnerModel.fitted(history, teams, embeddings=embeddings)
     fitted = time.perf_counter() - began
     spent: list[tuple[float, float]] = []  # milliseconds by the clock, and of the processor
     right = 0
     with threadpool_limits(1, user_api="blas"):  # as in the bot's process
         for past in asked:
             incident = as_incident(past.title, past.description, past.id)
+            vector = embeddings.vectors[digest_of(embedded_text(past))] if embeddings else None
             began, computed = time.perf_counter(), time.process_time()
-            verdict = propose_owner(incident, teams, index, Enrichment(), model)
+            verdict = propose_owner(incident, teams, index, Enrichment(), model, vector=vector)
             spent.append(((time.perf_counter() - began) * 1_000, (time.process_time() - computed) * 1_000))
             right += verdict.candidates[0].team_id == past.owner
     elapsed, processor = zip(*spent, strict=True)
     return {
         "incidents": len(history),
         "teams": len(teams),
+        "dimensions": dimensions,
         "index_s": round(indexed, 1),
         "index_mb": round(index_memory),
         "fit_s": round(fitted, 1),
@@ -78,6 +85,17 @@ def measured(history: Sequence[PastIncident], asked: Sequence[PastIncident], tea
         "triage_cpu_p95_ms": round(float(np.percentile(processor, 95)), 1),
         "hop@1": right / len(asked),
     }
+
+
+def _embeddings(incidents: Sequence[PastIncident], dimensions: int) -> Embeddings:
+    """Each near the direction of its owner."""
+    generator = np.random.default_rng(SEED)
+    owners = {incident.owner: generator.normal(size=dimensions) for incident in incidents}
+    vectors: dict[bytes, Vector] = {}
+    for incident in incidents:
+        vector = owners[incident.owner] + generator.normal(0, 2, dimensions)
+        vectors[digest_of(embedded_text(incident))] = (vector / np.linalg.norm(vector)).astype(np.float32)
+    return Embeddings("made up", vectors)
 
 
 def _text(words: np.ndarray, own: np.ndarray, generator: np.random.Generator) -> tuple[str, str]:
@@ -97,6 +115,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--incidents", type=int, default=100_000)
     parser.add_argument("--teams", type=int, default=100)
+    parser.add_argument("--dimensions", type=int, default=0)
     return parser.parse_args()
 
 

@@ -207,6 +207,7 @@ async def learn_owners(core: Core) -> bool:
         fit=fit_owners_apart,
         store=core.store,
         clock=core.clock,
+        embedder=core.knowledge.embedder,
     )
 
 

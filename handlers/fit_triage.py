@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+import structlog
+
 from core.confidence.calibrator import fit as fit_calibrator
-from core.confidence.owner_evidence import VERSION, labels_from
+from core.confidence.owner_evidence import labels_from, version_with
 from core.confidence.prediction import Estimator, PredictionKind
+from core.errors import ModelUnavailable
 from core.incident import PastIncident
-from core.ports import Clock, OwnerModelStore, Store
+from core.ports import Clock, Embedder, OwnerModelStore, Store
 from core.team import Team
-from core.triage.owner_model import OwnerModel
+from core.triage.embeddings import Embeddings
+from core.triage.owner_model import OwnerModel, learned_from
 from core.triage.training import training_incidents
+from handlers.embed_incidents import embed_past_incidents
 from handlers.triage_incident import ENGINE
 
-Fit = Callable[[Sequence[PastIncident], Sequence[Team]], Awaitable[OwnerModel | None]]
+Fit = Callable[[Sequence[PastIncident], Sequence[Team], Embeddings | None], Awaitable[OwnerModel | None]]
+
+log = structlog.get_logger()
 
 
 async def fit_triage(
@@ -25,14 +33,16 @@ async def fit_triage(
     fit: Fit,
     store: Store,
     clock: Clock,
+    embedder: Embedder | None = None,
 ) -> bool:
     """Whether there was enough to learn from; if not, the model in use stays.
 
+    With an `embedder` the model learns from its vectors too, of which the model in use keeps those that were made before.
     Where nobody has judged an owner yet, the first calibrator learns from the past incidents that the model was checked
     on. Not where they name services that a team owns: then ownership speaks too, and only labels tell how well.
     """
     incidents = training_incidents(past, teams)
-    model = await fit(incidents, teams)
+    model = await fit(incidents, teams, await _embedded(incidents, models, embedder) if embedder else None)
     if model is None:
         return False
     await models.save(model)
@@ -42,11 +52,25 @@ async def fit_triage(
     return True
 
 
+async def _embedded(
+    incidents: Sequence[PastIncident], models: OwnerModelStore, embedder: Embedder
+) -> Embeddings | None:
+    """The vectors of what is learned from; None if the embedding model fails."""
+    before = await models.load()
+    known = before.meaning.embeddings if before and before.meaning else None
+    try:
+        return await embed_past_incidents(await asyncio.to_thread(learned_from, incidents), embedder, known)
+    except ModelUnavailable as error:
+        log.warning("owners_learned_without_embedding", error=str(error))
+        return None
+
+
 async def _calibrate(model: OwnerModel, store: Store, clock: Clock) -> None:
-    estimator, now = Estimator(PredictionKind.OWNER, ENGINE, VERSION), clock.now()
+    measured_by, now = version_with(model.meaning.embedder if model.meaning else ""), clock.now()
+    estimator = Estimator(PredictionKind.OWNER, ENGINE, measured_by)
     async with store.transaction() as transaction:
         if await transaction.predictions.calibrator(estimator) is not None:
             return
-        first = fit_calibrator(labels_from(model), f"{estimator.kind}:{ENGINE}:{VERSION}:{now:%Y%m%dT%H%M%S}", now)
+        first = fit_calibrator(labels_from(model), f"{estimator.kind}:{ENGINE}:{measured_by}:{now:%Y%m%dT%H%M%S}", now)
         if first is not None:
             await transaction.predictions.adopt(estimator, first)

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from core.code_owners import CodeOwners
-from core.confidence.owner_evidence import VERSION, evaluate_owner
+from core.confidence.owner_evidence import evaluate_owner, version_with
 from core.confidence.prediction import Evaluation, PredictionKind
 from core.confidence.reference import Claim, settled_case
 from core.incident import Incident, OwnerProposal, Stage, TeamScore, Vote
 from core.language_model import Urgency
-from core.ports import Clock, LanguageModel, OnCall, Store
+from core.ports import Clock, Embedder, LanguageModel, OnCall, Store
 from core.team import Team, current_team
 from core.triage.enrichment import Enrichment, from_explanation
 from core.triage.evidence_negotiation import negotiate_in_rounds
@@ -23,6 +23,7 @@ from core.triage.model_verdict import candidates_of, evaluate_votes
 from core.triage.negotiate import NOBODYS, Verdict, negotiate
 from core.triage.owner_model import OwnerModel
 from handlers.analysis import analysed
+from handlers.embed_incidents import embed_incident
 from handlers.estimate_confidence import estimate_confidence
 from handlers.find_on_call import find_on_call
 from handlers.negotiate_owner import Negotiator, negotiate_owner
@@ -53,24 +54,27 @@ async def triage_incident(
     schedules: Sequence[OnCall] = (),
     observe: Observe | None = None,
     code: Sequence[CodeOwners] = (),
+    embedder: Embedder | None = None,
 ) -> Incident:
     """The incident with an owner proposed, and at its next stage. An owner that a person named stays.
 
     Run again once the incident is explained, the proposal is revised in the light of the cause (Triangle, section
     3.3): a loud symptom in one team's service no longer outvotes the measured cause in another's. `owners` is what was
-    learned from the history, None as long as it is too short; `code` says whose failing files are. With `observe` each
-    team's manager looks at its own monitoring, and they vote in rounds. With a `negotiator` the votes of managers that a
-    language model plays count, and what the evidence engine says only where they fail. A `judge` is asked how sure one
-    may be; without one, the evidence or the votes say so. `schedules` tell who is on call.
+    learned from the history, None as long as it is too short, and with an `embedder` also from what incidents mean;
+    `code` says whose failing files are. With `observe` each team's manager looks at its own monitoring, and they vote in
+    rounds. With a `negotiator` the votes of managers that a language model plays count, and what the evidence engine says
+    only where they fail. A `judge` is asked how sure one may be; without one, the evidence or the votes say so.
+    `schedules` tell who is on call.
     """
     is_done = incident.stage is Stage.DONE or incident.explanation is not None
     stage = Stage.DONE if is_done else Stage.EXPLAINING
     if incident.owner is not None and incident.hops and incident.hops[-1].given_to:
         return replace(incident, stage=stage)
     enrichment = from_explanation(incident.explanation)
+    vector = await embed_incident(incident, owners, embedder)
 
     async def gathered(known: Enrichment) -> TriageEvidence:
-        return await analysed(gather, incident, teams, history, known, owners, code)
+        return await analysed(gather, incident, teams, history, known, owners, code, vector)
 
     removed = _todays(incident.turned_away, teams)
     if observe is not None and negotiator is None:
@@ -80,7 +84,8 @@ async def triage_incident(
     else:
         evidence = await gathered(enrichment)
         verdict = await analysed(negotiate, evidence, removed)
-    found = _from_evidence(verdict, evidence, enrichment)
+    measured_by = version_with(embedder.name if embedder and vector is not None else "")
+    found = _from_evidence(verdict, evidence, enrichment, measured_by)
     if negotiator is not None and evidence.teams.keys() - removed:
         text = "\n".join(part for part in (incident.description, incident.service, enrichment.text) if part)
         negotiation = await negotiate_owner(incident, text, evidence, verdict, negotiator, removed)
@@ -110,11 +115,11 @@ class _Found:
     note: str = ""
 
 
-def _from_evidence(verdict: Verdict, evidence: TriageEvidence, enrichment: Enrichment) -> _Found:
+def _from_evidence(verdict: Verdict, evidence: TriageEvidence, enrichment: Enrichment, version: str) -> _Found:
     engine = ENRICHED_ENGINE if enrichment != Enrichment() else ENGINE
     evaluation = evaluate_owner(verdict)
     note = _why_nobody(verdict, evidence)
-    return _Found(verdict.candidates, verdict.owner is not None, verdict.votes, evaluation, engine, VERSION, note)
+    return _Found(verdict.candidates, verdict.owner is not None, verdict.votes, evaluation, engine, version, note)
 
 
 def _why_nobody(verdict: Verdict, evidence: TriageEvidence) -> str:

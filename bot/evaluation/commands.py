@@ -16,6 +16,9 @@ evaluations = typer.Typer(no_args_is_help=True, help="Measure Plumbline on files
 
 out = Console()
 
+Embeddings = Annotated[
+    str, typer.Option(help="`latent`, or a sentence-transformers model's name or folder (extra `embeddings`).")
+]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")]
 
 
@@ -26,9 +29,7 @@ def eval_retrieval(
     unanswerable: Annotated[
         Path | None, typer.Option(help="JSON lines with a `question` that has no document.")
     ] = None,
-    embeddings: Annotated[
-        str, typer.Option(help="`latent`, or a sentence-transformers model's name or folder (extra `embeddings`).")
-    ] = "latent",
+    embeddings: Embeddings = "latent",
     json_file: JsonFile = None,
 ) -> None:
     """Does the search find the document that answers?"""
@@ -103,13 +104,15 @@ def eval_triage(
         Path | None, typer.Option(help="The tickets to be assigned; without it, parts of the past.")
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Parts, each assigned by what the others say.")] = 5,
+    embeddings: Embeddings = "latent",
     json_file: JsonFile = None,
 ) -> None:
     """Does an incident reach the team that owns it, and at which hop?"""
     from bot.evaluation.triage import print_table, run
+    from bot.wiring import embedder
 
     with out.status("Learning from the first part.") as status:
-        figures = run(train, test, folds, lambda part: status.update(f"Part {part} is measured."))
+        figures = run(train, test, folds, lambda part: status.update(f"Part {part} is measured."), embedder(embeddings))
     print_table(figures, out)
     write_json(figures, json_file)
 

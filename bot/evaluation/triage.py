@@ -4,7 +4,8 @@ Tickets are JSON lines with `title`, `body` and `owner`, plain or .gz. Folds are
 punctuation, so that equal texts never stand on both sides. The team documents of `plumbline` are written from the
 training tickets alone: the words that set a team's tickets apart. A team that turns a ticket away takes no part in the
 next hop. Of the ablations of Triangle's Table 2, `without_distillation` matches the documents by the ticket's own words,
-`without_negotiation` assigns in the decider's order; without monitoring there is no enrichment to leave out.
+`without_negotiation` assigns in the decider's order; without monitoring there is no enrichment to leave out. With an
+embedding model, `without_embedding` is what remains when it does not answer.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ from rich.table import Table
 
 from bot.evaluation.intervals import RESAMPLES, SEED, bootstrap_interval
 from bot.evaluation.triage_baselines import installed
+from bot.evaluation.triage_embeddings import TicketEmbedder
 from core.confidence.calibrator import Calibrator, fit
 from core.confidence.measures import ece, risk_coverage
 from core.confidence.owner_evidence import evaluate_owner, labels_from
 from core.conversation import Place, Platform
 from core.errors import MalformedInput
 from core.incident import Alert, AlertStatus, Incident, PastIncident, Severity
+from core.ports import Embedder
 from core.team import Team
 from core.triage.candidates import discussion_group
 from core.triage.distil import Alignment
@@ -41,7 +44,7 @@ from core.triage.history import IncidentHistory
 from core.triage.likeness import IncidentText
 from core.triage.managers import TriageEvidence, gather
 from core.triage.negotiate import negotiate
-from core.triage.owner_model import OwnerModel, text_of
+from core.triage.owner_model import SIGNALS, OwnerModel, text_of
 
 HOPS = 5
 PRECISION = 0.9  # at which it is counted how many tickets are decided without a person
@@ -92,22 +95,30 @@ Outcomes = dict[str, list[Outcome]]  # method → one outcome a ticket
 
 
 def run(
-    train: Path, test: Path | None = None, folds: int = 5, on_fold: Callable[[int], None] = lambda _: None
+    train: Path,
+    test: Path | None = None,
+    folds: int = 5,
+    on_fold: Callable[[int], None] = lambda _: None,
+    embedder: Embedder | None = None,
 ) -> dict[str, Any]:
     """Figures as in DESIGN, section 7: one split if there is a test file, otherwise `folds` of the training file.
+
+    With an `embedder`, `plumbline` learns from its vectors too.
 
     Raises MalformedInput for a file that is not as described there.
     """
     tickets = list(_tickets(train))
     parts = [(tickets, list(_tickets(test)))] if test else _folds(tickets, folds)
     found: defaultdict[str, list[Outcome]] = defaultdict(list)
+    embedding = TicketEmbedder(embedder) if embedder else None
     for number, (known, asked) in enumerate(parts, start=1):
-        for method, outcomes in _measured(known, asked).items():
+        for method, outcomes in _measured(known, asked, embedding).items():
             found[method] += outcomes
         on_fold(number)
     return {
         "measure": "triage",
         "engine": "evidence",
+        "embeddings": embedder.name if embedder else "none",
         "seed": SEED,
         "cases": len(found["plumbline"]),
         "folds": len(parts),
@@ -117,7 +128,7 @@ def run(
 
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
-    title = f"{figures['cases']} tickets, {figures['folds']} folds"
+    title = f"{figures['cases']} tickets, {figures['folds']} folds; embeddings: {figures['embeddings']}"
     table = Table("method", "hop@1", "95 %", "hop@3", "hop@5", "F1", "ECE", "decided", title=title)
     for method, row in figures["results"].items():
         low, high = row["hop@1_ci"]
@@ -129,8 +140,8 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
     )
 
 
-def _measured(known: Sequence[Ticket], asked: Sequence[Ticket]) -> Outcomes:
-    found = _plumbline(known, asked)
+def _measured(known: Sequence[Ticket], asked: Sequence[Ticket], embedding: TicketEmbedder | None) -> Outcomes:
+    found = _plumbline(known, asked, embedding)
     teams = sorted({ticket.owner for ticket in known})
     owners = np.array([teams.index(ticket.owner) for ticket in known])
     texts, tested = [ticket.text for ticket in known], [ticket.text for ticket in asked]
@@ -152,7 +163,7 @@ def _outcome(scores: FloatArray, teams: Sequence[str], owner: str) -> Outcome:
     return Outcome(tuple(teams[team] for team in order[:HOPS]), confidence, share, owner)
 
 
-def _plumbline(known: Sequence[Ticket], asked: Sequence[Ticket]) -> Outcomes:
+def _plumbline(known: Sequence[Ticket], asked: Sequence[Ticket], embedding: TicketEmbedder | None) -> Outcomes:
     """The product's own triage, and it without its parts."""
     incidents = [
         PastIncident(str(number), ticket.title, ticket.body, "", Severity.WARNING, AT + number * timedelta(seconds=1), ticket.owner)
@@ -162,19 +173,25 @@ def _plumbline(known: Sequence[Ticket], asked: Sequence[Ticket]) -> Outcomes:
     parts = [(_teams(rest), {ticket.text for ticket in left_out}) for rest, left_out in _folds(known, DOCUMENT_FOLDS)]
     unseen = {text: documented for documented, texts in parts for text in texts}
     history = IncidentHistory(incidents)
-    model = OwnerModel.fitted(incidents, teams, lambda incident: unseen[text_of(incident).text])
+    embeddings = embedding.past(incidents) if embedding else None
+    model = OwnerModel.fitted(incidents, teams, lambda incident: unseen[text_of(incident).text], embeddings)
     if model is None:
         raise MalformedInput(f"{len(known)} tickets are too few to learn from.")
     calibrator = fit(labels_from(model), "eval", AT)
     assert calibrator is not None
-    undistilled = replace(model, alignment=Alignment())
-    found: Outcomes = {"plumbline": [], "without_distillation": [], "without_negotiation": []}
-    for ticket in asked:
-        evidence = gather(as_incident(ticket.title, ticket.body), teams, history, Enrichment())
+    variants = {"plumbline": model, "without_distillation": replace(model, alignment=Alignment())}
+    if embedding:
+        variants["without_embedding"] = replace(model, meaning=None)
+    new = [as_incident(ticket.title, ticket.body) for ticket in asked]
+    vectors = embedding.asked(new) if embedding else [None] * len(new)
+    found: Outcomes = {name: [] for name in (*variants, "without_negotiation")}
+    for ticket, incident, vector in zip(asked, new, vectors, strict=True):
+        evidence = gather(incident, teams, history, Enrichment())
         text = IncidentText(ticket.title, ticket.text)
-        signals = model.signals(text, teams)
-        for name, variant in (("plumbline", model), ("without_distillation", undistilled)):
-            learned = replace(evidence, learned=variant.weighed(signals, text, teams))
+        signals = model.signals(text, teams, vector)
+        for name, variant in variants.items():
+            heard = signals if variant.meaning else signals[:, :SIGNALS]
+            learned = replace(evidence, learned=variant.weighed(heard, text, teams))
             found[name].append(_negotiated(learned, calibrator, ticket.owner))
         found["without_negotiation"].append(_decided(evidence, ticket.owner))
     return found

@@ -18,6 +18,11 @@ OBSERVED_INFORMS = 0.3  # how far trouble in a team's own services alone can dec
 CODE_INFORMS = 0.3  # how far the owners of failing files alone can decide
 
 
+def version_with(embedder: str = "") -> str:
+    """Of the estimator, which is another one with the vectors of an embedding model: its figures are other ones."""
+    return f"{VERSION}:{embedder}" if embedder else VERSION
+
+
 def evaluate_owner(verdict: Verdict) -> Evaluation:
     """COE: whether the references can decide at all. RCE: how far they agree on the first candidate.
 

@@ -12,6 +12,7 @@ from core.team import NOBODY, Team
 from core.triage.candidates import NEIGHBOURS, HistoryVote, discussion_group, history_votes
 from core.triage.code_votes import CodeVote, code_votes, paths_in
 from core.triage.documents import DocumentMatch, matches
+from core.triage.embeddings import Vector
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory, Neighbour
 from core.triage.likeness import IncidentText
@@ -101,8 +102,9 @@ def gather(
     enrichment: Enrichment,
     model: OwnerModel | None = None,
     code: Sequence[CodeOwners] = (),
+    vector: Vector | None = None,
 ) -> TriageEvidence:
-    """What speaks for each team, with what monitoring found added to the incident's text.
+    """What speaks for each team, with what monitoring found added to the incident's text; `vector` is for the model.
 
     A past incident of a team that was renamed or merged counts for the team that has its name among its aliases.
     """
@@ -123,7 +125,7 @@ def gather(
         matches(text, teams),
         _owners({incident.service: 1.0}, teams),
         _owners(enrichment.services, teams),
-        model.probabilities(IncidentText(incident.title, text), teams) if model and teams else {},
+        model.probabilities(IncidentText(incident.title, text), teams, vector) if model and teams else {},
         _owners(enrichment.observed, teams),
         _code_votes(incident, enrichment, known, code),
         votes[NOBODY].share if NOBODY in votes else 0.0,

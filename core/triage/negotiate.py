@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from core.incident import Incident, TeamScore, Vote
 from core.team import Team
+from core.triage.embeddings import Vector
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.managers import (
@@ -69,12 +70,13 @@ def propose_owner(
     enrichment: Enrichment,
     model: OwnerModel | None = None,
     removed: frozenset[str] = frozenset(),
+    vector: Vector | None = None,
 ) -> Verdict:
     """The team that most of the evidence speaks for; no owner where the evidence is thin or divided.
 
     Teams in `removed` turned the incident away in earlier hops and take no part.
     """
-    return negotiate(gather(incident, teams, history, enrichment, model), removed)
+    return negotiate(gather(incident, teams, history, enrichment, model, vector=vector), removed)
 
 
 def negotiate(evidence: TriageEvidence, removed: frozenset[str] = frozenset()) -> Verdict:

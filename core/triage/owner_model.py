@@ -2,6 +2,7 @@
 
 Regressions on the likeness of incidents and their nearest neighbours speak for each team; how much each of them,
 the team's document and its number of incidents count is learned from predictions for incidents that were left out.
+Where an embedding model gave vectors, regressions on them speak too; without the vector of an incident, the rest does.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from core.incident import PastIncident
 from core.team import Team
 from core.triage.distil import Alignment
 from core.triage.documents import matches
+from core.triage.embeddings import Embeddings, Vector
+from core.triage.kernel_ridge import kernel_ridge
 from core.triage.likeness import IncidentText, Likeness
+from core.triage.meaning import Meaning, MeaningFit
 from core.triage.stacking import Stack, fit_stack
 
 FORMAT = 1  # of what is kept: a model of another one is learned anew
-MAX_INCIDENTS = 8_000  # that are learned from: a fit takes 12 bytes for each pair of them
+MAX_INCIDENTS = 8_000  # that are learned from: a fit takes 12 bytes for each pair of them, 16 with vectors
 QUOTA = 50  # newest incidents of each team that are learned from before the newest of all
 MAX_PAIRS = 600_000  # of an incident and a team, that the weights of the signals are learned from
 PAIRS_AT_ONCE = 100_000  # each takes half a kilobyte
@@ -50,6 +54,7 @@ def _local(likeness: NDArray[np.floating]) -> NDArray[np.floating]:
 
 KERNELS: tuple[tuple[Kernel, float], ...] = ((_plain, 0.1), (_curved, 0.05), (_local, 0.03))  # with their ridge
 NEIGHBOURHOODS = (3, 8)  # powers of the likeness with which past incidents vote: a wide circle and a narrow one
+SIGNALS = len(KERNELS) + len(NEIGHBOURHOODS) + 1  # those of an incident without a vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +67,32 @@ class HeldOut:
 
 
 @dataclass(frozen=True, slots=True)
+class _LeftOut:
+    """What is known beside the signals of past incidents, as if each had been left out; shapes (incidents, teams)."""
+
+    counts: NDArray[np.int64]  # of each team's other incidents
+    documents: FloatArray
+    owners: NDArray[np.int32]
+
+    def stacked(self, signals: FloatArray) -> tuple[Stack, FloatArray]:
+        """The stack of the signals, and its probabilities."""
+        incidents, teams = len(self.owners), self.counts.shape[1]
+        guessable = self.counts[np.arange(incidents), self.owners] > 0  # a team's only incident would give itself away
+        rows = np.flatnonzero(guessable)[:: 1 + incidents * teams // MAX_PAIRS]
+        stack = fit_stack(signals[rows], np.log1p(self.counts)[rows], self.documents[rows], self.owners[rows])
+        pieces = np.array_split(np.arange(incidents), 1 + incidents * teams // PAIRS_AT_ONCE)
+        probabilities = [
+            stack.probabilities(signals[piece], np.log1p(self.counts)[piece], self.documents[piece]) for piece in pieces
+        ]
+        return stack, np.concatenate(probabilities)
+
+
+@dataclass(frozen=True, slots=True)
 class OwnerModel:
-    """`owners[i]` is the place in `teams` of the owner of incident `i`; `duals[k]` has shape (incidents, teams)."""
+    """`owners[i]` is the place in `teams` of the owner of incident `i`; `duals[k]` has shape (incidents, teams).
+
+    `meaning` is what an embedding model adds where an incident has a vector; the rest stands without it.
+    """
 
     teams: tuple[str, ...]
     owners: NDArray[np.int32]
@@ -72,6 +101,7 @@ class OwnerModel:
     duals: tuple[NDArray[np.float32], ...]
     stack: Stack
     held_out: tuple[HeldOut, ...]
+    meaning: Meaning | None = None
 
     @classmethod
     def fitted(
@@ -79,14 +109,16 @@ class OwnerModel:
         incidents: Sequence[PastIncident],
         documented: Sequence[Team],
         unseen: Callable[[PastIncident], Sequence[Team]] | None = None,
+        embeddings: Embeddings | None = None,
     ) -> Self | None:
         """The model of a history; None if there are fewer than MIN_INCIDENTS. Takes a minute for MAX_INCIDENTS.
 
         `documented` are the teams with their documents. If these were written from the incidents, `unseen` gives each
         incident teams whose documents were not written from it: what they are worth is learned from those.
+        `embeddings` hold all that `learned_from` chooses of the incidents, else it raises KeyError.
         """
-        learned = _chosen(incidents)
-        if len(learned) < MIN_INCIDENTS:
+        learned = learned_from(incidents)
+        if not learned:
             return None
         texts = [text_of(incident) for incident in learned]
         teams = tuple(sorted({incident.owner for incident in learned}))
@@ -96,7 +128,8 @@ class OwnerModel:
         among = likeness.among()
         same = _same([text.key for text in texts])
         targets = np.eye(len(teams), dtype=np.float32)[owners]
-        fits = [_ridge(kernel(among), ridge, targets, same) for kernel, ridge in KERNELS]
+        fits = [kernel_ridge(kernel(among), ridge, targets, same) for kernel, ridge in KERNELS]
+        meant = MeaningFit.of(learned, embeddings, among, targets, same) if embeddings else None
         for block in same:
             among[np.ix_(block, block)] = 0
         signals = _signals([held for _, held in fits], among.astype(np.float64), owners, len(teams))
@@ -107,33 +140,32 @@ class OwnerModel:
                 for incident, text in zip(learned, texts, strict=True)
             ]
         )
-        counts = np.tile(np.bincount(owners, minlength=len(teams)), (len(owners), 1))
-        for block in same:
-            counts[block] -= np.bincount(owners[block], minlength=len(teams))
-        guessable = counts[np.arange(len(owners)), owners] > 0  # the only team without incidents would give itself away
-        rows = np.flatnonzero(guessable)[:: 1 + len(owners) * len(teams) // MAX_PAIRS]
-        stack = fit_stack(signals[rows], np.log1p(counts)[rows], matched[rows], owners[rows])
-        pieces = np.array_split(np.arange(len(owners)), 1 + len(owners) * len(teams) // PAIRS_AT_ONCE)
-        probabilities = np.concatenate(
-            [stack.probabilities(signals[piece], np.log1p(counts)[piece], matched[piece]) for piece in pieces]
-        )
-        first: list[int] = probabilities.argmax(axis=1).tolist()
-        held_out = tuple(
-            HeldOut(teams[team], float(probabilities[row, team]), bool(team == owners[row]))
-            for row, team in enumerate(first)
-        )
-        return cls(teams, owners, likeness, alignment, tuple(dual for dual, _ in fits), stack, held_out)
+        left_out = _LeftOut(_other_counts(owners, len(teams), same), matched, owners)
+        stack, probabilities = left_out.stacked(signals)
+        meaning = None
+        if meant is not None:
+            meaning_stack, probabilities = left_out.stacked(np.concatenate([signals, meant.signals], axis=2))
+            meaning = meant.with_stack(meaning_stack)
+        held_out = _held_out(probabilities, owners, teams)
+        return cls(teams, owners, likeness, alignment, tuple(dual for dual, _ in fits), stack, held_out, meaning)
 
-    def probabilities(self, text: IncidentText, teams: Sequence[Team]) -> dict[str, float]:
-        """Team id → probability to own the incident, for all of `teams`, also those without any past incident."""
-        return self.weighed(self.signals(text, teams), text, teams)
+    def probabilities(
+        self, text: IncidentText, teams: Sequence[Team], vector: Vector | None = None
+    ) -> dict[str, float]:
+        """Team id → probability to own the incident, for all of `teams`, also those without any past incident.
 
-    def signals(self, text: IncidentText, teams: Sequence[Team]) -> FloatArray:
-        """What the history says for each of `teams`, shape (teams, signals)."""
+        `vector` is by the embedding model of the `meaning`.
+        """
+        return self.weighed(self.signals(text, teams, vector), text, teams)
+
+    def signals(self, text: IncidentText, teams: Sequence[Team], vector: Vector | None = None) -> FloatArray:
+        """What the history says for each of `teams`, shape (teams, signals): more of them with a vector."""
         likeness = self.likeness.to(text)
         narrow = likeness.astype(np.float32)  # as the weights are: otherwise each product would copy them first
         scores = [(kernel(narrow) @ dual)[np.newaxis] for (kernel, _), dual in zip(KERNELS, self.duals, strict=True)]
         found = _signals(scores, likeness[np.newaxis], self.owners, len(self.teams))[0]
+        if self.meaning is not None and vector is not None:
+            found = np.concatenate([found, self.meaning.signals(vector, narrow)], axis=1)
         unknown = np.zeros((1, found.shape[1]))
         return np.concatenate([found, unknown])[self._places(teams)]
 
@@ -142,7 +174,11 @@ class OwnerModel:
         names = [team.id for team in teams]
         counts = np.append(np.log1p(np.bincount(self.owners, minlength=len(self.teams))), 0.0)[self._places(teams)]
         documented = _document_shares(self.alignment.aligned(text.text), teams, names)
-        return dict(zip(names, self.stack.probabilities(signals, counts, documented).tolist(), strict=True))
+        probabilities = self._stack_of(signals).probabilities(signals, counts, documented)
+        return dict(zip(names, probabilities.tolist(), strict=True))
+
+    def _stack_of(self, signals: FloatArray) -> Stack:
+        return self.meaning.stack if self.meaning is not None and signals.shape[1] > SIGNALS else self.stack
 
     def _places(self, teams: Sequence[Team]) -> list[int]:
         place = {team: number for number, team in enumerate(self.teams)}
@@ -162,15 +198,16 @@ def _document_shares(text: str, documented: Sequence[Team], teams: Sequence[str]
     return np.array([found[team].score / total if team in found else 0.0 for team in teams])
 
 
-def _chosen(incidents: Sequence[PastIncident]) -> list[PastIncident]:
-    """The newest QUOTA of each team, then the newest of all: what teams own changes."""
+def learned_from(incidents: Sequence[PastIncident]) -> list[PastIncident]:
+    """The newest QUOTA of each team, then the newest of all: what teams own changes. Empty if too few."""
     newest = sorted(incidents, key=lambda incident: (incident.started_at, incident.id), reverse=True)
     seen: defaultdict[str, int] = defaultdict(int)
     ranked: list[tuple[bool, int]] = []
     for order, incident in enumerate(newest):
         seen[incident.owner] += 1
         ranked.append((seen[incident.owner] > QUOTA, order))
-    return [newest[order] for _, order in sorted(ranked)[:MAX_INCIDENTS]]
+    chosen = [newest[order] for _, order in sorted(ranked)[:MAX_INCIDENTS]]
+    return chosen if len(chosen) >= MIN_INCIDENTS else []
 
 
 def _same(keys: Sequence[str]) -> list[NDArray[np.int64]]:
@@ -181,23 +218,20 @@ def _same(keys: Sequence[str]) -> list[NDArray[np.int64]]:
     return [np.array(block) for block in rows.values()]
 
 
-def _ridge(
-    kernel: NDArray[np.floating], ridge: float, targets: NDArray[np.float32], same: Sequence[NDArray[np.int64]]
-) -> tuple[NDArray[np.float32], FloatArray]:
-    """Kernel ridge regression: its dual weights, and its score for each incident as if its block had been left out.
-
-    With G the inverse of the regularised kernel and a = G·targets, a block that is left out has residuals
-    inv(G[block, block])·a[block] (Pahikkala et al. 2006), so that nothing is fitted twice.
-    """
-    from scipy.linalg import inv
-
-    inverse = inv(kernel + ridge * np.eye(len(kernel), dtype=np.float32), overwrite_a=True, assume_a="pos")
-    dual = inverse @ targets
-    residuals = dual / np.diag(inverse)[:, np.newaxis]
+def _other_counts(owners: NDArray[np.int32], teams: int, same: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Each team's incidents without those that say the same as the incident, shape (incidents, teams)."""
+    counts = np.tile(np.bincount(owners, minlength=teams), (len(owners), 1))
     for block in same:
-        if len(block) > 1:
-            residuals[block] = np.linalg.solve(inverse[np.ix_(block, block)], dual[block])
-    return dual.astype(np.float32), (targets - residuals).astype(np.float64)
+        counts[block] -= np.bincount(owners[block], minlength=teams)
+    return counts
+
+
+def _held_out(probabilities: FloatArray, owners: NDArray[np.int32], teams: Sequence[str]) -> tuple[HeldOut, ...]:
+    first: list[int] = probabilities.argmax(axis=1).tolist()
+    return tuple(
+        HeldOut(teams[team], float(probabilities[row, team]), bool(team == owners[row]))
+        for row, team in enumerate(first)
+    )
 
 
 def _signals(

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from adapters.owner_model_format import OWNER_MODEL
 from core.ports import OwnerModelStore
 from core.triage.likeness import IncidentText
 from core.triage.owner_model import OwnerModel
+from handlers.embed_incidents import embed_past_incidents
 from tests.contract.learned_models import PLACES, place
 from tests.fakes.clock import FakeClock
+from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.owner_models import FakeOwnerModelStore
 from tests.fakes.past_incidents import TEAMS, past_incidents
+from tests.fakes.puzzles import SENSES, puzzles
 
 TEXT = IncidentText("toner lost in hall3", "toner lost in hall3")
 
@@ -45,6 +50,30 @@ async def test_the_model_comes_back_and_says_the_same(store: OwnerModelStore) ->
     await store.save(model())
     loaded = await store.load()
     assert loaded is not None
+    assert loaded.probabilities(TEXT, TEAMS) == model().probabilities(TEXT, TEAMS)
+
+
+async def test_what_an_embedding_model_adds_comes_back_too(store: OwnerModelStore) -> None:
+    embeddings = await embed_past_incidents(puzzles(), FakeEmbedder(SENSES))
+    meant = OwnerModel.fitted(puzzles(), TEAMS, embeddings=embeddings)
+    assert meant is not None
+    await store.save(meant)
+    loaded = await store.load()
+    assert loaded is not None
+    assert loaded.meaning is not None
+    assert loaded.meaning.embedder == "fake"
+    assert loaded.meaning.embeddings.vectors.keys() == embeddings.vectors.keys()
+    for vector in (None, loaded.meaning.vectors[0]):
+        assert loaded.probabilities(TEXT, TEAMS, vector) == meant.probabilities(TEXT, TEAMS, vector)
+
+
+def test_a_model_that_was_saved_before_there_were_embeddings_is_read() -> None:
+    arrays = dict(OWNER_MODEL.pack(model()))
+    meta = json.loads(arrays["meta"].tobytes())
+    del meta["embedder"]
+    loaded = OWNER_MODEL.unpack(arrays | {"meta": np.frombuffer(json.dumps(meta).encode(), np.uint8)})
+    assert loaded is not None
+    assert loaded.meaning is None
     assert loaded.probabilities(TEXT, TEAMS) == model().probabilities(TEXT, TEAMS)
 
 

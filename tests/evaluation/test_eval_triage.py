@@ -6,10 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from bot.evaluation import triage
 from bot.evaluation.triage_baselines import Scorer, content_based, inverted_index, linear_svm, mart
 from core.errors import MalformedInput
+from tests.fakes.embedder import FakeEmbedder
+from tests.fakes.past_incidents import TEAMS
+from tests.fakes.puzzles import SENSES, STRANGE_WORDS, puzzles
 
 WORDS = {"printing": "printer toner paper", "access": "password token login", "network": "switch cable router"}
 TICKETS = [
@@ -46,6 +50,20 @@ def test_every_method_is_measured_on_every_ticket_once(tmp_path: Path) -> None:
         assert {"macro_f1", "ece", "coverage@precision90", "ece_ci"} <= row.keys()
     assert found["results"]["plumbline"]["hop@1"] > 0.7
     assert found["risk_coverage"][-1]["coverage"] == 1.0
+
+
+@pytest.mark.usefixtures("few_baselines")
+def test_an_embedding_model_is_measured_beside_what_remains_without_it(tmp_path: Path) -> None:
+    tickets = [{"title": each.title, "body": "", "owner": each.owner} for each in puzzles()]
+    teams = [{"title": word, "body": "", "owner": TEAMS[SENSES[word]].id} for word in STRANGE_WORDS]
+    train, test = written(tmp_path / "train.jsonl", tickets), written(tmp_path / "test.jsonl", teams)
+    found = triage.run(train, test, embedder=FakeEmbedder(SENSES))
+    assert found["embeddings"] == "fake"
+    assert found["results"]["plumbline"]["hop@1"] == 1.0
+    assert found["results"]["without_embedding"]["hop@1"] < 0.7
+    console = Console(width=120, record=True)
+    triage.print_table(found, console)
+    assert "embeddings: fake" in console.export_text()
 
 
 @pytest.mark.usefixtures("few_baselines")

@@ -3,28 +3,35 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from adapters.fitting import fit_owners_apart
-from core.confidence.owner_evidence import VERSION
+from core.confidence.owner_evidence import VERSION, version_with
 from core.confidence.prediction import Estimator, PredictionKind
 from core.incident import PastIncident
 from core.team import Team
+from core.triage.embeddings import Embeddings
 from core.triage.owner_model import OwnerModel
+from handlers.embed_incidents import embed_past_incidents
 from handlers.fit_triage import fit_triage
 from handlers.triage_incident import ENGINE
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
+from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.owner_models import FakeOwnerModelStore
 from tests.fakes.past_incidents import TEAMS, past_incidents
+from tests.fakes.puzzles import SENSES, puzzles
 from tests.fakes.store import InMemoryStore
 
 OWNERS = Estimator(PredictionKind.OWNER, ENGINE, VERSION)
 
 
-async def fit_here(incidents: Sequence[PastIncident], teams: Sequence[Team]) -> OwnerModel | None:
-    return await asyncio.to_thread(OwnerModel.fitted, incidents, teams)
+async def fit_here(
+    incidents: Sequence[PastIncident], teams: Sequence[Team], embeddings: Embeddings | None = None
+) -> OwnerModel | None:
+    return await asyncio.to_thread(OwnerModel.fitted, incidents, teams, None, embeddings)
 
 
 async def learned(past: Sequence[PastIncident], teams: Sequence[Team], store: InMemoryStore) -> OwnerModel | None:
@@ -69,9 +76,69 @@ async def test_a_merged_team_is_learned_under_its_present_id() -> None:
     assert model.teams == ("printing", "workplace")
 
 
-async def test_a_process_of_its_own_learns_the_same() -> None:
-    apart = await fit_owners_apart(past_incidents(), TEAMS)
-    here = await fit_here(past_incidents(), TEAMS)
+async def test_a_refit_embeds_only_what_is_new() -> None:
+    models, store, embedder, past = FakeOwnerModelStore(), InMemoryStore(), FakeEmbedder(SENSES), puzzles()
+    fit = partial(
+        fit_triage, teams=TEAMS, models=models, fit=fit_here, store=store, clock=FakeClock(), embedder=embedder
+    )
+    assert await fit(past[:320])
+    assert len(embedder.asked) == 320
+    assert await fit(past)
+    assert len(embedder.asked) == len(past) == 330
+    assert models.model is not None
+    assert models.model.meaning is not None
+    assert len(models.model.meaning.vectors) == len(past)
+
+
+async def test_a_badge_by_vectors_has_a_calibrator_of_its_own() -> None:
+    store, embedder, from_people = InMemoryStore(), FakeEmbedder(SENSES), calibrator(0.5, 0.5)
+    async with store.transaction() as transaction:
+        await transaction.predictions.adopt(OWNERS, from_people)
+    models = FakeOwnerModelStore()
+    assert await fit_triage(
+        puzzles(), teams=TEAMS, models=models, fit=fit_here, store=store, clock=FakeClock(), embedder=embedder
+    )
+    async with store.transaction() as transaction:
+        assert await transaction.predictions.calibrator(OWNERS) == from_people
+        by_vectors = replace(OWNERS, version=version_with(embedder.name))
+        assert await transaction.predictions.calibrator(by_vectors) is not None
+
+
+async def test_what_is_too_short_to_learn_from_is_not_embedded() -> None:
+    embedder = FakeEmbedder(SENSES)
+    assert not await fit_triage(
+        puzzles()[:50],
+        teams=TEAMS,
+        models=FakeOwnerModelStore(),
+        fit=fit_here,
+        store=InMemoryStore(),
+        clock=FakeClock(),
+        embedder=embedder,
+    )
+    assert embedder.asked == []
+
+
+async def test_where_the_embedding_model_fails_the_words_alone_teach() -> None:
+    models, embedder = FakeOwnerModelStore(), FakeEmbedder(SENSES)
+    embedder.failing = True
+    assert await fit_triage(
+        past_incidents(),
+        teams=TEAMS,
+        models=models,
+        fit=fit_here,
+        store=InMemoryStore(),
+        clock=FakeClock(),
+        embedder=embedder,
+    )
+    assert models.model is not None
+    assert models.model.meaning is None
+
+
+@pytest.mark.parametrize("embedder", [None, FakeEmbedder(SENSES)], ids=["words alone", "with vectors"])
+async def test_a_process_of_its_own_learns_the_same(embedder: FakeEmbedder | None) -> None:
+    embeddings = await embed_past_incidents(past_incidents(), embedder) if embedder else None
+    apart = await fit_owners_apart(past_incidents(), TEAMS, embeddings)
+    here = await fit_here(past_incidents(), TEAMS, embeddings)
     assert apart is not None
     assert here is not None
     assert [each.owner for each in apart.held_out] == [each.owner for each in here.held_out]

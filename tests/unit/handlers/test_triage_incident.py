@@ -1,23 +1,29 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
-from core.confidence.owner_evidence import VERSION
+from core.confidence.owner_evidence import VERSION, version_with
 from core.confidence.prediction import Estimator, PredictionKind
 from core.incident import Explanation, Hop, Hypothesis, Incident, PastIncident, Severity, Stage
 from core.rca.observations import Observations
 from core.team import Team
 from core.triage.history import IncidentHistory
+from core.triage.owner_model import OwnerModel
+from handlers.embed_incidents import embed_past_incidents
 from handlers.triage_incident import ENGINE, ENRICHED_ENGINE, triage_incident
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
+from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.on_call_servers import FakeOnCall, Shift
 from tests.fakes.outage import START, errors, incident, observations, traffic
+from tests.fakes.past_incidents import TEAMS
 from tests.fakes.predictions import FakePredictionStore
+from tests.fakes.puzzles import SENSES, STRANGE_WORDS, puzzles
 
 SHOP = Team("sales", "Sales", "## We own\n\nBaskets, tills.\n", frozenset({"shop"}), on_call=("Ines", "Tomas"))
 LOGIN = Team("identity", "Identity", "## We own\n\nTokens, keys.\n", frozenset({"login"}), on_call=("Mira",))
@@ -182,3 +188,63 @@ async def test_where_a_new_team_owns_the_service_it_is_said_why_a_person_should_
         assert found.owner.note.startswith("Baskets owns the service and never had an incident")
     else:
         assert found.owner.owner.team_id == "baskets"
+
+
+async def learned(embedder: FakeEmbedder) -> OwnerModel | None:
+    embeddings = await embed_past_incidents(puzzles(), embedder)
+    embedder.asked.clear()
+    return await asyncio.to_thread(OwnerModel.fitted, puzzles(), TEAMS, None, embeddings)
+
+
+async def test_an_incident_told_in_new_words_goes_to_the_team_that_they_mean(store: FakePredictionStore) -> None:
+    embedder = FakeEmbedder(SENSES)
+    rare = next(word for word in STRANGE_WORDS if SENSES[word] == 2)
+    asked = partial(
+        triage_incident,
+        incident(title=rare, service=""),
+        teams=TEAMS,
+        history=IncidentHistory(puzzles()),
+        store=store,
+        clock=FakeClock(),
+        owners=await learned(embedder),
+    )
+    meant, said = await asked(embedder=embedder), await asked()
+    assert meant.owner is not None
+    assert said.owner is not None
+    assert meant.owner.candidates[0].team_id == TEAMS[2].id != said.owner.candidates[0].team_id
+    embedder.failing = True
+    assert (await asked(embedder=embedder)).owner == said.owner
+
+
+async def test_what_vectors_say_is_claimed_by_an_estimator_of_its_own(store: FakePredictionStore) -> None:
+    embedder = FakeEmbedder(SENSES)
+    triaged = await triage_incident(
+        incident(),
+        teams=TEAMS,
+        history=IncidentHistory(puzzles()),
+        store=store,
+        clock=FakeClock(),
+        owners=await learned(embedder),
+        embedder=embedder,
+    )
+    assert triaged.owner is not None
+    assert store.predictions[triaged.owner.prediction_id].estimator_version == version_with(embedder.name)
+
+
+async def test_an_incident_is_embedded_once_however_often_its_teams_look(store: FakePredictionStore) -> None:
+    embedder = FakeEmbedder(SENSES)
+
+    async def observe(of: Incident) -> Observations:
+        return observations([traffic("login"), errors("login", "token rejected", -8)], of=of)
+
+    await triage_incident(
+        incident(),
+        teams=[*TEAMS, SHOP, LOGIN],
+        history=HISTORY,
+        store=store,
+        clock=FakeClock(),
+        owners=await learned(embedder),
+        observe=observe,
+        embedder=embedder,
+    )
+    assert len(embedder.asked) == 1
