@@ -65,9 +65,9 @@ def open_repository(section: sections.GitRepositorySection, settings: Settings) 
 
 
 def _confluence(section: sections.ConfluenceSection, session: aiohttp.ClientSession) -> ChangingSource:
+    from adapters.rest import Rest, Token
     from adapters.sources.confluence import ConfluenceSource
     from adapters.sources.confluence_pages import Access
-    from adapters.sources.rest import Rest, Token
 
     secret = named_secret(section.token_env, section.name)
     login = base64.b64encode(f"{section.email}:{secret}".encode()).decode()
@@ -81,7 +81,7 @@ def _confluence(section: sections.ConfluenceSection, session: aiohttp.ClientSess
 def _slack(
     section: sections.SlackChannelsSection, settings: Settings, session: aiohttp.ClientSession, clock: Clock
 ) -> ChangingSource:
-    from adapters.sources.rest import Rest, Token
+    from adapters.rest import Rest, Token
     from adapters.sources.slack_channels import SlackChannelsSource
 
     token = Token(f"Bearer {named_secret(section.token_env, section.name)}")
@@ -93,8 +93,8 @@ def _slack(
 def _teams(
     section: sections.TeamsChannelsSection, settings: Settings, session: aiohttp.ClientSession, clock: Clock
 ) -> ChangingSource:
-    from adapters.sources.graph import GRAPH_URL, GraphCredentials
-    from adapters.sources.rest import Rest
+    from adapters.microsoft_graph.credentials import GRAPH_URL, GraphCredentials
+    from adapters.rest import Rest
     from adapters.sources.teams_channels import TeamsChannelsSource
 
     secret = named_secret(section.client_secret_env, section.name)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import uuid
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import quote
 
 import aiohttp
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.clock import SystemClock
 from adapters.store.database import migrate, open_database
@@ -121,24 +123,31 @@ async def _histories(
     password = settings.teams_app_password
     if not channels or password is None:
         return
-    engine = open_database(settings.database)
     try:
-        await migrate(engine)
-        history = TeamsHistory(
-            app_id=settings.teams_app_id,
-            app_password=password.get_secret_value(),
-            tenant_ids=settings.teams_tenant_ids,
-            references=SqlTeamsConversations(engine),
-            token=token,
-            cloud=cloud,
-            clock=SystemClock(),
-            session=session,
-        )
-        for channel in channels:
-            yield await _history(history, channel)
+        async with _opened(settings) as engine:
+            history = TeamsHistory(
+                app_id=settings.teams_app_id,
+                app_password=password.get_secret_value(),
+                tenant_ids=settings.teams_tenant_ids,
+                references=SqlTeamsConversations(engine),
+                token=token,
+                cloud=cloud,
+                clock=SystemClock(),
+                session=session,
+            )
+            for channel in channels:
+                yield await _history(history, channel)
     except (PlumblineError, OSError) as error:
         mend = f"What was heard from Teams cannot be looked up: {error}"
         yield Finding("Teams history", "is not tried", mend, fatal=False)
+
+
+@asynccontextmanager
+async def _opened(settings: Settings) -> AsyncGenerator[AsyncEngine]:
+    engine = open_database(settings.database)
+    try:
+        await migrate(engine)
+        yield engine
     finally:
         await engine.dispose()
 

@@ -22,9 +22,9 @@ from urllib.parse import quote_plus, urlsplit
 import structlog
 from pydantic import ValidationError
 
+from adapters.rest import Refused, Rest
 from adapters.sources.confluence_pages import NOBODY, Access, Page, Restrictions, names_of
 from adapters.sources.confluence_storage import to_markdown
-from adapters.sources.rest import Refused, Rest
 from core.errors import ConfigurationError, SourceUnavailable
 from core.knowledge.anchors import AnchorStyle
 from core.knowledge.document import Document

@@ -13,7 +13,7 @@ from html import escape
 from bs4 import BeautifulSoup, Tag
 from bs4.element import NavigableString
 
-from adapters.sources.html import LANGUAGE, markdown_of, parsed
+from adapters.html import LANGUAGE, markdown_of, parsed
 
 PANELS = {name: name.capitalize() for name in ("info", "note", "tip", "warning", "success", "error")}
 CODE = frozenset({"code", "noformat"})

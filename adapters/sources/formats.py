@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
+from adapters.html import markdown_of, parsed
 from adapters.sources.front_matter import Properties, properties_from, split_front_matter
-from adapters.sources.html import markdown_of, parsed
 from adapters.sources.pdf import pdf_pages
 from core.conversation import PUBLIC
 from core.errors import MalformedInput

@@ -18,8 +18,8 @@ from typing import Any
 import structlog
 from pydantic import ValidationError
 
+from adapters.rest import Rest
 from adapters.sources.positions import cursor_of, mark, positions_of
-from adapters.sources.rest import Rest
 from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
 from core.errors import SourceUnavailable
 from core.knowledge.document import Document

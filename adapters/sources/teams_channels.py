@@ -19,9 +19,10 @@ from urllib.parse import quote
 import structlog
 from pydantic import ValidationError
 
+from adapters.microsoft_graph.messages import ChatMessage
+from adapters.rest import Refused, Rest
 from adapters.sources.positions import cursor_of, mark, positions_of
-from adapters.sources.rest import Refused, Rest
-from adapters.sources.teams_messages import ChatMessage, TeamsChannel, readers_of, thread_document
+from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
 from core.errors import SourceUnavailable
 from core.knowledge.document import Document
 from core.ports import Changes, Clock

@@ -16,8 +16,9 @@ from typing import Any
 import structlog
 from pydantic import ValidationError
 
+from adapters.microsoft_graph.messages import ChatMessage
 from adapters.sources.archive import Archive, open_archive
-from adapters.sources.teams_messages import ChatMessage, TeamsChannel, readers_of, thread_document
+from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
 from core.errors import SourceUnavailable
 from core.knowledge.document import Document
 

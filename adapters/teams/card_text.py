@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from adapters.sources.teams_messages import Attachment
+from adapters.microsoft_graph.messages import Attachment
 
 CARD = "application/vnd.microsoft."  # how the content type of every kind of card begins
 READ = ("title", "subtitle", "activityTitle", "activitySubtitle", "text", "name", "value")  # in this order

@@ -18,9 +18,9 @@ import aiohttp
 import structlog
 from pydantic import ValidationError
 
-from adapters.sources.graph import GraphCredentials
-from adapters.sources.rest import Refused, Rest, TryAgain
-from adapters.sources.teams_messages import ChatMessage
+from adapters.microsoft_graph.credentials import GraphCredentials
+from adapters.microsoft_graph.messages import ChatMessage
+from adapters.rest import Refused, Rest, TryAgain
 from adapters.teams.access_token import AccessToken
 from adapters.teams.cloud import Cloud
 from adapters.teams.groups import TeamGroups
@@ -43,6 +43,7 @@ NO_CONSENT = (
     "the package of deploy/teams again, upload it, and add the app there anew: an owner or member is asked for it."
 )
 NO_TEAM = "It is not known which team {place} belongs to: mention the bot there once."
+NO_THREADS = "A chat of Teams has no threads."
 PERSONAL = "Microsoft Graph shows no app what is said in a personal chat."
 
 log = structlog.get_logger()
@@ -90,11 +91,13 @@ class TeamsHistory:
         self._clock = clock
         self._session = session
         self._graphs: dict[str, Rest] = {}
-        self._closed: dict[str, tuple[datetime, Unreadable]] = {}
+        self._closed: dict[str, tuple[datetime, str]] = {}
 
     async def root(self, place: Place) -> ChatMessage | None:
         """The message that began the thread at `place`; None for one that cannot be understood."""
         conversation = await self._conversation(place)
+        if not conversation.is_channel:
+            raise Unreadable(NO_THREADS)
         answer = await self._get(place, conversation, f"{conversation.address}/{quote(place.thread or '', safe='')}")
         return next(_understood([answer]), None)
 
@@ -157,9 +160,10 @@ class TeamsHistory:
     async def _get(
         self, place: Place, conversation: _Conversation, address: str, parameters: dict[str, str] | None = None
     ) -> dict[str, Any]:
-        until, reason = self._closed.get(conversation.address, (self._clock.now(), None))
-        if reason is not None and self._clock.now() < until:
-            raise reason
+        now = self._clock.now()
+        until, reason = self._closed.get(conversation.address, (now, ""))
+        if now < until:
+            raise Unreadable(reason)
         try:
             return await conversation.rest.get(address, parameters)
         except TryAgain as error:
@@ -175,12 +179,12 @@ class TeamsHistory:
 
     def _without_consent(self, place: Place, conversation: _Conversation, status: int) -> Unreadable:
         """Said once, and remembered for a while: nobody waits for the same refusal again."""
-        problem = Unreadable(NO_CONSENT.format(place=place.channel, status=status, permission=conversation.permission))
+        reason = NO_CONSENT.format(place=place.channel, status=status, permission=conversation.permission)
         if len(self._closed) >= MAX_CLOSED:
             self._closed.clear()
-        self._closed[conversation.address] = self._clock.now() + CLOSED_FOR, problem
-        log.warning("teams conversation cannot be read", place=place.channel, reason=str(problem))
-        return problem
+        self._closed[conversation.address] = self._clock.now() + CLOSED_FOR, reason
+        log.warning("teams conversation cannot be read", place=place.channel, reason=reason)
+        return Unreadable(reason)
 
 
 def _understood(values: Iterable[Any]) -> Iterator[ChatMessage]:

@@ -139,7 +139,7 @@ class TeamsInbound:
     async def _take_edit(self, activity: Activity) -> None:
         """A message that was edited asks anew; one that was deleted and brought back asks as a new one."""
         if not _is_question(activity):
-            await self._inbox.retract(key_of(activity), place_of(activity))
+            await self._inbox.retract(key_of(activity), place_of(activity), edited=True)
             return
         question = await self._question(activity)
         changed = activity.timestamp or f"{self._clock.now():%Y-%m-%dT%H:%M:%S.%fZ}"

@@ -7,8 +7,9 @@ Teams has no metadata of a message that Microsoft Graph would show, but Graph re
 from __future__ import annotations
 
 import hashlib
+import re
 
-from adapters.sources.teams_messages import ChatMessage
+from adapters.microsoft_graph.messages import ChatMessage
 from adapters.teams.elements import Card, Element
 
 CARD = "application/vnd.microsoft.card.adaptive"
@@ -24,9 +25,14 @@ def marked(card: Card, intent: str) -> Card:
 
 
 def is_for(message: ChatMessage, intent: str, app_id: str) -> bool:
-    """Whether this app posted the message for this intent; a card with the same id from anybody else is not ours."""
+    """Whether this app posted the message for this intent.
+
+    A card with the same id from anybody else is not ours; nor is one of ours in whose text somebody wrote the id: within
+    a text of JSON, no quotation mark stands without a backslash.
+    """
     cards = (each.content for each in message.attachments or () if each.contentType == CARD)
-    return message.application_id == app_id and any(_mark(intent) in str(card) for card in cards)
+    element = re.compile(rf'"id"\s*:\s*"{_mark(intent)}"')
+    return message.application_id == app_id and any(element.search(str(card)) for card in cards)
 
 
 def _mark(intent: str) -> str:

@@ -13,10 +13,10 @@ from core.conversation import Place
 from core.errors import ChatUnavailable, MessageNotFound
 from core.ports import Clock
 
-DEADLINE = 20.0  # seconds for one search
+DEADLINE = 10.0  # seconds for one search: whoever waits for the post waits for it
 LOOKED_BACK = timedelta(days=7)  # a process that was dead for longer posts again
 PATIENCE = timedelta(minutes=1)  # while Graph does not answer; then rather twice than never
-MAX_DOUBTS = 1_000  # intents that were looked for in vain
+MAX_DOUBTS = 10_000  # intents that were looked for in vain and wait; any more of them do not
 
 log = structlog.get_logger()
 
@@ -58,15 +58,17 @@ class PostedMessages:
             for message in page:
                 if message.is_said and is_for(message, intent, self._history.app_id):
                     return message.id
-            if all(message.createdDateTime < oldest for message in page):
+            if page and all(message.createdDateTime < oldest for message in page):
                 break
         return None
 
     def _in_doubt(self, place: Place, intent: str, error: ChatUnavailable) -> None:
         now = self._clock.now()
-        if now - self._doubts.setdefault(intent, now) < PATIENCE:
-            if len(self._doubts) > MAX_DOUBTS:
-                del self._doubts[next(iter(self._doubts))]
-            raise error
+        left = (self._doubts.setdefault(intent, now) + PATIENCE - now).total_seconds()
+        if left > 0 and len(self._doubts) <= MAX_DOUBTS:
+            asked = (
+                error.retry_after
+            )  # Graph may want to be left alone for an hour, and a message may not wait for that
+            raise ChatUnavailable(str(error), None if asked is None else min(asked, left))
         del self._doubts[intent]
         log.warning("teams message may stand there twice", place=place.channel, reason=str(error))

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
-from adapters.sources.teams_messages import ChatMessage, text_of
+from adapters.microsoft_graph.messages import ChatMessage, text_of
 from adapters.teams.activity import clean
 from adapters.teams.card_text import card_text
 from adapters.teams.history import TeamsHistory, Unreadable
 from core.conversation import Place, Speaker, Turn
 from core.errors import ChatUnavailable, MessageNotFound
+from core.ports import Clock
 
+TOO_LONG = "Microsoft Graph takes too long to show a thread."
 DEADLINE = 5.0  # seconds: somebody waits for an answer
+SILENCE = timedelta(minutes=1)  # for which a Graph that took too long is not asked: nobody waits for it again and again
+MAX_MARKUP = 5_000  # characters of the HTML of one message that are looked into
 
 
 class TeamsThreads:
@@ -22,23 +27,28 @@ class TeamsThreads:
     for want of consent, is empty.
     """
 
-    def __init__(self, history: TeamsHistory) -> None:
+    def __init__(self, history: TeamsHistory, clock: Clock) -> None:
         self._history = history
+        self._clock = clock
+        self._silent_until = datetime.min.replace(tzinfo=UTC)
 
     async def earlier(self, place: Place, before: datetime, limit: int) -> tuple[Turn, ...]:
         if place.thread is None or place.thread == place.channel:
             return ()
+        if self._clock.now() < self._silent_until:
+            raise ChatUnavailable(TOO_LONG)
         try:
             async with asyncio.timeout(DEADLINE):
                 root = await self._history.root(place)
                 replies = await self._replies(place, before, limit)
+                began = [root] if root and root.is_said and root.createdDateTime < before else []
+                # It takes up to a second for messages that consist of little else but tags.
+                return await asyncio.to_thread(self._turns, [*began, *replies[-limit + len(began) :]])
         except (MessageNotFound, Unreadable):
             return ()
         except TimeoutError:
-            raise ChatUnavailable("Microsoft Graph takes too long to show a thread.") from None
-        began = [self._turn(root)] if root and root.is_said and root.createdDateTime < before else []
-        turns = [*began, *map(self._turn, replies[-limit + len(began) :])]
-        return tuple(turn for turn in turns if turn.text)
+            self._silent_until = self._clock.now() + SILENCE
+            raise ChatUnavailable(TOO_LONG) from None
 
     async def _replies(self, place: Place, before: datetime, limit: int) -> list[ChatMessage]:
         """The latest of the replies before that time, oldest first: `limit` of them or, if there are fewer, all."""
@@ -49,7 +59,21 @@ class TeamsThreads:
                 break
         return sorted(replies, key=lambda reply: reply.createdDateTime)[-limit:]
 
+    def _turns(self, messages: Sequence[ChatMessage]) -> tuple[Turn, ...]:
+        turns = [self._turn(message) for message in messages]
+        return tuple(turn for turn in turns if turn.text)
+
     def _turn(self, message: ChatMessage) -> Turn:
         is_own = message.application_id == self._history.app_id
-        said = text_of(message, self._history.app_id) or card_text(message.attachments or ())
+        said = text_of(_beginning(message), self._history.app_id) or card_text(message.attachments or ())
         return Turn(Speaker.PLUMBLINE if is_own else Speaker.PERSON, clean(said))
+
+
+def _beginning(message: ChatMessage) -> ChatMessage:
+    content = message.body.content or ""
+    if len(content) <= MAX_MARKUP:
+        return message
+    head = content[:MAX_MARKUP]
+    begun = head.rfind("<")
+    whole = head[:begun] if begun > head.rfind(">") else head
+    return message.model_copy(update={"body": message.body.model_copy(update={"content": whole})})

@@ -12,14 +12,14 @@ from typing import Any, Protocol
 
 import aiohttp
 
+from adapters.microsoft_graph.credentials import GraphCredentials
+from adapters.rest import Rest, Token
 from adapters.sources.chat_threads import ChatThreadSource
 from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import Access
 from adapters.sources.folder import FolderSource
 from adapters.sources.git_repository import GitRepositorySource, Repository
-from adapters.sources.graph import GraphCredentials
 from adapters.sources.past_incidents import PastIncidentSource
-from adapters.sources.rest import Rest, Token
 from adapters.sources.slack_channels import SlackChannelsSource
 from adapters.sources.slack_export import SlackExportSource
 from adapters.sources.teams_channels import TeamsChannelsSource

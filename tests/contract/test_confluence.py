@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import aiohttp
 import pytest
 
+from adapters.rest import Rest, Token
 from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import NOBODY, Access
 from adapters.sources.confluence_storage import to_markdown
-from adapters.sources.rest import Rest, Token
 from core.conversation import PUBLIC
 from core.errors import ConfigurationError, SourceUnavailable
 from core.knowledge.anchors import AnchorStyle

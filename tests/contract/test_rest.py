@@ -9,8 +9,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from adapters.sources import rest as module
-from adapters.sources.rest import Refused, Rest, Token
+from adapters import rest as module
+from adapters.rest import Refused, Rest, Token
 from core.errors import SourceUnavailable
 
 

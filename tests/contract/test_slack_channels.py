@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from adapters.sources.rest import Rest, Token
+from adapters.rest import Rest, Token
 from adapters.sources.slack_channels import SlackChannelsSource
 from core.conversation import PUBLIC
 from core.errors import SourceUnavailable

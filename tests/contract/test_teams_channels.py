@@ -70,6 +70,12 @@ async def test_a_message_is_one_document_with_all_its_replies_as_they_were_poste
     )
 
 
+async def test_tags_within_tags_within_tags_stop_no_reading_and_lose_no_text(teams: TeamsWorld) -> None:
+    teams.server.post(TEAMS_CHANNEL, "1000", f"{'<div>' * 4_000}Why is build 7 red?{'</div>' * 4_000}")
+    (found,) = await documents(teams)
+    assert found.text == "Message: Why is build 7 red?"
+
+
 async def test_html_becomes_text_with_its_code_and_links(teams: TeamsWorld) -> None:
     html = (
         '<p>Run <code>kube_pod_status</code> <emoji alt="👍"></emoji>, see <a href="https://x.example">x</a></p>'

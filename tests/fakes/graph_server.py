@@ -46,6 +46,7 @@ class FakeGraph:
         app.router.add_get(f"{base}/channels/{{channel}}/messages/{{message}}", self._message)
         app.router.add_get(f"{base}/channels/{{channel}}/messages/{{message}}/replies", self._replies)
         app.router.add_get("/v1.0/chats/{channel}/messages", self._chat_messages)
+        app.router.add_get("/v1.0/chats/{channel}/messages/{message}", self._message)
         self._server = TestServer(app)
 
     async def __aenter__(self) -> Self:

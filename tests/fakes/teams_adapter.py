@@ -142,7 +142,7 @@ async def open_teams(
             ready=_always_ready,
             add_console=lambda app: None,
         )
-        threads = TeamsThreads(history())
+        threads = TeamsThreads(history(), clock)
         async with TestClient(TestServer(app)) as client:
             yield TeamsAdapter(
                 connector, inbox, references, clock, messenger, new_messenger, threads, client, forms, standing

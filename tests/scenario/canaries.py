@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from adapters.microsoft_graph.credentials import GraphCredentials
+from adapters.rest import Rest, Token
 from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import Access
-from adapters.sources.graph import GraphCredentials
-from adapters.sources.rest import Rest, Token
 from adapters.sources.slack_channels import SlackChannelsSource
 from adapters.sources.teams_channels import TeamsChannelsSource
 from bot.wiring import Core

@@ -77,7 +77,7 @@ class Inbox:
         assert self.behaviours is not None
         await self.behaviours.react(reaction)
 
-    async def retract(self, question_id: str, place: Place) -> None:
+    async def retract(self, question_id: str, place: Place, *, edited: bool = False) -> None:
         assert self.behaviours is not None
         await self.behaviours.retract(question_id, place)
 

@@ -108,6 +108,12 @@ async def test_without_a_database_the_history_is_not_tried(connector: TeamsConne
     assert found["Teams token"].well
 
 
+async def test_an_address_that_is_no_database_is_not_told_as_trouble_with_the_token(connector: TeamsConnector) -> None:
+    found = await findings(connector, PLUMBLINE_DATABASE_URL="mysql://127.0.0.1/plumbline")
+    assert "PLUMBLINE_DATABASE_URL" in found["Teams history"].mend
+    assert found["Teams token"].well
+
+
 async def test_without_an_app_there_is_the_playground(connector: TeamsConnector) -> None:
     found = await findings(connector, TEAMS_APP_ID="")
     assert "playground" in found["Teams"].result

@@ -106,6 +106,14 @@ async def test_a_message_that_means_somebody_else_after_its_edit_is_no_question_
     assert chat.inbox.retracted == [(chat.inbox.questions[0].id, chat.inbox.questions[0].place)]
 
 
+async def test_a_message_that_never_meant_the_bot_may_do_so_after_its_second_edit(chat: TeamsAdapter) -> None:
+    await chat.deliver(chat.connector.activity(**SAYS_NOTHING))
+    await chat.deliver(edited(chat, "a slip is mended", entities=[]))
+    assert (chat.inbox.questions, chat.inbox.retracted) == ([], [])
+    await chat.deliver(edited(chat, "<at>Plumbline</at> how do I roll back a release?"))
+    assert [question.text for question in chat.inbox.questions] == ["how do I roll back a release?"]
+
+
 async def test_a_deleted_question_that_is_brought_back_is_answered_anew(chat: TeamsAdapter) -> None:
     question = "<at>Plumbline</at> how do I roll back a canary?"
     await chat.deliver(chat.connector.activity())

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
+import threading
+import traceback
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from adapters.sources import rest
+from adapters import rest
+from adapters.microsoft_graph.messages import ChatMessage
 from adapters.teams import history, posted, threads
+from adapters.teams.elements import Card
+from adapters.teams.intents import marked
 from adapters.teams.posted import LOOKED_BACK, PATIENCE
 from core.conversation import MessageReference, Place, Platform, Speaker, Turn
 from core.errors import ChatUnavailable
@@ -108,6 +116,21 @@ async def test_the_same_card_from_somebody_else_is_not_taken_for_ours(teams: Tea
     assert await teams.messenger.find(CHANNEL_PLACE, "intent") is None
 
 
+async def test_a_message_of_ours_that_quotes_the_id_of_another_one_is_not_taken_for_it(teams: TeamsAdapter) -> None:
+    card = marked(Card({"body": [{"type": "TextBlock", "text": "hello"}]}, ""), "intent")
+    (element,) = card.content["body"]
+    for number, quoted in enumerate((element["id"], json.dumps(element))):
+        await teams.messenger.post(CHANNEL_PLACE, Notice(f"You asked: {quoted}"), f"another {number}")
+    assert await teams.messenger.find(CHANNEL_PLACE, "intent") is None
+
+
+async def test_what_cannot_be_understood_does_not_end_the_search(teams: TeamsAdapter) -> None:
+    teams.connector.graph.page_size = 1
+    reference = await _lost(teams)
+    teams.connector.graph.post(CHANNEL, "1800000000001", "<p>hm</p>", createdDateTime="soon")
+    assert await teams.messenger.find(CHANNEL_PLACE, "intent") == reference
+
+
 async def test_a_post_is_found_on_a_later_page_but_not_for_ever(
     teams: TeamsAdapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +176,21 @@ async def test_without_consent_a_post_cannot_be_found_and_the_log_says_what_to_d
     assert "deploy/teams" in said
 
 
+async def test_who_is_refused_again_and_again_does_not_fill_the_memory(
+    teams: TeamsAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    teams.connector.graph.consented = False
+    depths: list[int] = []
+
+    def log(*_: object, **__: object) -> None:
+        depths.append(len(list(traceback.walk_tb(sys.exc_info()[2]))))
+
+    monkeypatch.setattr(posted.log, "info", log)
+    for _ in range(5):
+        await teams.messenger.find(CHANNEL_PLACE, "intent")
+    assert depths[1] == depths[-1], "an error that is raised again holds whoever met it before"
+
+
 async def test_consent_that_is_given_later_counts(teams: TeamsAdapter) -> None:
     teams.connector.graph.consented = False
     reference = await _lost(teams)
@@ -194,6 +232,14 @@ async def test_a_request_that_is_throttled_for_long_says_how_long(teams: TeamsAd
     assert await teams.messenger.find(CHANNEL_PLACE, "intent") == reference
 
 
+async def test_a_post_does_not_wait_as_long_as_graph_wants_to_be_left_alone(teams: TeamsAdapter) -> None:
+    reference = await _lost(teams)
+    teams.connector.graph.refusals.refuse(429, {"Retry-After": "3600"})
+    with pytest.raises(ChatUnavailable) as raised:
+        await teams.messenger.find(reference.place, "intent")
+    assert raised.value.retry_after == PATIENCE.total_seconds()
+
+
 @pytest.mark.parametrize("status", [429, 502, 503])
 async def test_while_graph_is_down_nothing_is_posted_twice_but_nothing_waits_for_ever(
     teams: TeamsAdapter, status: int, monkeypatch: pytest.MonkeyPatch
@@ -208,6 +254,22 @@ async def test_while_graph_is_down_nothing_is_posted_twice_but_nothing_waits_for
     assert await teams.messenger.find(CHANNEL_PLACE, "intent") is None
 
 
+async def test_of_a_storm_of_posts_in_doubt_none_waits_for_ever(
+    teams: TeamsAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "ATTEMPTS", 1)
+    monkeypatch.setattr(posted, "MAX_DOUBTS", 3)
+    teams.connector.graph.refusals.refuse(503, times=99)
+    waiting = [f"intent {number}" for number in range(8)]
+    for _ in range(2):
+        for intent in tuple(waiting):
+            with suppress(ChatUnavailable):
+                assert await teams.messenger.find(CHANNEL_PLACE, intent) is None
+                waiting.remove(intent)
+        teams.clock.advance(PATIENCE.total_seconds())
+    assert waiting == []
+
+
 async def test_a_graph_that_hangs_is_one_that_is_down(teams: TeamsAdapter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(posted, "DEADLINE", 0.2)
     monkeypatch.setattr(threads, "DEADLINE", 0.2)
@@ -218,6 +280,23 @@ async def test_a_graph_that_hangs_is_one_that_is_down(teams: TeamsAdapter, monke
     with pytest.raises(ChatUnavailable):
         await teams.threads.earlier(THREAD, teams.clock.now(), 9)
     hanging.set()
+
+
+async def test_nobody_waits_again_and_again_for_a_graph_that_hangs(
+    teams: TeamsAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "DEADLINE", 0.2)
+    hanging = asyncio.Event()
+    teams.connector.graph.refusals.hold(hanging)
+    for _ in range(3):
+        with pytest.raises(ChatUnavailable):
+            await teams.threads.earlier(THREAD, teams.clock.now(), 9)
+    assert len(_asked(teams)) == 1
+    hanging.set()
+    monkeypatch.undo()
+    teams.clock.advance(threads.SILENCE.total_seconds())
+    assert await teams.threads.earlier(THREAD, teams.clock.now(), 9) == ()
+    assert len(_asked(teams)) == 2
 
 
 async def test_a_connector_service_that_does_not_tell_the_team_is_unavailable(teams: TeamsAdapter) -> None:
@@ -234,6 +313,14 @@ async def test_a_token_that_expired_is_fetched_anew(teams: TeamsAdapter) -> None
     assert await teams.messenger.find(CHANNEL_PLACE, "intent") == reference
     teams.connector.graph.expire_tokens()
     assert await teams.messenger.find(CHANNEL_PLACE, "intent") == reference
+
+
+async def test_a_token_that_expires_under_several_requests_is_no_missing_consent(teams: TeamsAdapter) -> None:
+    posts = [await _lost(teams, intent=f"intent {number}") for number in range(4)]
+    assert await teams.messenger.find(CHANNEL_PLACE, "other") is None
+    teams.connector.graph.expire_tokens()
+    finding = [teams.messenger.find(CHANNEL_PLACE, f"intent {number}") for number in range(4)]
+    assert await asyncio.gather(*finding) == posts
 
 
 async def test_a_tenant_that_gives_the_app_no_token_for_graph_is_one_without_consent(teams: TeamsAdapter) -> None:
@@ -308,3 +395,34 @@ async def test_a_chat_is_no_thread_since_not_everybody_may_see_what_was_said_bef
     teams.connector.graph.post(GROUP_CHAT, ROOT, "<p>the bonus of Ada is 3</p>")
     assert await teams.threads.earlier(CHAT, teams.clock.now(), 20) == ()
     assert _asked(teams) == []
+
+
+async def test_a_thread_in_a_chat_does_not_show_the_rest_of_the_chat(teams: TeamsAdapter) -> None:
+    await teams.deliver(teams.connector.activity(conversation=_conversation(GROUP_CHAT, "groupChat")))
+    teams.connector.graph.post(GROUP_CHAT, ROOT, "<p>the bonus of Ada is 3</p>")
+    assert await teams.threads.earlier(replace(CHAT, thread=ROOT), teams.clock.now(), 20) == ()
+
+
+@pytest.mark.parametrize("tag", ["b", "div", "table"])
+async def test_a_message_that_is_little_else_but_tags_is_read_as_far_as_anybody_reads(
+    teams: TeamsAdapter, tag: str
+) -> None:
+    _say(teams, 0, f"the till is slow {f'<{tag}>' * 7_000} unread")
+    (turn,) = await teams.threads.earlier(THREAD, teams.clock.now(), 20)
+    assert turn.text == "the till is slow"
+
+
+async def test_messages_are_made_text_of_while_the_bot_goes_on(
+    teams: TeamsAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_in: set[int] = set()
+
+    def text_of(message: ChatMessage, addressed: str = "") -> str:
+        made_in.add(threading.get_ident())
+        return message.id
+
+    monkeypatch.setattr(threads, "text_of", text_of)
+    _say(teams, 0, "<p>the till is slow</p>")
+    assert len(await teams.threads.earlier(THREAD, teams.clock.now(), 20)) == 1
+    assert made_in
+    assert threading.get_ident() not in made_in

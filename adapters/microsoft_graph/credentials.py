@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import aiohttp
 
-from adapters.sources.rest import RETRIED, TryAgain, asked_pause
+from adapters.rest import RETRIED, TryAgain, asked_pause
 from core.errors import SourceUnavailable
 
 GRAPH_URL = "https://graph.microsoft.com/v1.0"
@@ -33,16 +35,19 @@ class GraphCredentials:
         }
         self._session = session
         self._token = ""
+        self._fetching = asyncio.Lock()
 
     async def header(self) -> str:
-        if not self._token:
-            self._token = await self._issued()
-        return f"Bearer {self._token}"
+        async with self._fetching:
+            if not self._token:
+                self._token = await self._issued()
+            return f"Bearer {self._token}"
 
-    def refused(self) -> bool:
-        had_one = bool(self._token)
-        self._token = ""
-        return had_one
+    def refused(self, header: str) -> bool:
+        """There may be a better one: a new one, which another request may have fetched meanwhile."""
+        if header == f"Bearer {self._token}":
+            self._token = ""
+        return True
 
     async def _issued(self) -> str:
         try:

@@ -20,16 +20,19 @@ def markdown_of(soup: BeautifulSoup | Tag) -> str:
         tag.decompose()
     for cell in soup(("td", "th")):
         _make_one_line(cell)
-    text = markdownify(
-        str(soup),
-        heading_style="ATX",
-        bullets="-",
-        escape_misc=False,
-        escape_underscores=False,
-        escape_asterisks=False,
-        table_infer_header=True,
-        code_language_callback=lambda pre: pre.get(LANGUAGE) or "",
-    )
+    try:
+        text = markdownify(
+            str(soup),
+            heading_style="ATX",
+            bullets="-",
+            escape_misc=False,
+            escape_underscores=False,
+            escape_asterisks=False,
+            table_infer_header=True,
+            code_language_callback=lambda pre: pre.get(LANGUAGE) or "",
+        )
+    except RecursionError:  # tags within tags, deeper than anybody writes
+        text = soup.get_text()
     return text.replace("\xa0", " ").strip()
 
 

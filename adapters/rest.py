@@ -49,8 +49,8 @@ class Credentials(Protocol):
         """The value of the Authorization header. Raises TryAgain, or SourceUnavailable where that is no use."""
         ...
 
-    def refused(self) -> bool:
-        """The server did not take the header. True if there may be a better one now."""
+    def refused(self, header: str) -> bool:
+        """The server did not take this header. True if there may be a better one now."""
         ...
 
 
@@ -63,7 +63,7 @@ class Token:
     async def header(self) -> str:
         return self.value
 
-    def refused(self) -> bool:
+    def refused(self, header: str) -> bool:
         return False
 
 
@@ -99,12 +99,13 @@ class Rest:
         SourceUnavailable when there is no answer in the end.
         """
         url = self._on_this_server(address, parameters)
-        failures, renewed = 0, False
+        header, failures, renewed = "", 0, False
         while True:
             try:
-                return await self._once(url)
+                header = await self._credentials.header()
+                return await self._once(url, header)
             except _Unauthorized:
-                if renewed or not self._credentials.refused():
+                if renewed or not self._credentials.refused(header):
                     raise
                 renewed = True
             except TryAgain as error:
@@ -124,8 +125,8 @@ class Rest:
             raise SourceUnavailable(f"{self._system} pointed to another server, {url.host}, which is not asked.")
         return url.update_query(parameters) if parameters else url
 
-    async def _once(self, url: URL) -> dict[str, Any]:
-        headers = {"Authorization": await self._credentials.header(), "Accept": "application/json"}
+    async def _once(self, url: URL, header: str) -> dict[str, Any]:
+        headers = {"Authorization": header, "Accept": "application/json"}
         try:
             async with self._session.get(url, headers=headers, timeout=TIMEOUT, allow_redirects=False) as response:
                 status, body = response.status, await self._body(response)

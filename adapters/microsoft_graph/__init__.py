@@ -1,0 +1,1 @@
+"""Microsoft Graph, as far as the knowledge sources and the chat share it."""

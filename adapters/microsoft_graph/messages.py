@@ -1,0 +1,126 @@
+"""A message of Microsoft Teams, from Graph and from an export alike, and what it says.
+
+https://learn.microsoft.com/graph/api/resources/chatmessage; the fields are those of the Ericsson chatbot, appendices A
+and B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bs4.element import NavigableString
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from adapters.html import markdown_of, parsed
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+
+class _Identity(_Model):
+    id: str | None = None
+    displayName: str | None = None
+
+
+class _IdentitySet(_Model):
+    user: _Identity | None = None
+    application: _Identity | None = None
+
+
+class _Body(_Model):
+    contentType: str = "text"
+    content: str | None = None
+
+
+class Attachment(_Model):
+    """A file by its name, or a card: its `content` is JSON as text."""
+
+    name: str | None = None
+    contentType: str | None = None
+    content: Any = None
+
+
+class _Mention(_Model):
+    id: int | str | None = None
+    mentionText: str | None = None
+    mentioned: _IdentitySet | None = None
+
+
+class ChatMessage(_Model):
+    """A message or a reply. `id` is unique within its channel; `replyToId` is the id of the message it answers."""
+
+    id: str
+    replyToId: str | None = None
+    messageType: str = "message"
+    createdDateTime: AwareDatetime
+    lastEditedDateTime: AwareDatetime | None = None
+    deletedDateTime: AwareDatetime | None = None
+    subject: str | None = None
+    webUrl: str | None = None
+    policyViolation: Any = None
+    eventDetail: Any = None
+    sender: _IdentitySet | None = Field(None, alias="from")
+    body: _Body = _Body()
+    attachments: list[Attachment] | None = None
+    mentions: list[_Mention] | None = None
+
+    @property
+    def is_said(self) -> bool:
+        """Whether it holds what somebody said: it is no event, not deleted, and not withheld by a policy."""
+        return (
+            self.messageType == "message"
+            and self.deletedDateTime is None
+            and self.policyViolation is None
+            and self.eventDetail is None
+        )
+
+    @property
+    def application_id(self) -> str | None:
+        """The id of the bot or connector that sent it; None if a person did."""
+        return self.sender.application.id if self.sender and self.sender.application else None
+
+    def mentions_of(self, application_id: str) -> frozenset[str]:
+        """The ids, within this message, of the mentions of a bot."""
+        return frozenset(
+            str(mention.id)
+            for mention in self.mentions or ()
+            if application_id
+            and mention.mentioned
+            and mention.mentioned.application
+            and mention.mentioned.application.id == application_id
+        )
+
+    @property
+    def named(self) -> Iterator[_Identity]:
+        """Who sent it, and who is mentioned in it."""
+        sets = [self.sender, *(mention.mentioned for mention in self.mentions or ())]
+        return (each.user for each in sets if each and each.user)
+
+
+def text_of(message: ChatMessage, addressed: str = "") -> str:
+    """What it says, as Markdown: its subject, its text with the names of those mentioned, its attachments by name.
+
+    The application of the id `addressed` is left out of those mentioned.
+    """
+    content = message.body.content or ""
+    is_html = message.body.contentType.lower() == "html"
+    text = _from_html(content, message.mentions_of(addressed)) if is_html else content.strip()
+    subject = (message.subject or "").strip()
+    files = "".join(f"\n(attachment: {each.name})" for each in message.attachments or () if each.name)
+    return "\n\n".join(filter(None, (f"**{subject}**" if subject else "", text))) + files
+
+
+def _from_html(content: str, left_out: frozenset[str]) -> str:
+    soup = parsed(content)
+    for mention in soup("at"):
+        is_left_out = str(mention.get("id")) in left_out
+        mention.replace_with(NavigableString("" if is_left_out else f"@{mention.get_text()}"))
+    for emoji in soup("emoji"):
+        emoji.replace_with(NavigableString(str(emoji.get("alt") or "")))
+    for tag in soup(("attachment", "img", "systemeventmessage")):
+        tag.decompose()
+    for block in soup("codeblock"):
+        block.name = "pre"
+    return markdown_of(soup)
