@@ -102,7 +102,7 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
         conclude=partial(conclude_investigation, store=store),
         details=partial(present_details, store=store, poster=poster),
         watch_incidents=investigations.watch,
-        redeliver=partial(redeliver, show=investigations.show, store=store, poster=poster),
+        redeliver=partial(redeliver, store=store, poster=poster),
         end_quiet_hours=partial(end_quiet_hours, store=store, poster=poster, clock=clock),
         ingest=ingest_all,
         fit_triage=fit_owners,

@@ -74,6 +74,10 @@ class Dispatcher:
             self._unsure = True  # it may have been committed all the same
             log.warning("tasks wait", reason=str(error))
             return []
+        except Exception:  # a mistake of ours: nothing would be dispatched any more, and nobody would know
+            self._unsure = True
+            log.exception("tasks cannot be claimed")
+            return []
         self._ended -= ended
         self._unsure = False
         return tasks

@@ -96,6 +96,8 @@ class GrowingHistory:
                 await self.catch_up(store)
             except StoreUnavailable as error:
                 log.warning("past incidents wait", reason=str(error))
+            except Exception:  # a mistake of ours: what ended is not to be missed for good
+                log.exception("past incidents cannot be read")
             pause = max(EVERY, LOADED * (time.monotonic() - began))
 
     async def _read_whole(self, store: Store) -> None:

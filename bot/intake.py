@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
-from core.errors import Unavailable
+from core.errors import Conflict, Unavailable
 
 BATCH = 100  # arrivals written at once
 
@@ -37,9 +37,9 @@ class Intake(Generic[Arrival, Stored]):
             (stored,) = await asyncio.gather(self._write([each for each, _ in batch]), return_exceptions=True)
             if isinstance(stored, list):
                 outcomes: list[Stored | BaseException] = [*stored]
-            elif len(batch) == 1 or isinstance(stored, Unavailable):
+            elif not isinstance(stored, Conflict) and (len(batch) == 1 or isinstance(stored, Unavailable)):
                 outcomes = [stored] * len(batch)
-            else:  # one of them spoils the batch: each on its own
+            else:  # one of them spoils the batch, or another writer was in its way: each on its own
                 outcomes = [await self._alone(arrival) for arrival, _ in batch]
             for (_, waiting), outcome in zip(batch, outcomes, strict=True):
                 _settle(waiting, outcome)

@@ -24,7 +24,7 @@ from handlers.keep_quiet import hold_incident, is_held
 from handlers.negotiate_owner import Negotiator, Observe
 from handlers.observe_incident import Readers, observe_incident
 from handlers.post_message import Poster
-from handlers.present_incident import ping_owner, present_details, present_incident
+from handlers.present_incident import ping_owner, present_incident
 from handlers.suggest_duplicate import suggest_duplicate
 from handlers.suggest_severity import suggest_severity
 from handlers.triage_incident import triage_incident
@@ -156,11 +156,6 @@ class Investigations:
         await ping_owner(incident_id, policy=policy, teams=core.workspace.teams, store=store, poster=poster)
         await write_postmortem(incident_id, store=store, poster=poster, public_url=core.settings.public_url)
 
-    async def show(self, incident_id: str) -> None:
-        """Bring the chats up to date, with the details of what is known."""
-        await self.present(incident_id)
-        await present_details(incident_id, store=self._core.store, poster=self._poster)
-
     async def watch(self) -> None:
         """Look after the open incidents: whose silence is over, and whose leader."""
         await watch_incidents(self._around, store=self._core.store, clock=self._core.clock)
@@ -218,6 +213,7 @@ class Investigations:
             schedules=core.schedules,
             observe=observe if looks else None,
             code=core.workspace.code,
+            embedder=core.knowledge.embedder,
         )
 
 

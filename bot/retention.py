@@ -34,11 +34,14 @@ async def apply_retention(policy: RetentionSection, *, engine: AsyncEngine, stor
 
 async def run_forget(settings: Settings, person: str, thread: str, out: Console) -> int:
     """Delete what a person or a thread said to Plumbline; also while the bot runs."""
+
+    async def of_keys(keys: list[str]) -> None:
+        await asyncio.to_thread(forget_workflows, settings.workflow_database, keys)
+
     engine = open_database(settings.database)
     try:
         await migrate(engine)
-        forgotten = await forgetting.forget(engine, person=person, thread=thread)
-        await asyncio.to_thread(forget_workflows, settings.workflow_database, forgotten)
+        forgotten = await forgetting.forget(engine, person=person, thread=thread, forget_workflows=of_keys)
         await _note(SqlStore(engine), SystemClock().now(), len(forgotten))
     finally:
         await engine.dispose()

@@ -345,4 +345,4 @@ async def _teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None
     )
     stack.push_async_callback(messenger.close)
     stack.push_async_callback(inbound.close)
-    return Chat(messenger, inbound.handle, TeamsThreads(history) if history else None)
+    return Chat(messenger, inbound.handle, TeamsThreads(history, core.clock) if history else None)

@@ -155,7 +155,7 @@ class Workflows(DBOSConfiguredInstance):
     @DBOS.workflow()
     @traced
     async def present_held(self, incident_id: str, _payload: dict[str, Any]) -> None:
-        """Quiet hours held it back, and it is still open."""
+        """Quiet hours held it back and it is still open, or the chat did not take it and it is tried again."""
         await self._step("present", incident_id)
         await self._step("details", incident_id)
 

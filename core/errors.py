@@ -86,3 +86,7 @@ class StoreUnavailable(Unavailable):
 
 class Conflict(PlumblineError):
     """Two writers changed the same record at once. The loser reads it again and repeats its decision."""
+
+
+class Deadlock(StoreUnavailable, Conflict):
+    """Two writers waited for each other, and the database undid this one. It is done again at once."""

@@ -9,6 +9,7 @@ from enum import StrEnum
 from core.confidence.badge import Badge
 from core.confidence.resolution import Resolution
 from core.conversation import PUBLIC, MessageReference, Place
+from core.correlation import current_correlation
 from core.rca.trajectory import Responsibility, Trajectory
 
 MAX_KEPT_ALERTS = 50  # alerts of one incident kept in full; the rest are counted
@@ -72,7 +73,7 @@ class AlertDelivery:
     `key` is the idempotency key: a request that says the same again has the same key. It counts until the incident is
     resolved: an alert that fires anew may be told in the same words. `omitted` counts the alerts of the group that the
     request names but `alerts` does not hold. `replicated`: the sender may run in replicas, of which one can tell late
-    what another has told to be over.
+    what another has told to be over. `correlation` is that of the request, whoever stores it.
     """
 
     key: str
@@ -82,6 +83,7 @@ class AlertDelivery:
     received_at: datetime
     omitted: int = 0
     replicated: bool = False
+    correlation: str = field(default_factory=current_correlation, compare=False)
 
     @property
     def fires(self) -> bool:

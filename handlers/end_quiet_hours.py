@@ -15,7 +15,7 @@ from handlers.post_message import Poster
 
 SUMMARY = "Good morning. While it was quiet here:"
 MAX_TOLD = 15  # incidents named in one summary; the others are counted
-PRESENT_HELD = "present_held"  # the workflow that posts one that is still open, with its details
+PRESENT_HELD = "present_held"  # the workflow that posts one late, with its details
 MAX_TITLE = 120  # characters
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.conversation import Place
+from core.correlation import correlated, parse_correlation
 from core.errors import Conflict
 from core.folding import fold, is_belated, open_from, reopens
 from core.incident import AlertDelivery, Incident, IncidentState, Stage
@@ -54,7 +56,8 @@ async def open_incidents(
                     key = (each.source, each.group_key)
                     if key not in groups:
                         groups[key] = _Group(await transaction.incidents.latest_for(*key), transaction)
-                    taken.append(await groups[key].take(each, places_for, new_id))
+                    with _request_of(each):
+                        taken.append(await groups[key].take(each, places_for, new_id))
                 for group in groups.values():
                     await group.save()
                 return taken
@@ -62,6 +65,12 @@ async def open_incidents(
             continue
     names = ", ".join(dict.fromkeys(each.group_key for each in deliveries))[:MAX_NAMES]
     raise Conflict(f"Alert group {names}: {MAX_ATTEMPTS} attempts to store a delivery failed.")
+
+
+def _request_of(delivery: AlertDelivery) -> AbstractContextManager[None]:
+    """What a delivery asks for belongs to its own request, and not to that of another with which it is stored."""
+    correlation = parse_correlation(delivery.correlation)
+    return nullcontext() if correlation is None else correlated(correlation)
 
 
 def redacted_notes(delivery: AlertDelivery, redact: Redact) -> AlertDelivery:

@@ -24,19 +24,22 @@ async def record_reaction(reaction: Reaction, *, store: Store, judge: Callable[[
     async with store.transaction() as transaction:
         post = await transaction.posts.at(reaction.message)
         prediction = await transaction.predictions.get(post.claim) if post is not None and post.claim else None
-        if post is None or prediction is None:
-            return
-        is_news = await transaction.predictions.react(
-            prediction.id, person, approves=reaction.approves, at=reaction.at, taken_back=reaction.taken_back
-        )
-    if not is_news:
+    if post is None or prediction is None:
         return
-    if reaction.taken_back:
-        await _take_back(reaction, prediction, person, store)
-    standing = await _standing(prediction, person, store)
-    if standing is not None:
-        approves, at = standing
-        await judge(_feedback(reaction, prediction, post, approves=approves, at=at))
+    # What is known of the person's reactions must not change between reading it and judging by it.
+    async with store.lock(f"reactions to {prediction.id} by {person}"):
+        async with store.transaction() as transaction:
+            is_news = await transaction.predictions.react(
+                prediction.id, person, approves=reaction.approves, at=reaction.at, taken_back=reaction.taken_back
+            )
+        if not is_news:
+            return
+        if reaction.taken_back:
+            await _take_back(reaction, prediction, person, store)
+        standing = await _standing(prediction, person, store)
+        if standing is not None:
+            approves, at = standing
+            await judge(_feedback(reaction, prediction, post, approves=approves, at=at))
 
 
 def _feedback(reaction: Reaction, prediction: Prediction, post: Post, *, approves: bool, at: datetime) -> Feedback:

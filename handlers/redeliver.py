@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from core.audit import PLUMBLINE, Act, audit_entry
-from core.errors import MessageNotFound, Unavailable, Withdrawn
+from core.errors import MessageNotFound, Withdrawn
 from core.messages import IncidentDetails, IncidentMessage
-from core.ports import DeadLetter, Store, Task
+from core.ports import DeadLetter, Store, Task, Transaction
+from handlers.end_quiet_hours import PRESENT_HELD
 from handlers.post_message import Poster
 
 REDELIVER = "redeliver"
 OF_INCIDENTS = ("incident:", "details:")  # how the intents of what is shown of stored incidents begin
 
 
-async def redeliver(intent: str, *, show: Callable[[str], Awaitable[None]], store: Store, poster: Poster) -> None:
-    """Post it as it was kept; of an incident, `show` what is known by now, if it still is.
+async def redeliver(intent: str, *, store: Store, poster: Poster) -> None:
+    """Post it as it was kept; of an incident, have what is known by now shown, if it still is.
 
     What is not taken again is a dead letter again, and so is what meets a chat that is down or a process that stops: then
     the step is run again, and finds it.
     """
     async with store.transaction() as transaction:
         letter = await transaction.dead_letters.get(intent)
-    if letter is None:
-        return
-    if isinstance(letter.message, IncidentMessage | IncidentDetails) and letter.intent.startswith(OF_INCIDENTS):
-        await _show_anew(letter, letter.message.incident.id, show, store)
-        return
+        if letter is None:
+            return
+        message = letter.message
+        if isinstance(message, IncidentMessage | IncidentDetails) and letter.intent.startswith(OF_INCIDENTS):
+            await _show_anew(letter, message.incident.id, transaction)
+            return
     try:
         # It may have been an edit that was not taken.
         version = f"again:{letter.at.isoformat()}"
@@ -39,23 +39,15 @@ async def redeliver(intent: str, *, show: Callable[[str], Awaitable[None]], stor
     await _remove(intent, store)  # not before it stands there: a process that is killed must leave one or the other
 
 
-async def _show_anew(
-    letter: DeadLetter, incident_id: str, show: Callable[[str], Awaitable[None]], store: Store
-) -> None:
-    """Its message is posted whenever it changes, unless there is a letter: that goes first.
+async def _show_anew(letter: DeadLetter, incident_id: str, transaction: Transaction) -> None:
+    """Its message is posted whenever it changes, unless there is a letter: a task to show it takes the letter's place.
 
     Of an incident that was deleted meanwhile nothing is known any more, and nobody is to be told of it.
     """
-    async with store.transaction() as transaction:
-        await transaction.dead_letters.remove(letter.intent)
-        if await transaction.incidents.get(incident_id) is None:
-            return
-    try:
-        await show(incident_id)
-    except (Unavailable, asyncio.CancelledError):
-        async with store.transaction() as transaction:
-            await transaction.dead_letters.add(letter.intent, letter.place, letter.message, letter.reason)
-        raise
+    await transaction.dead_letters.remove(letter.intent)
+    if await transaction.incidents.get(incident_id) is not None:
+        key = f"show-again:{letter.intent}:{letter.at.isoformat()}"
+        await transaction.tasks.add(Task(key, PRESENT_HELD, incident_id, {}))
 
 
 async def _remove(intent: str, store: Store) -> None:

@@ -28,6 +28,7 @@ OUTAGES = ("08", "53", "57P")  # SQLSTATE classes: no connection, no room or too
 MIGRATING = 0x706C756D62  # PostgreSQL's advisory lock for it; any number that means nothing to others
 # A machine that vanished without a word keeps its locks for half a minute, and not for the two hours of the kernel.
 KEEPALIVE = {"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
+DEADLOCK = "40P01"  # SQLSTATE
 BUSY_TIMEOUT = 10_000  # milliseconds to wait for another process that writes to the same SQLite file
 
 
@@ -92,21 +93,28 @@ def _configure_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry)
 
 
 @contextmanager
-def outages_as(unavailable: type[Unavailable]) -> Generator[None]:
-    """Raises `unavailable` where the database is not there, or has no room left, and nothing is wrong with us."""
+def outages_as(unavailable: type[Unavailable], deadlock: type[Unavailable] | None = None) -> Generator[None]:
+    """Raises `unavailable` where the database is not there, or has no room left, and nothing is wrong with us.
+
+    So it does, or `deadlock` if that is given, where another transaction waited for this one, and this one for that.
+    """
     try:
         yield
     except (DBAPIError, PoolTimeoutError, OSError) as error:
         if isinstance(error, DBAPIError) and not _is_outage(error):
             raise
         reason = " ".join(str(getattr(error, "orig", None) or error).split()).rstrip(".")
-        raise unavailable(f"The database cannot be read or written: {reason}.") from error
+        kind = deadlock if deadlock is not None and _state(error) == DEADLOCK else unavailable
+        raise kind(f"The database cannot be read or written: {reason}.") from error
 
 
 def _is_outage(error: DBAPIError) -> bool:
-    state = getattr(error.orig, "sqlstate", None) or ""
     is_gone = isinstance(error, (OperationalError, InterfaceError)) or error.connection_invalidated
-    return is_gone or state.startswith(OUTAGES)
+    return is_gone or _state(error).startswith((*OUTAGES, DEADLOCK))
+
+
+def _state(error: Exception) -> str:
+    return getattr(getattr(error, "orig", None), "sqlstate", None) or ""
 
 
 async def migrate(engine: AsyncEngine) -> None:

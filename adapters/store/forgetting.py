@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,9 @@ from adapters.store.tables import (
     dead_letters,
     incidents,
     outcomes,
+    posts,
     reactions,
+    silences,
     tasks,
     turns,
 )
@@ -29,7 +32,9 @@ from core.errors import StoreUnavailable
 
 NOBODY = "forgotten"  # stands for a person who asked to be forgotten
 
-_NAMING = frozenset({"taken_by", "person", "by", "severity_by", "silenced_by"})  # fields that hold a person's name
+_NAMING = frozenset(
+    {"taken_by", "person", "by", "severity_by", "silenced_by", "author"}
+)  # fields that hold a person's name
 _SAID = "person"  # the kind of a message that a person wrote on the local page
 
 
@@ -43,19 +48,33 @@ class _Events:
     names: set[str] = field(default_factory=set[str])
 
 
-async def forget(engine: AsyncEngine, *, person: str = "", thread: str = "") -> list[str]:
+async def _no_workflows(_keys: list[str]) -> None:
+    """There are none."""
+
+
+async def forget(
+    engine: AsyncEngine,
+    *,
+    person: str = "",
+    thread: str = "",
+    forget_workflows: Callable[[list[str]], Awaitable[None]] = _no_workflows,
+) -> list[str]:
     """Delete what this person (the platform's id) said and pressed, or what was said in a thread (id of its root).
 
     On the local page, too. What was concluded stays for calibration without its words and without a name: a label by the
-    person becomes one by nobody. So does what was done, for the audit log and in incidents, curated answers and what the
-    local page shows of them: the act stays, NOBODY did it. In the text that somebody else wrote, a name is not looked for.
+    person becomes one by nobody. So does what was done, for the audit log and in incidents, silences, curated answers and
+    what the local page shows of them: the act stays, NOBODY did it. In the text that somebody else wrote, a name is not
+    looked for.
 
-    Returns the keys of the tasks that are forgotten, whose workflows must be forgotten too. Tasks that have not ended are
-    left. Raises StoreUnavailable.
+    Returns the keys of the tasks that are forgotten. `forget_workflows` is called with them first: if it fails, nothing
+    is forgotten, and who tries again finds them. Tasks that have not ended are left. Raises StoreUnavailable, and what
+    `forget_workflows` raises.
     """
     with outages_as(StoreUnavailable):
         async with engine.begin() as connection:
             events = await _theirs(connection, person, thread)
+        await forget_workflows(events.keys)  # outside of a transaction: they may be in the same SQLite file
+        async with engine.begin() as connection:
             said = [turn_key(subject, speaker) for subject in events.subjects for speaker in Speaker]
             await _delete(connection, turns.c.key, said)
             await _delete(connection, tasks.c.key, events.keys)
@@ -66,9 +85,10 @@ async def forget(engine: AsyncEngine, *, person: str = "", thread: str = "") -> 
             if person:
                 await _forget_labels(connection, person)
                 await connection.execute(reactions.delete().where(_is_by(reactions.c.reacted_by, person)))
+                await _forget_presses(connection, person, events.keys)
                 await _forget_names(connection, person, events.names)
                 await _forget_acts(connection, person)
-            return events.keys
+        return events.keys
 
 
 async def _delete(connection: AsyncConnection, column: sa.Column[Any], values: Sequence[Any]) -> None:
@@ -133,8 +153,22 @@ async def _forget_labels(connection: AsyncConnection, person: str) -> None:
         )
 
 
+async def _forget_presses(connection: AsyncConnection, person: str, keys: Collection[str]) -> None:
+    """The record of what was posted for what they pressed, which is named by who pressed it: it is done, and ended."""
+    pressed = frozenset(keys)
+    for intent in (posts.c.intent, dead_letters.c.intent):
+        named = await connection.execute(sa.select(intent).where(intent.contains(person, autoescape=True)))
+        await _delete(connection, intent, [each for each in named.scalars() if each.partition(":")[2] in pressed])
+
+
 async def _forget_names(connection: AsyncConnection, person: str, names: Collection[str]) -> None:
-    for column in (curated_answers.c.body, build_failures.c.body, console_messages.c.payload, dead_letters.c.message):
+    for column in (
+        curated_answers.c.body,
+        build_failures.c.body,
+        console_messages.c.payload,
+        dead_letters.c.message,
+        silences.c.body,
+    ):
         for key, nameless in await _renamed(connection, column, person, names):
             own = next(iter(column.table.primary_key))
             await connection.execute(sa.update(column.table).where(own == key).values({column.name: nameless}))
@@ -173,7 +207,7 @@ def _nameless(value: Any, person: str, names: frozenset[str]) -> Any:
             else _nameless(each, person, names)
             for key, each in value.items()
         }
-    if isinstance(value, str) and value in {f"{platform}:{person}" for platform in Platform}:
+    if isinstance(value, str) and value.removeprefix("person:") in {f"{platform}:{person}" for platform in Platform}:
         return NOBODY
     return value
 
@@ -194,4 +228,5 @@ async def _forget_acts(connection: AsyncConnection, person: str) -> None:
 
 
 def _without(text: str, person: str) -> str:
-    return ":".join(NOBODY if part == person else part for part in text.split(":"))
+    """Between colons: an id may hold some itself."""
+    return re.sub(rf"(?<![^:]){re.escape(person)}(?![^:])", NOBODY, text)

@@ -22,7 +22,6 @@ from adapters.store.tables import (
     outcomes,
     posts,
     predictions,
-    reactions,
     replicas,
     silences,
     tasks,
@@ -101,7 +100,6 @@ async def _delete_batch(engine: AsyncEngine, rule: _Rule, before: datetime) -> i
                 return 0
             if rule.table is predictions:
                 await connection.execute(outcomes.delete().where(outcomes.c.prediction_id.in_(keys)))
-                await connection.execute(reactions.delete().where(reactions.c.prediction_id.in_(keys)))
             if rule.table is incidents:
                 await connection.execute(held_incidents.delete().where(held_incidents.c.incident_id.in_(keys)))
             return (await connection.execute(rule.table.delete().where(key.in_(keys)))).rowcount

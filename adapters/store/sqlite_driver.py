@@ -21,6 +21,7 @@ class Driver(aiosqlite.Connection):
     def __init__(self, path: str) -> None:
         # The loop makes its cursors and reads its properties; the connection's own thread executes everything.
         super().__init__(lambda: sqlite3.connect(path, check_same_thread=False), iter_chunk_size=FIRST)
+        self._thread.daemon = True  # a process that ends without closing its connection does not wait for it forever
         self._begins = False
 
     def begin(self) -> None:
@@ -32,7 +33,11 @@ class Driver(aiosqlite.Connection):
 
     async def commit(self) -> None:
         self._begins = False
-        await super().commit()
+        try:
+            await super().commit()
+        except sqlite3.Error:
+            await super().rollback()  # the transaction would stay open, and meet whoever has the connection next
+            raise
 
     async def rollback(self) -> None:
         self._begins = False

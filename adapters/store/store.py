@@ -24,7 +24,7 @@ from adapters.store.predictions import SqlPredictions
 from adapters.store.replicas import SqlReplicas
 from adapters.store.silences import SqlSilences
 from adapters.store.tasks import SqlTasks
-from core.errors import StoreUnavailable
+from core.errors import Deadlock, StoreUnavailable
 
 AT_ONCE = 3  # transactions of the work in the background; enough to keep the database busy while others are flushed
 
@@ -71,7 +71,7 @@ class SqlStore:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[SqlTransaction]:
-        with outages_as(StoreUnavailable):
+        with outages_as(StoreUnavailable, Deadlock):
             async with self._engine.begin() as connection:
                 yield SqlTransaction(connection)
 

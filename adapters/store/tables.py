@@ -149,7 +149,7 @@ outcomes = sa.Table(
 reactions = sa.Table(
     "reactions",
     metadata,
-    sa.Column("prediction_id", sa.Text, sa.ForeignKey("predictions.id"), primary_key=True),
+    sa.Column("prediction_id", sa.Text, sa.ForeignKey("predictions.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("reacted_by", sa.Text, primary_key=True),
     sa.Column("approves", sa.Boolean, primary_key=True),
     sa.Column("at", UtcDateTime, nullable=False),

@@ -32,6 +32,10 @@ class SqlTasks:
             },
         )
 
+    async def is_known(self, key: str) -> bool:
+        found = await self._connection.execute(sa.select(tasks.c.number).where(tasks.c.key == key))
+        return found.first() is not None
+
     async def has_waiting(self, workflow: str, subject: str) -> bool:
         found = await self._connection.execute(
             sa.select(tasks.c.number)

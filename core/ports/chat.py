@@ -84,8 +84,11 @@ class Inbox(Protocol):
         """A reaction to a message that may be one of ours."""
         ...
 
-    async def retract(self, question_id: str, place: Place) -> None:
-        """A message was deleted that may have been a question; `question_id` is the id that it had or would have had."""
+    async def retract(self, question_id: str, place: Place, *, edited: bool = False) -> None:
+        """A message was deleted that may have been a question; `question_id` is the id that it had or would have had.
+
+        With `edited` it stands there, and means somebody else: if it was never asked, it may yet be, and nothing is kept.
+        """
         ...
 
 

@@ -45,6 +45,10 @@ class TaskStore(Protocol):
         """Record a task. False, and nothing is changed, if its key was ever recorded before."""
         ...
 
+    async def is_known(self, key: str) -> bool:
+        """Whether a task of this key was ever recorded."""
+        ...
+
     async def has_waiting(self, workflow: str, subject: str) -> bool:
         """Whether there is such a task that nobody has claimed yet.
 

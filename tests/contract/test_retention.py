@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -14,15 +16,19 @@ from adapters.console.payload import PersonMessage, encode
 from adapters.store import forgetting, retention
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.store import SqlStore
-from adapters.store.tables import outcomes, posts, tasks
+from adapters.store.tables import metadata, outcomes, posts, tasks
+from core.audience import person_audience
 from core.audit import Act, audit_entry
+from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.conversation import Person, Place, Platform, Speaker, Turn, turn_key
 from core.curated import CuratedAnswer
+from core.errors import StoreUnavailable
 from core.incident import IncidentState
 from core.messages import IncidentMessage, Notice
 from core.ports import Task
 from core.rca.recorded_failure import RecordedFailure
 from core.samples import explained_incident
+from core.silences import Matcher, Silence
 
 NOW = datetime.now(UTC)
 THREAD = Place(Platform.SLACK, "C0ASK", "17.25", "T0MARI")
@@ -75,6 +81,19 @@ async def test_an_incident_is_kept_from_when_it_was_over_and_its_posts_as_long_a
         assert [each.id for each in await transaction.incidents.recent(9)] == ["I-open"]
     async with engine.begin() as connection:
         assert list((await connection.execute(sa.select(posts.c.intent))).scalars()) == ["incident:I-open"]
+
+
+async def test_a_prediction_goes_with_what_people_said_of_it(engine: AsyncEngine) -> None:
+    store, made = SqlStore(engine), NOW - timedelta(days=800)
+    judged = Prediction("p1", PredictionKind.OWNER, "i1", "payments", Evaluation(0.5, 0.5), "evidence", "1", made)
+    async with store.transaction() as transaction:
+        await transaction.predictions.add(judged)
+        await transaction.predictions.label(Outcome("p1", correct=True, labelled_by="slack:U1", labelled_at=made))
+        await transaction.predictions.react("p1", "slack:U1", approves=True, at=made, taken_back=False)
+    assert await retention.delete_before(engine, {"predictions": NOW}) == {"predictions": 1}
+    async with store.transaction() as transaction:
+        assert await transaction.predictions.labels_of("p1") == []
+        assert await transaction.predictions.reactions("p1", "slack:U1") == {}
 
 
 async def test_every_kind_can_be_deleted_where_there_is_nothing(engine: AsyncEngine) -> None:
@@ -179,6 +198,35 @@ async def test_what_a_forgotten_person_did_stays_in_the_audit_log_without_who_di
     assert "U1" not in f"{asked}{pressed}{viewed}"
 
 
+async def test_an_id_with_colons_is_forgotten_in_the_audit_log_too(engine: AsyncEngine) -> None:
+    store = SqlStore(engine)
+    async with store.transaction() as transaction:
+        for guest in ("29:1a", "29:1ab"):
+            person = Person(Platform.TEAMS, guest)
+            await transaction.audit.add(audit_entry(f"asked:{guest}", NOW, Act.ASKED, person, "q1"))
+    await forgetting.forget(engine, person="29:1a")
+    async with store.transaction() as transaction:
+        assert [each.entry.actor for each in await transaction.audit.latest(9)] == ["teams:29:1ab", "teams:forgotten"]
+
+
+async def test_nothing_is_forgotten_if_the_workflows_cannot_be_so_that_another_try_finds_them(
+    engine: AsyncEngine,
+) -> None:
+    await old_task(SqlStore(engine), "asked", asker={"id": "U1"}, place={"thread": "17.25"})
+    given: list[list[str]] = []
+
+    async def forgotten(keys: list[str]) -> None:
+        given.append(keys)
+        if len(given) == 1:
+            raise OSError("The workflow engine's database is not there.")
+
+    with pytest.raises(StoreUnavailable):
+        await forgetting.forget(engine, person="U1", forget_workflows=forgotten)
+    assert await forgetting.forget(engine, person="U1", forget_workflows=forgotten) == ["asked"]
+    assert given == [["asked"], ["asked"]]
+    assert await keys(engine) == set()
+
+
 async def test_what_a_forgotten_person_said_on_the_local_page_is_deleted_and_incidents_stay_there(
     engine: AsyncEngine,
 ) -> None:
@@ -214,6 +262,34 @@ async def test_what_a_forgotten_person_said_on_the_local_page_is_deleted_and_inc
     left = await page.page("help", 99)
     assert [each.kind for each in left] == ["incident", "person", "notice", "person", "notice"]
     assert not any("operator asks" in str(each.payload) for each in left)
+
+
+async def test_a_forgotten_person_is_named_in_no_table(engine: AsyncEngine) -> None:
+    store = SqlStore(engine)
+    ada = Person(Platform.SLACK, "U1", "ada")
+    own = person_audience(ada).disclosed_to
+    pressed = "slack:C0ASK:17.25:17.26:U1"
+    await old_task(store, pressed, person={"id": "U1", "name": "ada"}, place={"platform": "slack"})
+    matcher = Matcher("service", frozenset({"U12"}))
+    window = Silence("m1", (matcher,), NOW, NOW + timedelta(days=1), author="U1", readers=own)
+    async with store.transaction() as transaction:
+        await transaction.silences.save(window)
+        await transaction.curated.save(CuratedAnswer("c1", "how?", "so", ada, own, NOW))
+        for intent in (f"join:{pressed}", "join:slack:C0ASK:17.25:17.26:U2"):
+            await transaction.posts.intend(intent, THREAD)
+        await transaction.dead_letters.add(f"pick-one:{pressed}", THREAD, Notice("Pick one."), "It was archived.")
+    await forgetting.forget(engine, person="U1")
+    async with engine.begin() as connection:
+        rows = [
+            f"{table.name} {tuple(row)}"
+            for table in metadata.sorted_tables
+            for row in await connection.execute(sa.select(table))
+        ]
+    assert [row for row in rows if re.search(r"U1\b|\bada\b", row)] == []
+    async with store.transaction() as transaction:
+        (kept,) = await transaction.silences.not_over(NOW)
+    assert (kept.matchers, kept.ends_at) == (window.matchers, window.ends_at), "it is in force as before"
+    assert [row for row in rows if row.startswith("posts") and "U2" in row]
 
 
 async def test_who_took_an_incident_or_gave_an_answer_is_nobody_once_forgotten(engine: AsyncEngine) -> None:

@@ -131,6 +131,16 @@ async def test_a_task_that_has_ended_is_not_recorded_again(store: Store) -> None
         assert await transaction.tasks.claim("us", MANY) == []
 
 
+async def test_a_task_is_known_for_as_long_as_its_key_is(store: Store) -> None:
+    async with store.transaction() as transaction:
+        assert not await transaction.tasks.is_known("key")
+        await transaction.tasks.add(Task("key", "answer", "q1", {}))
+        assert await transaction.tasks.is_known("key")
+        await transaction.tasks.end(["key"])
+        assert await transaction.tasks.is_known("key")
+        assert not await transaction.tasks.is_known("q1")
+
+
 async def test_tasks_are_claimed_oldest_first_and_by_one_replica_each(store: Store) -> None:
     tasks = [Task(f"key {number}", "answer", str(number), {}) for number in (3, 1, 2)]
     for task in tasks:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,10 @@ from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.database import migrate, open_database
 from adapters.store.store import SqlStore
 from core.errors import ChatUnavailable, StoreUnavailable
-from core.ports import Task
+from core.incident import Incident
+from core.ports import Task, Transaction
+from core.samples import incident
+from handlers.update_incident import change_incident, save_next
 from tests.databases import database, new_postgres_database, sqlite_url
 
 NOBODY = "postgresql://plumbline@127.0.0.1:9/plumbline"  # nobody listens on the discard port
@@ -72,6 +77,38 @@ async def test_a_restarted_server_undoes_what_was_under_way_and_is_found_again(p
         with pytest.raises(StoreUnavailable):
             await _interrupted(store, other)
         assert await keys(store) == ["before"]
+
+
+@pytest.mark.external
+async def test_of_two_who_wait_for_each_other_one_begins_anew_and_both_end(postgres: str) -> None:
+    async with new_postgres_database(postgres) as url, database(url) as engine:
+        store = SqlStore(engine)
+        for name in ("a", "b"):
+            async with store.transaction() as transaction:
+                await transaction.incidents.save(incident(id=name, group_key=name, revision=1))
+        both, attempts = asyncio.Barrier(2), 0
+
+        async def changed(first: str, second: str) -> None:
+            async def saved(latest: Incident, transaction: Transaction) -> Incident:
+                nonlocal attempts
+                attempts += 1
+                mine = await save_next(replace(latest, taken_by=first), latest, transaction)
+                if attempts <= both.parties:
+                    await both.wait()
+                other = await transaction.incidents.get(second)
+                assert other is not None
+                await save_next(replace(other, title=f"{other.title}!"), other, transaction)
+                return mine
+
+            await change_incident(first, saved, store)
+
+        await asyncio.gather(changed("a", "b"), changed("b", "a"))
+        async with store.transaction() as transaction:
+            kept = {each.id: each for each in await transaction.incidents.recent(9)}
+    assert attempts > both.parties, "nobody waited for anybody"
+    assert {(each.id, each.taken_by, each.title, each.revision) for each in kept.values()} == {
+        (name, name, f"{incident().title}!", 3) for name in ("a", "b")
+    }
 
 
 async def _interrupted(store: SqlStore, other: AsyncEngine) -> None:

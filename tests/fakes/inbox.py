@@ -22,10 +22,11 @@ class FakeInbox:
         if question.key not in {known.key for known in self.questions}:
             self.questions.append(question)
 
-    async def retract(self, question_id: str, place: Place) -> None:
+    async def retract(self, question_id: str, place: Place, *, edited: bool = False) -> None:
         if self.broken is not None:
             raise self.broken
-        self.retracted.append((question_id, place))
+        if not edited or question_id in {known.id for known in self.questions}:
+            self.retracted.append((question_id, place))
 
     async def react(self, reaction: Reaction) -> None:
         if self.broken is not None:

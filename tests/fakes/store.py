@@ -44,6 +44,9 @@ class InMemoryTasks:
         oldest = min((self.added_at[key] for key in waiting), default=None)
         return Backlog(len(waiting), oldest, len(self.owners.keys() - self.ended))
 
+    async def is_known(self, key: str) -> bool:
+        return key in self.added
+
     async def has_waiting(self, workflow: str, subject: str) -> bool:
         waiting = [task for key, task in self.added.items() if key not in self.claimed]
         return any((task.workflow, task.subject) == (workflow, subject) for task in waiting)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -15,9 +16,13 @@ from adapters.store.store import SqlStore
 from bot.dead_letters import run_drop, run_list, run_retry
 from bot.settings import Settings
 from core.audit import Act
+from core.conversation import Place, Platform
 from core.errors import PlumblineError
+from core.messages import IncidentMessage
 from core.ports import DeadLetter
+from core.samples import explained_incident
 from tests.scenario.application import RunningBot
+from tests.scenario.bot_client import Message
 from tests.scenario.slack import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -79,6 +84,24 @@ async def test_an_operator_lists_it_in_the_terminal_and_has_it_tried_again_by_th
     await bot.slack.until(lambda: bot.slack.replies(asked))
     await is_gone(bot, intent)
     assert len(bot.slack.replies(asked)) == 1
+
+
+async def test_an_incident_that_no_chat_took_is_shown_with_its_details_as_it_is_by_now(bot: RunningBot) -> None:
+    place = Place(Platform.CONSOLE, "incidents")
+    kept = explained_incident(id="no-chat-took-it", group_key="no chat took it", revision=1, message=None, place=place)
+    intent = f"incident:{kept.id}"
+    async with bot.store.transaction() as transaction:
+        await transaction.incidents.save(replace(kept, title="What is known by now"))
+        await transaction.dead_letters.add(intent, place, IncidentMessage(kept), "It was archived.")
+    await run_retry(settings_of(bot), [intent], Console(quiet=True), every=False)
+    await is_gone(bot, intent)
+    await bot.until("incidents", lambda messages: [each for each in messages if _is_of(each, kept.id, "details")])
+    (shown,) = [each for each in await bot.messages("incidents") if _is_of(each, kept.id, "incident")]
+    assert shown["payload"]["incident"]["title"] == "What is known by now"
+
+
+def _is_of(message: Message, incident_id: str, kind: str) -> bool:
+    return message["kind"] == kind and message["payload"]["incident"]["id"] == incident_id
 
 
 async def test_what_an_operator_drops_is_never_posted_and_cannot_be_tried_again(bot: RunningBot) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 import structlog
@@ -151,6 +151,25 @@ async def test_a_database_that_is_down_for_a_while_is_waited_for(
     store.outages = 3
     async with serving(store, engine):
         await engine.has_started("a")
+
+
+async def test_a_mistake_in_one_claim_does_not_end_the_others(
+    store: InMemoryStore, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatching, "POLLING_INTERVAL", 0.01)
+    await add(store, "a")
+    transaction, mistakes = InMemoryStore.transaction, iter([TypeError("This task cannot be read.")])
+
+    def mistaken_once(self: InMemoryStore) -> AbstractAsyncContextManager[InMemoryStore]:
+        if mistake := next(mistakes, None):
+            raise mistake
+        return transaction(self)
+
+    monkeypatch.setattr(InMemoryStore, "transaction", mistaken_once)
+    with structlog.testing.capture_logs() as events:
+        async with serving(store, engine):
+            await engine.has_started("a")
+    assert {event["event"] for event in events} == {"tasks cannot be claimed"}
 
 
 async def test_a_claim_that_was_committed_and_not_heard_of_is_let_go_again(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import structlog
 
 from bot import growing_history
 from bot.growing_history import WHOLE, GrowingHistory
@@ -12,6 +13,7 @@ from core.confidence.prediction import Evaluation, Outcome, Prediction, Predicti
 from core.confidence.resolution import Resolution
 from core.conversation import PUBLIC, Audience, Channel, Place, Platform
 from core.incident import Incident, PastIncident, Severity
+from core.ports import Store
 from core.team import Team
 from tests.fakes.clock import FakeClock
 from tests.fakes.messages import explained_incident, resolved_incident
@@ -162,6 +164,27 @@ async def test_whoever_follows_knows_it_soon_and_bears_an_outage(monkeypatch: py
                 await asyncio.sleep(0.01)
     finally:
         following.cancel()
+
+
+async def test_whoever_follows_bears_what_cannot_be_read_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growing_history, "EVERY", 0.01)
+    here = history()
+    looks: list[int] = []
+
+    async def mistaken(_store: Store) -> None:
+        looks.append(1)
+        raise TypeError("This incident cannot be read.")
+
+    monkeypatch.setattr(here, "catch_up", mistaken)
+    with structlog.testing.capture_logs() as events:
+        following = asyncio.create_task(here.follow(InMemoryStore()))
+        try:
+            async with asyncio.timeout(30):
+                while len(looks) < 2:  # noqa: ASYNC110 -- nothing tells it
+                    await asyncio.sleep(0.01)
+        finally:
+            following.cancel()
+    assert {event["event"] for event in events} == {"past incidents cannot be read"}
 
 
 async def save(store: InMemoryStore, incident: Incident) -> None:

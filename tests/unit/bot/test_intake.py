@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from bot.intake import BATCH, Intake
-from core.errors import ConfigurationError, StoreUnavailable
+from core.errors import ConfigurationError, Deadlock, StoreUnavailable
 from core.incident import AlertDelivery, Incident
 from core.samples import START, alert, incident
 
@@ -25,6 +25,7 @@ class Writer:
         self.begun, self.may_write = asyncio.Event(), asyncio.Event()
         self.refused = refused
         self.is_down = False
+        self.meets_others = 0  # times
 
     async def write(self, deliveries: Sequence[AlertDelivery]) -> list[Incident | None]:
         self.batches.append([each.key for each in deliveries])
@@ -32,6 +33,9 @@ class Writer:
         await self.may_write.wait()
         if self.is_down:
             raise StoreUnavailable("The database is down.")
+        if self.meets_others:
+            self.meets_others -= 1
+            raise Deadlock("Somebody else waited for this.")
         if self.refused in self.batches[-1]:
             raise ConfigurationError("There is no route.")
         return [incident(id=each.key) for each in deliveries]
@@ -64,6 +68,15 @@ async def test_a_database_that_is_down_is_not_asked_again_for_each() -> None:
     writer.is_down = True
     assert await taken(Intake(writer.write), writer, ["1", "2", "3"]) == [StoreUnavailable] * 3
     assert len(writer.batches) == 1
+
+
+@pytest.mark.parametrize("count", [1, 3])
+async def test_what_met_another_writer_is_written_again_each_on_its_own(count: int) -> None:
+    writer = Writer()
+    keys = [str(number) for number in range(count)]
+    writer.meets_others = 1
+    assert await taken(Intake(writer.write), writer, keys) == keys
+    assert writer.batches == [keys, *([key] for key in keys)]
 
 
 async def test_a_request_that_was_given_up_keeps_nobody_waiting() -> None:

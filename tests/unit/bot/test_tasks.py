@@ -44,3 +44,17 @@ async def test_an_event_that_comes_twice_is_recorded_once(store: InMemoryStore) 
         await inbox.ask(ASKED)
         await inbox.press(PRESSED)
     assert len(store.tasks.added) == 2
+
+
+async def test_an_edited_message_is_retracted_only_if_it_was_asked(store: InMemoryStore) -> None:
+    inbox = TaskInbox(store, lambda: None)
+    await inbox.retract(ASKED.id, PLACE, edited=True)
+    assert store.tasks.added == {}
+    await inbox.ask(ASKED)
+    await inbox.retract(ASKED.id, PLACE, edited=True)
+    assert set(store.tasks.added) == {ASKED.id, f"retract:{ASKED.id}"}
+
+
+async def test_a_deletion_counts_although_the_question_comes_later(store: InMemoryStore) -> None:
+    await TaskInbox(store, lambda: None).retract(ASKED.id, PLACE)
+    assert set(store.tasks.added) == {f"retract:{ASKED.id}"}

@@ -8,6 +8,7 @@ from itertools import count
 import pytest
 
 from core.conversation import Place, Platform
+from core.correlation import correlated, new_correlation
 from core.errors import ConfigurationError, Conflict
 from core.folding import FLAP_WINDOW, FLAPS, REOPEN_WINDOW, REPLICA_LAG
 from core.incident import Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity, Stage
@@ -69,6 +70,19 @@ async def test_a_firing_alert_opens_an_incident_and_asks_for_its_investigation(s
     assert await run_all(store) == [
         Task(f"investigate_incident:{incident.id}", "investigate_incident", incident.id, {})
     ]
+
+
+async def test_what_deliveries_that_are_stored_together_ask_for_belongs_to_the_request_of_each(
+    store: InMemoryStore,
+) -> None:
+    requests = [new_correlation() for _ in range(2)]
+    arrived: list[AlertDelivery] = []
+    for request in requests:
+        with correlated(request):
+            arrived.append(delivery(FIRING, group=str(request)))
+    with correlated(requests[0]):
+        await open_incidents(arrived, store=store, places_for=lambda _: (PLACE,), new_id=lambda: f"i{next(_numbers)}")
+    assert [task.correlation for task in await run_all(store)] == [str(request) for request in requests]
 
 
 async def test_the_place_follows_from_the_delivery_that_opens_an_incident(store: InMemoryStore) -> None:

@@ -11,8 +11,8 @@ from core.errors import (
     ChatBusy,
     ChatUnavailable,
     ConfigurationError,
+    Conflict,
     MessageNotFound,
-    PlumblineError,
     Undeliverable,
 )
 from core.messages import IncidentDetails, IncidentMessage, Message, Notice
@@ -166,11 +166,11 @@ async def test_a_dead_letter_is_posted_once_an_operator_wants_it_and_only_once(s
         await poster.post_once("intent", PLACE, ONE)
     assert await ask_to_redeliver("intent", store=store)
     with pytest.raises(Undeliverable):
-        await redeliver("intent", show=_nothing, store=store, poster=poster)
+        await redeliver("intent", store=store, poster=poster)
     assert store.dead_letters.by_intent.keys() == {"intent"}, "it was refused again"
     chat.refuses = False
     for _ in range(2):
-        await redeliver("intent", show=_nothing, store=store, poster=poster)
+        await redeliver("intent", store=store, poster=poster)
     assert (chat.posted, store.dead_letters.by_intent) == ([(PLACE, ONE)], {})
     assert not await ask_to_redeliver("intent", store=store)
 
@@ -194,9 +194,9 @@ async def test_a_dead_letter_outlives_a_chat_that_is_down_and_a_process_that_is_
     chat.refuses = False
     chat.trouble.append(trouble)
     with pytest.raises(raised):
-        await redeliver("intent", show=_nothing, store=store, poster=poster)
+        await redeliver("intent", store=store, poster=poster)
     assert store.dead_letters.by_intent["intent"].message == ONE
-    await redeliver("intent", show=_nothing, store=store, poster=poster)
+    await redeliver("intent", store=store, poster=poster)
     assert (list(chat.standing.values()), store.dead_letters.by_intent) == ([ONE], {})
 
 
@@ -209,28 +209,28 @@ async def test_an_edit_that_was_a_dead_letter_is_made_once_an_operator_wants_it(
     with pytest.raises(Undeliverable):
         await poster.post_or_edit("intent", PLACE, TWO, "2")
     chat.refuses = False
-    await redeliver("intent", show=_nothing, store=store, poster=poster)
+    await redeliver("intent", store=store, poster=poster)
     assert (list(chat.standing.values()), store.dead_letters.by_intent) == ([TWO], {})
 
 
-async def test_of_a_dead_incident_what_is_known_by_now_is_shown(store: InMemoryStore) -> None:
-    shown: list[str] = []
-
-    async def show(incident_id: str) -> None:
-        shown.append(incident_id)
-
+async def test_of_a_dead_incident_what_is_known_by_now_is_shown_also_by_a_process_that_comes_after_a_kill(
+    store: InMemoryStore,
+) -> None:
     poster = Poster(store, {Platform.CONSOLE: Refusing()})
     with pytest.raises(Undeliverable):
         await poster.post_once("incident:i1", PLACE, IncidentMessage(explained_incident(id="i1")))
     store.incidents.by_id["i1"] = explained_incident(id="i1")
-    await redeliver("incident:i1", show=show, store=store, poster=poster)
-    assert shown == ["i1"]
+    store.conflicts = 1
+    with pytest.raises(Conflict):  # nothing of it is written
+        await redeliver("incident:i1", store=store, poster=poster)
+    assert (store.dead_letters.by_intent.keys(), store.tasks.added) == ({"incident:i1"}, {})
+    for _ in range(2):
+        await redeliver("incident:i1", store=store, poster=poster)
+    assert store.dead_letters.by_intent == {}
+    assert [(task.workflow, task.subject) for task in store.tasks.added.values()] == [("present_held", "i1")]
 
 
 async def test_a_dead_letter_of_an_incident_that_was_deleted_meanwhile_is_gone_too(store: InMemoryStore) -> None:
-    async def show(incident_id: str) -> None:
-        raise PlumblineError(f"Incident {incident_id} does not exist (any more).")
-
     chat = Refusing()
     poster = Poster(store, {Platform.CONSOLE: chat})
     for intent, message in (
@@ -240,8 +240,8 @@ async def test_a_dead_letter_of_an_incident_that_was_deleted_meanwhile_is_gone_t
     ):
         with pytest.raises(Undeliverable):
             await poster.post_once(intent, PLACE, message)
-        await redeliver(intent, show=show, store=store, poster=poster)
-    assert (chat.posted, store.dead_letters.by_intent) == ([], {})
+        await redeliver(intent, store=store, poster=poster)
+    assert (chat.posted, store.dead_letters.by_intent, store.tasks.added) == ([], {}, {})
 
 
 async def test_what_somebody_asked_to_be_looked_into_is_posted_as_it_was_kept(store: InMemoryStore) -> None:
@@ -252,7 +252,7 @@ async def test_what_somebody_asked_to_be_looked_into_is_posted_as_it_was_kept(st
     with pytest.raises(Undeliverable):
         await poster.post_once("investigation:q1", PLACE, found)
     chat.refuses = False
-    await redeliver("investigation:q1", show=_nothing, store=store, poster=poster)
+    await redeliver("investigation:q1", store=store, poster=poster)
     assert (chat.posted, store.dead_letters.by_intent) == ([(PLACE, found)], {})
 
 
@@ -266,7 +266,7 @@ async def test_a_dead_letter_that_is_given_up_is_not_tried_again_and_says_so_in_
     assert await ask_to_redeliver("intent", store=store)
     chat.refuses = False
     assert await drop_dead_letter("intent", datetime(2026, 3, 14, tzinfo=UTC), store=store)
-    await redeliver("intent", show=_nothing, store=store, poster=poster)
+    await redeliver("intent", store=store, poster=poster)
     assert (chat.posted, store.dead_letters.by_intent) == ([], {})
     assert not await drop_dead_letter("intent", datetime(2026, 3, 14, tzinfo=UTC), store=store)
     assert [(each.entry.act, each.entry.subject) for each in store.audit.entries] == [(Act.DROPPED, "intent")]
@@ -299,7 +299,3 @@ async def test_a_chat_that_asks_to_wait_has_taken_nothing_and_is_not_searched(st
         with pytest.raises(ChatBusy):
             await Poster(store, {Platform.CONSOLE: chat}).post_once("intent", PLACE, ONE)
     assert chat.searched == 0
-
-
-async def _nothing(_incident_id: str) -> None:
-    raise AssertionError("No incident is to be shown.")

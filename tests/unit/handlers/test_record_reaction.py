@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -111,6 +112,21 @@ async def test_what_is_taken_back_is_no_label_any_more(store: InMemoryStore, pos
     reference = await poster.post_once("post", THREAD, AnswerMessage(messages.answer()))
     await reacted(reference, store, poster)
     await reacted(reference, store, poster, taken_back=True, seconds=1)
+    assert labels(store) == []
+
+
+async def test_what_is_taken_back_while_it_is_judged_is_no_label_either(store: InMemoryStore, poster: Poster) -> None:
+    reference = await poster.post_once("post", THREAD, AnswerMessage(messages.answer()))
+
+    async def slowly(feedback: Feedback) -> None:
+        for _ in range(100):  # turns of the loop, in which whoever is not kept waiting comes to his end
+            await asyncio.sleep(0)
+        await record_feedback(feedback, store=store, poster=poster)
+
+    await asyncio.gather(
+        reacted(reference, store, poster, judge=slowly),
+        reacted(reference, store, poster, taken_back=True, seconds=1, judge=slowly),
+    )
     assert labels(store) == []
 
 

@@ -18,6 +18,6 @@ def upgrade() -> None:
         sa.Column("approves", sa.Boolean(), nullable=False),
         sa.Column("at", sa.DateTime(), nullable=False),
         sa.Column("taken_back", sa.Boolean(), nullable=False),
-        sa.ForeignKeyConstraint(["prediction_id"], ["predictions.id"]),
+        sa.ForeignKeyConstraint(["prediction_id"], ["predictions.id"], ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("prediction_id", "reacted_by", "approves"),
     )
