@@ -8,8 +8,8 @@ import pytest
 
 from adapters.sources.curated import CuratedSource
 from core.knowledge.document import Document
+from core.samples import START, confirmed, proposed
 from tests.fakes.clock import FakeClock
-from tests.fakes.messages import START, confirmed, proposed
 from tests.fakes.store import InMemoryStore
 
 

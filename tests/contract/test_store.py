@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from core import samples as messages
 from core.confidence.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from core.confidence.resolution import Resolution
 from core.conversation import MessageReference, Place, Platform, Speaker, Turn
@@ -15,7 +16,6 @@ from core.errors import Conflict
 from core.incident import Incident, IncidentState
 from core.ports import Ingestion, Post, SourceCursor, Store, Task
 from core.rca.recorded_failure import RecordedFailure
-from tests.fakes import messages
 from tests.fakes.calibrators import calibrator
 
 NOW = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
+from core import samples as messages
 from core.conversation import Place, Platform
 from core.incident import Stage
 from core.knowledge.document import Document
 from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Notice
-from tests.fakes import messages
 from tests.fakes.console_site import Site, console_site
 
 pytestmark = pytest.mark.external

@@ -22,6 +22,7 @@ from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from bot.doctor import run_doctor
 from bot.settings import Settings
+from core import samples as messages
 from core.conversation import Person, Place, Platform
 from core.messages import AnswerMessage
 from tests.external.slack_emulator import (
@@ -37,7 +38,6 @@ from tests.external.slack_emulator import (
     eventually,
     slack_workspace,
 )
-from tests.fakes import messages
 from tests.fakes.block_kit import texts
 
 pytestmark = [pytest.mark.external, pytest.mark.asyncio(loop_scope="module")]

@@ -21,6 +21,7 @@ from adapters.teams.streams import INTERVAL
 from adapters.teams.transport import open_transport
 from core.conversation import Person, Place, Platform
 from core.messages import AnswerMessage
+from core.samples import answer
 from tests.external.slack_emulator import ANSWERED_WITHIN, HERE, eventually
 from tests.external.teams_playground import (
     ASK,
@@ -36,7 +37,6 @@ from tests.external.teams_playground import (
     teams_playground,
 )
 from tests.fakes.adaptive_card import of_type
-from tests.fakes.messages import answer
 from tests.fakes.teams_connector import FakeReferences
 
 # Both chats start once: the bot needs a while to read the company's documents.

@@ -1,54 +1,9 @@
-"""The sample messages of the product, which are those of the tests too: a new one belongs into core/samples/messages.py."""
+"""Sample messages for tests of how text from outside is shown."""
 
 from __future__ import annotations
 
 from core.messages import CorrectionRequest, DriftAlarm, Message
-from core.samples import (
-    CALIBRATED,
-    HANDBOOK,
-    SAMPLES,
-    START,
-    UNCALIBRATED,
-    abstention,
-    alert,
-    answer,
-    badge_explanation,
-    citation,
-    confirmed,
-    drift_alarm,
-    everywhere,
-    explained_incident,
-    explanation,
-    hypothesis,
-    incident,
-    owner,
-    proposed,
-    resolved_incident,
-)
-
-__all__ = [
-    "CALIBRATED",
-    "HANDBOOK",
-    "SAMPLES",
-    "START",
-    "UNCALIBRATED",
-    "abstention",
-    "alert",
-    "answer",
-    "badge_explanation",
-    "citation",
-    "confirmed",
-    "drift_alarm",
-    "everywhere",
-    "explained_incident",
-    "explanation",
-    "hypothesis",
-    "incident",
-    "owner",
-    "proposed",
-    "resolved_incident",
-    "telling",
-]
+from core.samples import everywhere
 
 
 def telling(text: str, count: int = 1) -> dict[str, Message]:

@@ -16,10 +16,11 @@ from adapters.sources.confluence_pages import Access
 from adapters.sources.slack_channels import SlackChannelsSource
 from adapters.sources.teams_channels import TeamsChannelsSource
 from bot.wiring import Core
+from core import samples as messages
 from core.conversation import PUBLIC, MessageReference, Person, Place, Platform
 from core.curated import CuratedAnswer
 from core.incident import Incident
-from tests.fakes import confluence_server, graph_server, messages, slack_api, slack_history_server, teams_connector
+from tests.fakes import confluence_server, graph_server, slack_api, slack_history_server, teams_connector
 from tests.fakes.confluence_server import FakeConfluence, Page
 from tests.fakes.graph_server import FakeGraph
 from tests.fakes.slack_api import FakeSlack

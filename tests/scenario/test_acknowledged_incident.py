@@ -16,8 +16,8 @@ from adapters.slack import render as slack
 from adapters.teams import render as teams
 from core.incident import Acknowledgement, Incident
 from core.messages import IncidentMessage
+from core.samples import START, alert, incident
 from tests.fakes import adaptive_card, block_kit
-from tests.fakes.messages import START, alert, incident
 
 NOON = START + timedelta(minutes=7)
 HOSTILE = "<script>alert(1)</script> <!channel>"

@@ -13,8 +13,8 @@ from adapters.slack.render import render as in_slack
 from adapters.teams.render import render as in_teams
 from core.conversation import Place, Platform
 from core.messages import DriftAlarm, OwnerPing
+from core.samples import CALIBRATED, SAMPLES, drift_alarm
 from tests.fakes import adaptive_card, block_kit
-from tests.fakes.messages import CALIBRATED, SAMPLES, drift_alarm
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, FakeSlack
 
 PNG = b"\x89PNG\r\n\x1a\n"

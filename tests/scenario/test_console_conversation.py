@@ -12,10 +12,10 @@ import pytest
 from bs4 import BeautifulSoup
 
 from adapters.console import feed
+from core import samples as messages
 from core.conversation import MessageReference, Place, Platform
 from core.incident import Stage
 from core.messages import AnswerMessage, IncidentMessage, Notice, Verdict
-from tests.fakes import messages
 from tests.fakes.console_site import Site, console_site
 
 HELP = Place(Platform.CONSOLE, "help")

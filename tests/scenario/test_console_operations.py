@@ -11,10 +11,10 @@ import pytest
 from bs4 import BeautifulSoup
 
 from adapters.console.sources import SourceStatus
+from core import samples as messages
 from core.confidence.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from core.conversation import MessageReference, Place, Platform
 from core.knowledge.document import Document
-from tests.fakes import messages
 from tests.fakes.calibrators import calibrator
 from tests.fakes.console_site import Site, console_site
 

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from bs4 import BeautifulSoup
 
-from tests.fakes import messages
+from core import samples as messages
 from tests.fakes.console_site import Site, console_site
 
 EVIL = "<script>alert(1)</script> [x](https://evil.example)"

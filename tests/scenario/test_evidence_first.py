@@ -21,10 +21,10 @@ from core.errors import ModelUnavailable
 from core.incident import Incident, Stage
 from core.language_model import ModelReply, ModelRequest
 from core.messages import IncidentMessage
+from core.samples import explained_incident
 from handlers.explain_incident import LOOKS_CLOSER
 from handlers.post_message import Poster
 from tests.fakes.language_model import ScriptedModel
-from tests.fakes.messages import explained_incident
 from tests.fakes.messenger import RecordingMessenger
 from tests.scenario.company import write_company
 from tests.scenario.slack import PATIENCE

@@ -22,12 +22,12 @@ from core.messages import IncidentDetails
 from core.rca.explain import explain
 from core.rca.scene import survey
 from core.rca.trajectory import Responsibility
+from core.samples import explained_incident
 from handlers.investigate_with_model import investigate_with_model
 from tests.fakes import block_kit
 from tests.fakes.adaptive_card import texts
 from tests.fakes.investigation import call, finalise
 from tests.fakes.language_model import ScriptedModel
-from tests.fakes.messages import explained_incident
 from tests.fakes.outage import change, errors, observations, traffic
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

@@ -18,8 +18,8 @@ from core.conversation import MessageReference, Person, Place, Platform
 from core.feedback import Feedback, Reaction
 from core.messages import IncidentDetails, Verdict
 from core.rca.recorded_failure import RecordedFailure
+from core.samples import explained_incident
 from handlers.post_message import Poster
-from tests.fakes.messages import explained_incident
 from tests.fakes.messenger import RecordingMessenger
 from tests.scenario.company import write_company
 

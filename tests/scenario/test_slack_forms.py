@@ -9,10 +9,11 @@ import pytest
 
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
+from core import samples as messages
 from core.confidence.prediction import Evaluation, Prediction, PredictionKind
 from core.conversation import Place, Platform
 from core.messages import AnswerMessage, IncidentMessage, Verdict
-from tests.fakes import block_kit, messages
+from tests.fakes import block_kit
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, EXPIRED, button_press, form_submission
 from tests.fakes.slack_bot import SlackBot, slack_bot
 

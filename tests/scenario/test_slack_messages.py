@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from adapters.slack.mrkdwn import code, escape, link, prose
 from adapters.slack.render import render
+from core import samples as messages
 from core.answering.answer import Sentence
 from core.incident import Severity, Stage
 from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
-from tests.fakes import block_kit, messages
+from tests.fakes import block_kit
 
 ATTACKS = [
     "<!channel>",

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from adapters.teams.elements import Card
 from adapters.teams.render import render
 from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
-from tests.fakes.adaptive_card import of_type, problems, texts
-from tests.fakes.messages import (
+from core.samples import (
     SAMPLES,
     abstention,
     answer,
@@ -25,6 +24,7 @@ from tests.fakes.messages import (
     owner,
     resolved_incident,
 )
+from tests.fakes.adaptive_card import of_type, problems, texts
 
 MARK = "zqx"  # stands in no word of ours
 

@@ -14,7 +14,7 @@ from adapters.teams.transport import open_transport
 from core.conversation import PUBLIC, Channel, MessageReference, Person, Place, Platform, Speaker, Turn
 from core.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError
 from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Verdict
-from tests.fakes.messages import answer, explained_incident, incident
+from core.samples import answer, explained_incident, incident
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import (
     APP_ID,

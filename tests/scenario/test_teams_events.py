@@ -12,7 +12,7 @@ from core.command import CommandName, parse_command
 from core.conversation import Channel, MessageReference, Place, Platform
 from core.errors import ChatUnavailable
 from core.messages import IncidentMessage
-from tests.fakes.messages import incident
+from core.samples import incident
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import BOT, CHANNEL, GROUP_CHAT, PERSONAL_CHAT, TENANT
 

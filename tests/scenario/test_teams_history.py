@@ -21,10 +21,10 @@ from adapters.teams import history, posted, threads
 from adapters.teams.elements import Card
 from adapters.teams.intents import marked
 from adapters.teams.posted import LOOKED_BACK, PATIENCE
+from core import samples as messages
 from core.conversation import MessageReference, Place, Platform, Speaker, Turn
 from core.errors import ChatUnavailable
 from core.messages import Notice
-from tests.fakes import messages
 from tests.fakes.graph_server import graph_time
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import (

@@ -18,8 +18,8 @@ from core.messages import (
     IncidentMessage,
     Verdict,
 )
+from core.samples import explained_incident
 from tests.fakes.adaptive_card import of_type, texts
-from tests.fakes.messages import explained_incident
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import CHANNEL, TENANT
 

@@ -12,8 +12,8 @@ from adapters.teams import streams
 from core.conversation import MessageReference, Place, Platform
 from core.errors import ChatUnavailable, MessageNotFound, PlumblineError
 from core.messages import AnswerMessage, Notice, NoticeKind
+from core.samples import abstention, answer
 from tests.fakes.adaptive_card import texts
-from tests.fakes.messages import abstention, answer
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import CHANNEL, PERSONAL_CHAT, TENANT, Failure
 

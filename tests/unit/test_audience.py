@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from core.audience import channel_audience, incident_audience, may_see_incident, person_audience, with_outsiders
 from core.conversation import PUBLIC, Channel, Person, Place, Platform
-from tests.fakes.messages import incident
+from core.samples import incident
 
 VAULT = Channel("vault", {Platform.SLACK: "C0VAULT", Platform.CONSOLE: "vault"}, private=True)
 HELP = Channel("help", {Platform.SLACK: "C0ASK"})

@@ -7,8 +7,8 @@ import pytest
 from core.closed_incident import OwnerLabels, closed_incident
 from core.confidence.resolution import Resolution
 from core.incident import Hop, Incident, IncidentState
+from core.samples import START, resolved_incident
 from core.team import NOBODY, Team, team_named
-from tests.fakes.messages import START, resolved_incident
 
 TEAMS = (Team("payments", "Payments"), Team("bookings", "Bookings & Seats", aliases=("reservations",)))
 READERS = frozenset({"channel:incidents"})

@@ -10,9 +10,10 @@ import pytest
 from rich.console import Console
 
 from adapters.terminal import render
+from core import samples as messages
 from core.answering.answer import Answer, Conflict, Contact
 from core.messages import AnswerMessage, Message
-from tests.fakes import messages
+from tests.fakes.messages import telling
 
 
 def shown(message: Message) -> str:
@@ -53,6 +54,6 @@ def test_an_abstention_says_whom_to_ask() -> None:
     assert "Ask: Delivery (#ci-cd) · Platform" in text
 
 
-@pytest.mark.parametrize("message", messages.telling("[bold]x[/]").values(), ids=messages.telling("x"))
+@pytest.mark.parametrize("message", telling("[bold]x[/]").values(), ids=telling("x"))
 def test_markup_in_outside_text_is_shown_as_it_is(message: Message) -> None:
     assert "[bold]x[/]" in shown(message)

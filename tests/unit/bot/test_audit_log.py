@@ -23,12 +23,12 @@ from core.conversation import Audience, Person, Place, Platform, Question
 from core.errors import MalformedInput, StoreUnavailable
 from core.feedback import Feedback
 from core.messages import Verdict
+from core.samples import explained_incident
 from core.team import Team
 from handlers.post_message import Poster
 from handlers.reassign_incident import reassign_incident
 from tests.databases import database
 from tests.fakes.clock import FakeClock
-from tests.fakes.messages import explained_incident
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 

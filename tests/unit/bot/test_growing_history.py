@@ -14,9 +14,9 @@ from core.confidence.resolution import Resolution
 from core.conversation import PUBLIC, Audience, Channel, Place, Platform
 from core.incident import Incident, PastIncident, Severity
 from core.ports import Store
+from core.samples import explained_incident, resolved_incident
 from core.team import Team
 from tests.fakes.clock import FakeClock
-from tests.fakes.messages import explained_incident, resolved_incident
 from tests.fakes.store import InMemoryIncidents, InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

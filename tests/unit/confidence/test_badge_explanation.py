@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from core.confidence.prediction import Evaluation, PredictionKind
 from core.confidence.track_record import TrackRecord
-from tests.fakes.messages import UNCALIBRATED, badge_explanation
+from core.samples import UNCALIBRATED, badge_explanation
 
 
 def test_it_says_evidence_outcomes_track_record_and_versions() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from core.confidence.evidence import BREADTH, CERTAIN, DECIDING, LIKENED, decidability, lead, support
 from core.knowledge.document import Document
+from core.knowledge.family_model import favoured
 from core.knowledge.passages import passages_of
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval
@@ -19,10 +20,15 @@ ATTAINABLE = 20.0  # BM25
 
 
 def found(
-    focus: float = 0.5, dense: float = 0.5, lexical: float = 0.5, score: float = 1.0, document: str = "docs/a"
+    focus: float = 0.5,
+    dense: float = 0.5,
+    lexical: float = 0.5,
+    score: float = 1.0,
+    document: str = "docs/a",
+    family: str = "f",
 ) -> RankedPassage:
     """A passage; `lexical` as a share of ATTAINABLE."""
-    [passage] = passages_of(Document(document, "docs", "f", "Title", "Text."))
+    [passage] = passages_of(Document(document, "docs", family, "Title", "Text."))
     return RankedPassage(passage, lexical * ATTAINABLE, dense, 1.0, score, 1.0, focus)
 
 
@@ -119,3 +125,17 @@ def test_who_is_not_ahead_has_no_lead(cited: set[str]) -> None:
 def test_an_answer_is_certain_only_if_it_is_ahead() -> None:
     assert support(1.0, 0.0) < CERTAIN < support(0.6, 0.35)
     assert support(0.5, 0.2) < support(0.6, 0.2) < support(0.6, 0.3)
+
+
+def test_a_likely_family_lends_its_documents_no_lead() -> None:
+    ranked = [found(score=0.8, family="f"), found(score=0.6, document="docs/b", family="g")]
+    weighed = favoured(ranked, {"f": 0.0, "g": -9.0})
+    assert weighed[1].score < 0.001
+    assert lead(weighed, {"docs/a"}) == pytest.approx(0.25)
+
+
+def test_a_document_that_only_its_family_brought_to_the_front_has_no_lead() -> None:
+    ranked = [found(score=0.8, family="f"), found(score=0.6, document="docs/b", family="g")]
+    weighed = favoured(ranked, {"f": -9.0, "g": 0.0})
+    assert weighed[0].passage.document_id == "docs/b"
+    assert lead(weighed, {"docs/b"}) == 0.0

@@ -27,6 +27,7 @@ from core.knowledge.document import Document
 from core.knowledge.retriever import Retriever
 from core.language_model import ModelRequest
 from core.rca.explain import explain
+from core.samples import alert
 from core.team import Team
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
@@ -34,7 +35,6 @@ from core.triage.negotiate import propose_owner
 from handlers.ingest_knowledge import ingest_knowledge
 from tests.fakes.answering_script import AnsweringScript, Statements, agreeing
 from tests.fakes.language_model import ScriptedModel
-from tests.fakes.messages import alert
 from tests.fakes.outage import START, change, errors, incident, observations, traffic
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from adapters.console.payload import Content, PersonMessage, decode, encode
-from tests.fakes.messages import SAMPLES, everywhere
+from core.samples import SAMPLES, everywhere
 
 CONTENTS: dict[str, Content] = {
     **SAMPLES,

@@ -10,8 +10,9 @@ from bs4 import BeautifulSoup
 from adapters.console.messages import ConsoleMessage
 from adapters.console.payload import Content, PersonMessage, encode
 from adapters.console.render import Renderer, verdict_subjects, web_url
+from core import samples as messages
 from core.messages import IncidentMessage, Message, Verdict
-from tests.fakes import messages
+from tests.fakes.messages import telling
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 HOSTILE = '"><script>alert(1)</script><a href="javascript:x" onclick=\'x\'>{{ 7 * 7 }}'
@@ -44,7 +45,7 @@ def test_only_addresses_of_the_web_are_links(url: str, kept: bool) -> None:
     assert web_url(url) == (url if kept else "")
 
 
-@pytest.mark.parametrize("message", messages.telling(HOSTILE, count=2).values(), ids=messages.telling(HOSTILE))
+@pytest.mark.parametrize("message", telling(HOSTILE, count=2).values(), ids=telling(HOSTILE))
 def test_hostile_text_stays_text(message: Message) -> None:
     html = shown(message)
     assert html.find("script") is None

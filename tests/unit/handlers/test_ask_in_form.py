@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from core import samples as messages
 from core.audience import channel_audience
 from core.confidence.prediction import Evaluation, Prediction, PredictionKind
 from core.conversation import Channel, Place, Platform
 from core.messages import CauseRequest, CorrectionRequest, Form, HandoverRequest, Verdict
 from core.team import Team
 from handlers.ask_in_form import AskInForm
-from tests.fakes import messages
 from tests.fakes.store import InMemoryStore
 
 TEAMS = (Team("payments", "Payments"), Team("fleet", "Fleet"), Team("bookings", "Bookings"))

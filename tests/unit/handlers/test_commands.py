@@ -15,13 +15,13 @@ from core.conversation import Audience, Channel, MessageReference, Person, Place
 from core.incident import IncidentState
 from core.messages import Notice
 from core.ports import Ingestion
+from core.samples import explained_incident, incident
 from core.silences import Maintenance
 from handlers.post_message import Poster
 from handlers.run_command import run_command
 from handlers.show_help import show_help
 from handlers.show_status import SHOWN_INCIDENTS, show_status
 from tests.fakes.clock import FakeClock
-from tests.fakes.messages import explained_incident, incident
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakePassageIndex
 from tests.fakes.store import InMemoryStore

@@ -6,9 +6,9 @@ import pytest
 
 from core.errors import PlumblineError, ToolUnavailable
 from core.incident import Hop, Incident, Stage, TeamScore
+from core.samples import explained_incident, owner
 from handlers.investigate_incident import conclude_investigation, investigate_incident, save_findings
 from handlers.update_incident import update_incident
-from tests.fakes.messages import explained_incident, owner
 from tests.fakes.store import InMemoryStore
 
 RAW = explained_incident(id="i1", revision=1, owner=None, explanation=None, stage=Stage.TRIAGING)

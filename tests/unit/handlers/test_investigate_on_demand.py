@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from core.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
 from core.incident import Incident, Stage
 from core.messages import IncidentMessage, Notice
+from core.samples import explained_incident
 from handlers.explain_incident import LOOKS_CLOSER, Show
 from handlers.investigate_on_demand import (
     FOR_THE_WORKSPACE,
@@ -14,7 +15,6 @@ from handlers.investigate_on_demand import (
 )
 from handlers.investigate_with_model import Progress
 from handlers.post_message import Poster
-from tests.fakes.messages import explained_incident
 from tests.fakes.messenger import RecordingMessenger, Trouble
 from tests.fakes.store import InMemoryStore
 

@@ -11,12 +11,12 @@ from core.conversation import MessageReference, Place, Platform
 from core.errors import ChatUnavailable, PlumblineError, Undeliverable
 from core.incident import Incident, IncidentState, Stage
 from core.messages import IncidentDetails, IncidentMessage, Message, Notice, OwnerPing
+from core.samples import alert, explained_incident, explanation, owner
 from core.team import Team
 from handlers.post_message import Poster
 from handlers.present_incident import FIRES_AGAIN, ping_owner, present_details, present_incident
 from handlers.update_incident import update_incident
 from tests.fakes.clock import FakeClock
-from tests.fakes.messages import alert, explained_incident, explanation, owner
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
 from tests.fakes.store import InMemoryStore
 

@@ -13,6 +13,7 @@ from core.conversation import Audience, MessageReference, Person, Place, Platfor
 from core.errors import ChatUnavailable, PlumblineError, QuietNow, Undeliverable
 from core.incident import Incident, IncidentState, Severity
 from core.messages import IncidentDetails, IncidentMessage, Message, Notice
+from core.samples import explained_incident
 from handlers.change_settings import set_quiet_hours, show_settings
 from handlers.declare_maintenance import OUTSIDERS
 from handlers.end_quiet_hours import SUMMARY, end_quiet_hours
@@ -20,7 +21,6 @@ from handlers.keep_quiet import hold_incident, is_anything_held, is_held, wait_f
 from handlers.post_message import Poster
 from handlers.present_incident import present_details, present_incident
 from tests.fakes.clock import FakeClock
-from tests.fakes.messages import explained_incident
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 

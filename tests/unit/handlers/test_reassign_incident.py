@@ -10,11 +10,11 @@ from core.conversation import Person, Place, Platform
 from core.feedback import Feedback
 from core.incident import Hop, Incident, TeamScore
 from core.messages import HandoverRequest, Notice, Verdict
+from core.samples import explained_incident, owner
 from core.team import Team
 from handlers.post_message import Poster
 from handlers.reassign_incident import ENGINE, PICK_ONE, ask_whose_it_is, reassign_incident
 from tests.fakes.clock import FakeClock
-from tests.fakes.messages import explained_incident, owner
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 

@@ -8,9 +8,9 @@ from core.confidence.prediction import Evaluation, Outcome, Prediction, Predicti
 from core.conversation import Person, Place, Platform
 from core.feedback import Feedback
 from core.messages import CORRECT, WHY_VERDICTS, Notice, Verdict
+from core.samples import explained_incident
 from handlers.post_message import Poster
 from handlers.record_feedback import record_feedback
-from tests.fakes.messages import explained_incident
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 

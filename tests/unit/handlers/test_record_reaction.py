@@ -10,6 +10,7 @@ from itertools import permutations
 
 import pytest
 
+from core import samples as messages
 from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.conversation import MessageReference, Person, Place, Platform
 from core.feedback import Feedback, Reaction
@@ -28,7 +29,6 @@ from handlers.learn_failing_lines import judge_failing_lines
 from handlers.post_message import Poster
 from handlers.record_feedback import record_feedback
 from handlers.record_reaction import record_reaction
-from tests.fakes import messages
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 

@@ -11,11 +11,11 @@ from core.confidence.resolution import MIN_LABELS, Resolution
 from core.conversation import Audience, Person, Place, Platform, Question
 from core.knowledge.document import Document
 from core.messages import Notice, NoticeKind
+from core.samples import explained_incident, explanation, owner
 from core.team import Team
 from handlers.label_incident import NOTE, label_incident, label_noted_incidents
 from handlers.post_message import Poster
 from handlers.record_resolution import record_resolution, redacted_note
-from tests.fakes.messages import explained_incident, explanation, owner
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 

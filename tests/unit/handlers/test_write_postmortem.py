@@ -8,9 +8,9 @@ from core.conversation import MessageReference, Place, Platform
 from core.errors import PlumblineError
 from core.incident import Incident, Stage
 from core.messages import Notice
+from core.samples import explained_incident, resolved_incident
 from handlers.post_message import Poster
 from handlers.write_postmortem import write_postmortem
-from tests.fakes.messages import explained_incident, resolved_incident
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 

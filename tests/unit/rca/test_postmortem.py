@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from core.confidence.resolution import Resolution
 from core.incident import Incident, TimelineEntry
 from core.rca.postmortem import NOT_KNOWN, as_markdown, draft_postmortem, escaped, worth_a_postmortem
-from tests.fakes.messages import START, explained_incident, explanation, hypothesis, incident, resolved_incident
+from core.samples import START, explained_incident, explanation, hypothesis, incident, resolved_incident
 
 RESOLVED = resolved_incident()
 TITLES = ["Summary", "Timeline", "Impact", "Cause", "Detection", "What went well", "Actions"]
