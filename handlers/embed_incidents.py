@@ -25,7 +25,7 @@ async def embed_past_incidents(
     incidents: Sequence[PastIncident], embedder: Embedder, known: Embeddings | None = None
 ) -> Embeddings:
     """The vectors of all incidents; what is `known` by the same model is not embedded again. Raises ModelUnavailable."""
-    texts = {digest_of(text): text for text in map(embedded_text, incidents)}
+    texts = await asyncio.to_thread(_texts, incidents)
     found: dict[bytes, Vector] = {}
     if known is not None and known.embedder == embedder.name:
         found = {
@@ -54,6 +54,10 @@ async def embed_incident(incident: Incident, model: OwnerModel | None, embedder:
         log.warning("triage_without_embedding", incident=incident.id, error=str(error) or "It did not answer in time.")
         return None
     return vector
+
+
+def _texts(incidents: Sequence[PastIncident]) -> dict[bytes, str]:
+    return {digest_of(text): text for text in map(embedded_text, incidents)}
 
 
 def _check(vectors: NDArray[np.float32], shape: tuple[int, ...], embedder: Embedder) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval
 
-VERSION = "answer-evidence-4"  # of the formulas below: stored with every prediction
+VERSION = "answer-evidence-5"  # of the formulas below: stored with every prediction
 
 DECIDING = 3  # best passages of the evidence chain whose words are looked at
 LIKENED = 10  # best passages whose cosine is: those that only the lexical search returned have none
@@ -72,9 +72,12 @@ def lead(ranked: Sequence[RankedPassage], cited: Collection[str]) -> float:
     """How far the best passage of the cited documents is ahead of the best one of any other, in [0, 1].
 
     A share of the former's score. 0 if another document is as near or nearer: then any of them may be the one meant.
+    Families count for nothing here: that a question is about one does not say that its documents answer.
     """
-    own = max((found.score for found in ranked if found.passage.document_id in cited), default=0.0)
-    others = max((found.score for found in ranked if found.passage.document_id not in cited), default=0.0)
+    own = max((found.score + found.withheld for found in ranked if found.passage.document_id in cited), default=0.0)
+    others = max(
+        (found.score + found.withheld for found in ranked if found.passage.document_id not in cited), default=0.0
+    )
     return max(0.0, 1 - others / own) if own > 0 else 0.0
 
 

@@ -20,8 +20,12 @@ def confirmed_first(query: str, ranked: Sequence[RankedPassage]) -> list[RankedP
     answers = [found for found in ranked if _answers(found.passage, asked)]
     if not answers:
         return list(ranked)
-    others = [replace(found, score=STEPPED_BACK * found.score) for found in ranked if found not in answers]
-    return [*(replace(found, score=1.0) for found in answers), *others]
+    others = [
+        replace(found, score=STEPPED_BACK * found.score, withheld=STEPPED_BACK * found.withheld)
+        for found in ranked
+        if found not in answers
+    ]
+    return [*(replace(found, score=1.0, withheld=0.0) for found in answers), *others]
 
 
 def _answers(passage: Passage, asked: set[str]) -> bool:

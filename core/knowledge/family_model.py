@@ -55,7 +55,8 @@ def favoured(ranked: Sequence[RankedPassage], opinion: Mapping[str, float]) -> l
     if not opinion:
         return list(ranked)
     best = max((opinion[found.passage.family] for found in ranked if found.passage.family in opinion), default=0.0)
-    scored = [
-        replace(found, score=found.score * math.exp(opinion.get(found.passage.family, best) - best)) for found in ranked
-    ]
+    scored: list[RankedPassage] = []
+    for found in ranked:
+        score = found.score * math.exp(opinion.get(found.passage.family, best) - best)
+        scored.append(replace(found, score=score, withheld=found.score - score))
     return sorted(scored, key=lambda found: (-found.score, found.passage.id))

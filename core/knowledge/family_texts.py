@@ -15,9 +15,9 @@ from core.knowledge.sentences import sentences
 
 MIN_DOCUMENTS = 2  # of a family: what is said of it must be measurable on a document that it was not learned from
 MAX_FAMILIES = 100  # the largest ones
-MAX_PASSAGES = 1_500  # of all families together
+MAX_PASSAGES = 1_500  # of all families together; twice as many where documents are long
 MAX_TEXTS = 2_000  # of all families together: bounds the time of a fit to seconds
-MAX_LENGTH = 250  # characters of a text; a longer paragraph is taken by its sentences
+MAX_LENGTH = 250  # characters of a text that are read; a longer paragraph is taken by its sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class FamilyText:
 
 
 def public_sample(passages: Sequence[Passage], generator: np.random.Generator) -> list[Passage]:
-    """Whole documents that everybody may read, drawn at random, of every family about as many passages.
+    """Documents that everybody may read, drawn at random, of every family about as many passages.
 
     Restricted documents leave no trace, not even in what is drawn: what is learned from the sample is felt by everybody.
     """
@@ -55,7 +55,7 @@ def family_texts(passages: Sequence[Passage], generator: np.random.Generator) ->
                     said.setdefault(text, passage.document_id)
         texts = [FamilyText(text, family, document_id) for text, document_id in said.items()]
         kept = sorted(generator.permutation(len(texts))[: MAX_TEXTS // len(families)].tolist())
-        found += [FamilyText(family, family, ""), *(texts[spot] for spot in kept)]
+        found += [FamilyText(family[:MAX_LENGTH], family, ""), *(texts[spot] for spot in kept)]
     return found
 
 
@@ -64,16 +64,17 @@ def _drawn(documents: dict[str, list[Passage]], limit: int, generator: np.random
     for spot in generator.permutation(len(names)).tolist():
         if taken >= limit:
             return
-        yield from documents[names[spot]]
-        taken += len(documents[names[spot]])
+        drawn = documents[names[spot]][:limit]  # of a book, its beginning
+        yield from drawn
+        taken += len(drawn)
 
 
 def _texts(passage: Passage) -> Iterator[str]:
-    yield passage.title.strip()
-    yield passage.heading.strip()
+    yield passage.title[:MAX_LENGTH].strip()
+    yield passage.heading[:MAX_LENGTH].strip()
     for block in blocks(passage.text):
         if block.kind is BlockKind.HEADING:
-            yield block.heading
+            yield block.heading[:MAX_LENGTH].strip()
         elif block.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
             text = plain(block.text)
             yield from [text] if len(text) <= MAX_LENGTH else (part[:MAX_LENGTH].strip() for part in sentences(text))

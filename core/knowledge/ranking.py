@@ -57,7 +57,7 @@ class RankedPassage:
 
     The others can be compared between queries. `dense` is the cosine of the dense vectors. `coverage` in [0, 1] is
     the share of the query's term weight that the passage or its title holds; `focus` in [0, 1] how far its best
-    window comes up to a perfect match.
+    window comes up to a perfect match. `withheld` is what the score lost because of the passage's family.
     """
 
     passage: Passage
@@ -67,6 +67,7 @@ class RankedPassage:
     score: float
     coverage: float
     focus: float
+    withheld: float = 0.0
 
 
 def fused(lexical: Sequence[Hit], dense: Sequence[Hit], dense_share: float) -> list[FusedHit]:

@@ -39,7 +39,8 @@ class TermStatistics:
 
     @property
     def average_length(self) -> float:
-        return self.total_length / self.passages if self.passages else 1.0
+        """Above 0, also where no passage holds a term."""
+        return self.total_length / self.passages if self.total_length else 1.0
 
     def changed(self, added: Sequence[MeasuredPassage], removed: Sequence[MeasuredPassage]) -> Self:
         """The statistics after these passages came and went."""

@@ -13,12 +13,14 @@ def kernel_ridge(
 ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
     """The dual weights, and the score for each incident as if its block of `same` had been left out.
 
+    `kernel` is used up: a fit has no room for copies of it.
     With G the inverse of the regularised kernel and a = G·targets, a block that is left out has residuals
     inv(G[block, block])·a[block] (Pahikkala et al. 2006), so that nothing is fitted twice.
     """
     from scipy.linalg import inv
 
-    inverse = inv(kernel + ridge * np.eye(len(kernel), dtype=np.float32), overwrite_a=True, assume_a="pos")
+    kernel[np.diag_indices(len(kernel))] += ridge
+    inverse = inv(kernel, overwrite_a=True, assume_a="pos")
     dual = inverse @ targets
     residuals = dual / np.diag(inverse)[:, np.newaxis]
     for block in same:

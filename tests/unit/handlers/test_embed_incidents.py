@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from core.errors import ModelUnavailable
+from core.incident import PastIncident
 from core.triage.embeddings import digest_of, embedded_text
 from core.triage.owner_model import OwnerModel
 from handlers import embed_incidents
@@ -33,6 +35,19 @@ async def test_only_what_is_new_is_embedded_and_what_is_no_longer_learned_from_i
     after = await embed_past_incidents(past[10:210], embedder, before)
     assert embedder.asked == [embedded_text(each) for each in past[200:210]]
     assert after.vectors.keys() == {digest_of(embedded_text(each)) for each in past[10:210]}
+
+
+async def test_thousands_of_texts_are_read_aside_while_others_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    readers = set[int]()
+
+    def read(past: PastIncident) -> str:
+        readers.add(threading.get_ident())
+        return embedded_text(past)
+
+    monkeypatch.setattr(embed_incidents, "embedded_text", read)
+    await embed_past_incidents(puzzles(), FakeEmbedder(SENSES))
+    assert readers
+    assert threading.get_ident() not in readers
 
 
 @pytest.mark.parametrize("other", [FakeEmbedder(SENSES, "another"), FakeEmbedder({**SENSES, "new": 7})])

@@ -9,7 +9,7 @@ from core.knowledge.confirmed import confirmed_first
 from core.knowledge.document import Document, Passage
 from core.knowledge.passages import passages_of
 from core.knowledge.ranking import RankedPassage
-from tests.fakes.messages import confirmed
+from core.samples import confirmed
 
 QUESTION = "How do I roll back a canary?"
 
@@ -39,3 +39,9 @@ def test_for_another_question_it_is_a_document_among_others(query: str) -> None:
 def test_a_document_that_only_calls_itself_confirmed_is_none() -> None:
     pretender = replace(ANSWER, passage=replace(ANSWER.passage, document_id="handbook/curated"))
     assert confirmed_first(QUESTION, [HANDBOOK, pretender]) == [HANDBOOK, pretender]
+
+
+def test_what_the_family_took_from_a_score_steps_back_with_it() -> None:
+    first, second = confirmed_first(QUESTION, [replace(HANDBOOK, withheld=0.2), replace(ANSWER, withheld=0.6)])
+    assert (first.score, first.withheld) == (1.0, 0.0)
+    assert (second.score, second.withheld) == pytest.approx((0.45, 0.1))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from core.knowledge import family_fit
 from core.knowledge.character_grams import counted_grams
 from core.knowledge.document import Passage
 from core.knowledge.family_fit import fitted_family_model
@@ -109,6 +112,28 @@ def test_what_is_said_for_a_family_does_not_grow_with_the_number_of_its_pages(mo
 
 def test_the_same_corpus_gives_the_same_model(model: FamilyModel) -> None:
     assert fitted_family_model(short_pages()).opinion("which deck") == model.opinion("which deck")
+
+
+def test_public_documents_without_a_word_teach_nothing_and_stop_nothing() -> None:
+    wordless = [found for family in "ab" for number in range(3) for found in page(f"{family}{number}", family, "!!! …")]
+    wordless = [replace(found, title="!") for found in wordless]
+    encoder = learned_encoder([*wordless, *short_pages(PRIVATE)])
+    assert encoder.family_model.opinion("which deck") == {}
+    assert learned_encoder(wordless).encode_passage(wordless[0]).passage == wordless[0]
+
+
+def test_of_many_grams_those_are_kept_that_say_most_of_any_family(
+    model: FamilyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(family_fit, "MAX_GRAMS", 40)
+    smaller = fitted_family_model(short_pages())
+    strength = np.abs(model.votes).max(axis=1)
+    strongest = model.grams.features[strength > np.sort(strength)[-20]]
+    assert smaller.grams.features.size == 40
+    assert strongest.size
+    assert np.isin(strongest, smaller.grams.features).all()
+    places = np.searchsorted(model.grams.features, smaller.grams.features)
+    np.testing.assert_allclose(smaller.votes, model.votes[places], atol=1e-6)
 
 
 def test_a_passage_of_the_likelier_family_comes_first() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from core.knowledge.family_texts import MAX_LENGTH, MAX_PASSAGES, family_texts, public_sample
@@ -44,3 +46,23 @@ def test_texts_are_titles_headings_short_paragraphs_and_the_sentences_of_long_on
 def test_what_is_said_twice_in_a_family_counts_once() -> None:
     passages = [*page("a", "f", "The same."), *page("b", "f", "The same.")]
     assert [found.text for found in family_texts(passages, generator())].count("The same.") == 1
+
+
+def test_of_documents_as_long_as_books_no_more_is_drawn_than_of_many_short_ones() -> None:
+    passage = page("a", "a", "Text.")[0]
+    books = [
+        replace(passage, document_id=f"book {number}", family=family)
+        for family in "ab"
+        for number in range(3)
+        for _ in range(MAX_PASSAGES)
+    ]
+    assert len(public_sample(books, generator())) == MAX_PASSAGES
+
+
+def test_of_an_endless_title_or_heading_the_beginning_is_read() -> None:
+    passages = [
+        replace(found, title="title " * 1_000) for found in page("p", "family " * 100, f"# {'so ' * 1_000}\n\nOne.")
+    ]
+    texts = [found.text for found in family_texts(passages, generator())]
+    assert len(texts) == 4
+    assert all(len(text) <= MAX_LENGTH for text in texts)
