@@ -30,6 +30,8 @@ FIRST_DELAY = 1.0  # seconds before a step that met an unavailable system is tri
 MAX_RUNNING = 16  # steps at once; more only compete for the same processor
 LONGEST_DELAY = 30.0  # seconds; the delay doubles up to here
 
+pause = asyncio.sleep  # of what is no step: the engine records nothing of it, and whoever takes over waits no longer
+
 log = structlog.get_logger()
 
 
@@ -183,7 +185,7 @@ class Workflows(DBOSConfiguredInstance):
     async def _do(self, name: str, *arguments: Any) -> None:
         """Run a behaviour that is all of a workflow, whose end is checkpoint enough: half of the engine's work."""
         with self._in_step():
-            await _persist(name, partial(self._run, name, arguments), asyncio.sleep)
+            await _persist(name, partial(self._run, name, arguments), pause)
 
     @contextmanager
     def _in_step(self) -> Generator[None]:

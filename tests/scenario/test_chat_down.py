@@ -9,6 +9,7 @@ import pytest
 from dbos import DBOS
 
 from adapters import pacing
+from bot import workflows
 from bot.workflows import FIRST_DELAY, LONGEST_DELAY, MAX_RUNNING
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import is_done
@@ -20,7 +21,7 @@ QUESTION = "help"
 
 
 class Sleep:
-    """Stands in for the workflows' durable sleep: remembers each, and takes no time unless it is told to wait."""
+    """Stands in for the workflows' sleep, durable or not: remembers each, and takes no time unless it is told to wait."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -36,6 +37,7 @@ class Sleep:
 def sleep(monkeypatch: pytest.MonkeyPatch) -> Sleep:
     sleep = Sleep()
     monkeypatch.setattr(DBOS, "sleep_async", sleep)
+    monkeypatch.setattr(workflows, "pause", sleep)
     # The pause of a channel is not slept through here, so that nobody else may keep to it.
     monkeypatch.setattr(pacing.PacedMessenger, "rest", lambda _self, _lane, _error: None)
     return sleep
