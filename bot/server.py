@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -26,14 +26,13 @@ from adapters.console.sources import SourceStatus
 from adapters.pacing import PacedMessenger
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.store import BackgroundStore
-from adapters.store.teams_conversations import SqlTeamsConversations
 from bot import engine, workflows
 from bot.audit_log import record_start
 from bot.behaviours import behaviours
+from bot.chats import Chat, open_slack, open_teams
 from bot.dispatcher import Dispatcher
 from bot.doors import HEADERS_TIMEOUT
 from bot.figures import Figures, shown
-from bot.home_pages import home_pages
 from bot.intake import Intake
 from bot.measured_messenger import MeasuredMessenger
 from bot.replica import Replica, new_replica
@@ -42,33 +41,22 @@ from bot.schedules import INGEST, build_schedules, nightly_task
 from bot.tasks import TaskInbox
 from bot.webhook_sources import webhook_sources
 from bot.wiring import Core, new_incident_id, places_for, redactor, secret
-from core.conversation import MessageReference, Platform
+from core.conversation import Platform
 from core.curated import SOURCE as CURATED
 from core.errors import PlumblineError
 from core.incident import AlertDelivery
-from core.ports import Inbox, Messenger, Task, ThreadReader
+from core.ports import Messenger, Task
 from handlers.arrange_incident import is_anything_open
-from handlers.ask_in_form import AskInForm
 from handlers.keep_quiet import is_anything_held
 from handlers.open_incident import open_incidents
 from handlers.post_message import Poster
 from handlers.redeliver import ask_to_redeliver
-from handlers.show_again import ShownAgain
 
 SWITCHING = 0.0005  # seconds after which an analysis lets the loop run: an acknowledgement waits for it several times
 
 log = structlog.get_logger()
 
 Replays = Mapping[str, Callable[[], Awaitable[None]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Chat:
-    """One chat platform: what speaks on it, what its requests are handed to, and what reads its threads."""
-
-    messenger: Messenger
-    handle: Callable[[web.Request], Awaitable[web.StreamResponse]]
-    threads: ThreadReader | None = None
 
 
 @asynccontextmanager
@@ -83,8 +71,8 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         live = Live()
         messages = SqlConsoleMessages(core.engine)
         console = ConsoleMessenger(messages, live, core.clock)
-        slack = await _slack(core, inbox, stack)
-        teams = await _teams(core, inbox, stack)
+        slack = await open_slack(core, inbox, stack)
+        teams = await open_teams(core, inbox, stack)
         messengers: dict[Platform, Messenger] = {Platform.CONSOLE: MeasuredMessenger(Platform.CONSOLE, console)}
         messengers |= _paced(Platform.SLACK, slack, pacing.slack_budget(core.settings.slack_post_interval))
         messengers |= _paced(Platform.TEAMS, teams, pacing.TEAMS)
@@ -258,91 +246,3 @@ async def _missing(core: Core, replica: Replica) -> str:
     async with core.store.transaction() as transaction:
         await transaction.ingestions.all()  # does the database answer?
     return "" if await core.knowledge.index.count() or not core.workspace.sources else "nothing is indexed yet"
-
-
-async def _slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None:
-    settings = core.settings
-    if settings.slack_bot_token is None:
-        return None
-    from adapters.slack.client import slack_client
-    from adapters.slack.inbound import SlackInbound
-    from adapters.slack.messenger import SlackMessenger
-    from adapters.slack.threads import SlackThreads
-
-    token = settings.slack_bot_token.get_secret_value()
-    inbound = SlackInbound(
-        bot_token=token,
-        signing_secret=secret(settings.slack_signing_secret),
-        api_url=settings.slack_api_url,
-        app_token=secret(settings.slack_app_token),
-        channels=core.workspace.channels,
-        inbox=inbox,
-        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
-        home_of=home_pages(core),
-        examples=core.workspace.examples,
-        clock=core.clock,
-    )
-    stack.push_async_callback(inbound.close)
-    await inbound.start()
-    client = slack_client(token, settings.slack_api_url, core.session)
-    return Chat(SlackMessenger(client), inbound.handle, SlackThreads(client))
-
-
-async def _teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None:
-    settings = core.settings
-    if not settings.teams_enabled:
-        return None
-    from adapters.teams.access_token import AccessToken
-    from adapters.teams.audiences import TeamsAudiences
-    from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE
-    from adapters.teams.guests import TeamsGuests
-    from adapters.teams.history import TeamsHistory
-    from adapters.teams.inbound import TeamsInbound
-    from adapters.teams.messenger import TeamsMessenger
-    from adapters.teams.posted import PostedMessages
-    from adapters.teams.threads import TeamsThreads
-    from adapters.teams.transport import open_transport
-
-    references = SqlTeamsConversations(core.engine)
-    cloud = THIS_MACHINE if settings.teams_anonymous else PUBLIC_CLOUD
-    app_id, password = settings.teams_app_id, secret(settings.teams_app_password) or ""
-    tenant_ids = settings.teams_tenant_ids
-    token = AccessToken(app_id, password, tenant_ids, cloud) if app_id else None
-    transport = open_transport(settings.teams_sdk, token)
-    history = token and TeamsHistory(
-        app_id=app_id,
-        app_password=password,
-        tenant_ids=tenant_ids,
-        references=references,
-        token=token,
-        cloud=cloud,
-        clock=core.clock,
-        session=core.session,
-    )
-    messenger = TeamsMessenger(
-        transport=transport,
-        references=references,
-        tenant_ids=tenant_ids,
-        cloud=cloud,
-        posted=PostedMessages(history, core.clock) if history else None,
-    )
-    guests = TeamsGuests(token, core.clock) if token else None
-
-    async def link_in_teams(reference: MessageReference) -> str:
-        return await messenger.link(reference) if reference.place.platform is Platform.TEAMS else ""
-
-    inbound = TeamsInbound(
-        app_id=app_id,
-        tenant_ids=tenant_ids,
-        anonymous=settings.teams_anonymous,
-        audiences=TeamsAudiences(core.workspace.channels, guests),
-        inbox=inbox,
-        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
-        standing=ShownAgain(core.store, core.workspace.policy, core.workspace.channels, link_in_teams),
-        references=references,
-        clock=core.clock,
-        cloud=cloud,
-    )
-    stack.push_async_callback(messenger.close)
-    stack.push_async_callback(inbound.close)
-    return Chat(messenger, inbound.handle, TeamsThreads(history, core.clock) if history else None)

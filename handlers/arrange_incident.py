@@ -20,9 +20,7 @@ from handlers.update_incident import change_incident, save_next
 MAX_NEAR = 100  # incidents that one is compared with
 PART = 500  # open incidents that are read at once to be looked after
 DEADLINE = 8.0  # seconds that one monitoring system may take
-JOINING = (
-    "join incidents"  # the lock of whoever makes an incident a part of another: who is second sees what was joined
-)
+JOINING = "join incidents"  # the lock of whoever makes one a part of another: who is second sees what was joined
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,9 +66,7 @@ class PostedMessages:
         now = self._clock.now()
         left = (self._doubts.setdefault(intent, now) + PATIENCE - now).total_seconds()
         if left > 0 and len(self._doubts) <= MAX_DOUBTS:
-            asked = (
-                error.retry_after
-            )  # Graph may want to be left alone for an hour, and a message may not wait for that
+            asked = error.retry_after  # perhaps an hour, which a message may not wait
             raise ChatUnavailable(str(error), None if asked is None else min(asked, left))
         del self._doubts[intent]
         log.warning("teams message may stand there twice", place=place.channel, reason=str(error))
