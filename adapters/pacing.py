@@ -14,12 +14,12 @@ from math import inf
 from core.conversation import MessageReference, Place
 from core.errors import ChatBusy
 from core.messages import Message
-from core.ports import Messenger, SignallingMessenger
+from core.pace import Pace
+from core.ports import Messenger, Pacer, SignallingMessenger
 
 SHORT = 0.5  # seconds that are waited out here; longer ones are slept through by the workflow, which holds nothing
 EARLY = 0.4  # seconds by which the workflow is to come before its turn, so as not to miss it
-MAX_LANES = 1_000  # channels whose turns are remembered
-LATE = 60.0  # seconds after which a turn that nobody took is lost: its process may be gone
+MAX_LANES = 1_000  # in which it is remembered when the platform answered
 PAUSE = 30.0  # seconds for which a channel rests when its platform asks to wait and does not say how long
 
 
@@ -48,67 +48,44 @@ def slack_budget(post: float) -> Budget:
 
 
 @dataclass(slots=True)
-class Lane:
-    """The turns in one channel: one every `interval`, and after a rest those that would have been due within `saved`.
+class Writer:
+    """What this process writes in one lane: one message after the other, each answered before the next is sent."""
 
-    `free_at` is the first moment that nobody has a turn at, `last` the last turn taken. Whoever has his turn is
-    `speaking` until the platform has `answered_at` some moment. A burst sets each of them back by up to `saved`.
-    """
+    pace: Pace
+    writing: Lock = field(default_factory=Lock)
+    answered_at: float = -inf  # by the process's own clock; earlier by what a burst has saved
 
-    interval: float
-    saved: float = 0.0
-    free_at: float = 0.0
-    last: float = -inf
-    turns: dict[str, float] = field(default_factory=dict[str, float])
-    speaking: Lock = field(default_factory=Lock)
-    answered_at: float = -inf
+    def pause(self, now: float) -> float:
+        """Seconds until the platform can take the next message, which counts from when the last one arrived there."""
+        return max(self.answered_at + self.pace.interval - now, 0.0)
 
-    def wait(self, ticket: str, now: float) -> float:
-        """Seconds until the turn of this ticket. It is taken if that is at most SHORT, else kept until then."""
-        self.turns = {each: at for each, at in self.turns.items() if now - at < LATE}
-        if ticket not in self.turns:
-            self.turns[ticket] = max(now, self.free_at)
-            self.free_at = max(now - self.saved, self.free_at) + self.interval
-        # Who comes late takes the next moment, and whoever has that one comes after him.
-        turn = self.turns[ticket] = max(self.turns[ticket], now, self.last + self.interval)
-        if turn - now <= SHORT:
-            self.last = max(turn - self.saved, self.last + self.interval)
-            self.free_at = max(self.free_at, self.last + self.interval)
-            del self.turns[ticket]
-        return turn - now
-
-    def answered(self, at: float) -> None:
-        """The platform has taken a message, or refused it."""
-        self.answered_at = max(at - self.saved, self.answered_at + self.interval)
-
-    def rest(self, until: float) -> None:
-        """Nobody has a turn before that; the order stays."""
-        delay = max(until - min((*self.turns.values(), self.free_at)), 0.0)
-        self.turns = {ticket: at + delay for ticket, at in self.turns.items()}
-        self.free_at += delay
+    def answered(self, now: float) -> None:
+        self.answered_at = max(now - self.pace.saved, self.answered_at + self.pace.interval)
 
 
 class PacedMessenger:
     """Implements `core.ports.Messenger` and `SignallingMessenger` over another one.
 
-    Posts and edits take turns in each channel, in the order in which they came. Of several edits of one message that wait
-    the newest is made: they share one turn. A platform that asks to wait is believed for that channel alone.
+    Posts and edits take turns in each channel, in the order in which they came, with whoever shares `pacer`. Of several
+    edits of one message that wait the newest is made: they share one turn. A platform that asks to wait is believed for
+    that channel alone.
     """
 
-    def __init__(self, messenger: Messenger, budget: Budget, *, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, messenger: Messenger, budget: Budget, pacer: Pacer, *, now: Callable[[], float] = time.monotonic
+    ) -> None:
         self._messenger = messenger
         self._budget = budget
+        self._pacer = pacer
         self._now = now
-        self._lanes: OrderedDict[tuple[str, str], Lane] = OrderedDict()
+        self._writers: OrderedDict[str, Writer] = OrderedDict()
 
     async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
-        lane = self._lane("post", place, self._budget.post)
-        async with self._turn(lane, intent):
+        async with self._turn("post", place, self._budget.post, intent):
             return await self._messenger.post(place, message, intent)
 
     async def edit(self, reference: MessageReference, message: Message) -> None:
-        lane = self._lane("edit", reference.place, self._budget.edit)
-        async with self._turn(lane, reference.message_id):
+        async with self._turn("edit", reference.place, self._budget.edit, reference.message_id):
             await self._messenger.edit(reference, message)
 
     async def find(self, place: Place, intent: str) -> MessageReference | None:
@@ -123,32 +100,30 @@ class PacedMessenger:
     async def signal(self, place: Place, text: str) -> bool:
         return isinstance(self._messenger, SignallingMessenger) and await self._messenger.signal(place, text)
 
-    def rest(self, lane: Lane, error: ChatBusy) -> None:
-        """Let a channel rest as long as its platform asked for."""
-        lane.rest(self._now() + (error.retry_after or PAUSE))
-
     @asynccontextmanager
-    async def _turn(self, lane: Lane, ticket: str) -> AsyncGenerator[None]:
+    async def _turn(self, kind: str, place: Place, interval: float, ticket: str) -> AsyncGenerator[None]:
         """A block that begins when it is this ticket's turn. Raises ChatBusy, which says when, if that takes long."""
-        wait = lane.wait(ticket, self._now())
-        if wait > SHORT:
-            raise ChatBusy("The chat takes one message after the other: its turn comes.", wait - EARLY)
-        await asyncio.sleep(wait)
-        async with lane.speaking:
-            # The platform counts from when a message arrives there, which is not known before its answer.
-            await asyncio.sleep(max(lane.answered_at + lane.interval - self._now(), 0.0))
+        lane = f"{place.platform}:{kind}:{place.channel}"
+        pace = Pace(interval, (self._budget.burst - 1) * interval)
+        while wait := await self._pacer.take(lane, ticket, pace):
+            if wait > SHORT:
+                raise ChatBusy("The chat takes one message after the other: its turn comes.", wait - EARLY)
+            await asyncio.sleep(wait)
+        writer = self._writer(lane, pace)
+        async with writer.writing:
+            await asyncio.sleep(writer.pause(self._now()))
             try:
                 yield
             except ChatBusy as error:
-                self.rest(lane, error)
+                await self._pacer.rest(lane, error.retry_after or PAUSE, pace)
                 raise
             finally:
-                lane.answered(self._now())
+                writer.answered(self._now())
+                await self._pacer.answered(lane, pace)
 
-    def _lane(self, kind: str, place: Place, interval: float) -> Lane:
-        key = (kind, place.channel)
-        lane = self._lanes.setdefault(key, Lane(interval, (self._budget.burst - 1) * interval))
-        self._lanes.move_to_end(key)
-        if len(self._lanes) > MAX_LANES:
-            self._lanes.popitem(last=False)
-        return lane
+    def _writer(self, lane: str, pace: Pace) -> Writer:
+        writer = self._writers.setdefault(lane, Writer(pace))
+        self._writers.move_to_end(lane)
+        if len(self._writers) > MAX_LANES:
+            self._writers.popitem(last=False)
+        return writer

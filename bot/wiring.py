@@ -139,18 +139,19 @@ def _knowledge(
 
 def _encoders(settings: Settings, engine: AsyncEngine, clock: Clock) -> EncoderStore:
     """In the database if several replicas share the index; beside the index where that is in the data directory."""
-    if settings.qdrant_url and _is_shared(engine):
+    if settings.qdrant_url and is_shared(engine):
         return SqlLearnedModel(engine, "encoder", ENCODER, clock)
     return ArrayFile(settings.data_dir / "encoder.npz", ENCODER)
 
 
 def _owner_models(settings: Settings, engine: AsyncEngine, clock: Clock) -> OwnerModelStore:
-    if _is_shared(engine):
+    if is_shared(engine):
         return SqlLearnedModel(engine, "owner model", OWNER_MODEL, clock)
     return ArrayFile(settings.data_dir / "owners.npz", OWNER_MODEL)
 
 
-def _is_shared(engine: AsyncEngine) -> bool:
+def is_shared(engine: AsyncEngine) -> bool:
+    """Whether several processes may work on this database; one is alone on a SQLite file."""
     return engine.dialect.name == "postgresql"
 
 

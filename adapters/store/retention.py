@@ -19,6 +19,7 @@ from adapters.store.tables import (
     deliveries,
     held_incidents,
     incidents,
+    lanes,
     outcomes,
     posts,
     predictions,
@@ -60,6 +61,7 @@ _RULES: Mapping[str, Sequence[_Rule]] = {
         _Rule(deliveries, deliveries.c.received_at),
         _Rule(replicas, replicas.c.seen_at),
         _Rule(silences, silences.c.ends_at),
+        _Rule(lanes, lanes.c.used_at),
     ),
     "conversations": (
         _Rule(turns, turns.c.at),

@@ -116,6 +116,14 @@ dead_letters = sa.Table(
     sa.Column("at", UtcDateTime, nullable=False, index=True),
 )
 
+lanes = sa.Table(
+    "lanes",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),  # a digest
+    sa.Column("body", sa.JSON, nullable=False),  # empty while it is new
+    sa.Column("used_at", UtcDateTime, nullable=False),  # asked by the retention policy alone
+)
+
 silences = sa.Table(
     "silences",
     metadata,

@@ -1,6 +1,6 @@
 """Every port: what the decisions need from outside. Each has a fake, real adapters, and one contract suite."""
 
-from core.ports.chat import Forms, Inbox, Messenger, SignallingMessenger, Standing, ThreadReader
+from core.ports.chat import Forms, Inbox, Messenger, Pacer, SignallingMessenger, Standing, ThreadReader
 from core.ports.clock import Clock
 from core.ports.knowledge import (
     Changes,
@@ -97,6 +97,7 @@ __all__ = [
     "MetricReader",
     "OnCall",
     "OwnerModelStore",
+    "Pacer",
     "PassageIndex",
     "Post",
     "PostStore",

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 from core.conversation import Audience, MessageReference, Place, Question, Turn
 from core.feedback import Feedback, Reaction
 from core.messages import Form, Message, Verdict
+from core.pace import Pace
 
 
 class Messenger(Protocol):
@@ -47,6 +48,28 @@ class SignallingMessenger(Protocol):
 
         Raises ChatUnavailable.
         """
+        ...
+
+
+class Pacer(Protocol):
+    """Turns to write in a channel, for all who write there in our name. Does not raise.
+
+    A `lane` names the channel, and what is done there if that has a pace of its own. A `ticket` names what is written.
+    """
+
+    async def take(self, lane: str, ticket: str, pace: Pace) -> float:
+        """0.0 if it is this ticket's turn, which is taken; else the seconds until it comes, which is kept for it.
+
+        It is the same however often it is asked for, and is lost if nobody takes it for `core.pace.LATE`.
+        """
+        ...
+
+    async def answered(self, lane: str, pace: Pace) -> None:
+        """The platform has taken what was written in a turn, or refused it: the next one is `pace.interval` from now."""
+        ...
+
+    async def rest(self, lane: str, seconds: float, pace: Pace) -> None:
+        """The platform asks to wait: nobody has a turn for so long, and the order stays."""
         ...
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from adapters import pacing
+from adapters.local_pacer import LocalPacer
 from adapters.pacing import EARLY, SHORT, Budget, PacedMessenger
 from core.conversation import MessageReference, Place, Platform
 from core.errors import ChatBusy
@@ -61,7 +62,7 @@ def chat(time: Time) -> TimedChat:
 
 @pytest.fixture
 def paced(chat: TimedChat, time: Time) -> PacedMessenger:
-    return PacedMessenger(chat, Budget(post=1.0, edit=2.0), now=time.now)
+    return PacedMessenger(chat, Budget(post=1.0, edit=2.0), LocalPacer(time.now), now=time.now)
 
 
 async def wait(paced: PacedMessenger, intent: str, place: Place = HERE) -> float:
@@ -136,7 +137,7 @@ async def test_a_turn_that_nobody_takes_keeps_nobody_waiting_for_ever(paced: Pac
 async def test_a_platform_that_allows_a_burst_gets_one_and_the_storm_after_it_is_paced(
     chat: TimedChat, time: Time
 ) -> None:
-    paced = PacedMessenger(chat, Budget(post=2.0, edit=2.0, burst=3), now=time.now)
+    paced = PacedMessenger(chat, Budget(post=2.0, edit=2.0, burst=3), LocalPacer(time.now), now=time.now)
     assert [await wait(paced, intent) for intent in "abcde"] == [0, 0, 0, 2 - EARLY, 4 - EARLY]
     for intent in "de":
         time.at += 2

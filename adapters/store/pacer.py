@@ -1,0 +1,88 @@
+"""Turns to write in the channels of a chat, for all processes that share the database: one row for each lane."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+import structlog
+from pydantic import TypeAdapter
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from adapters.local_pacer import LocalPacer
+from adapters.store.database import insert_if_absent, outages_as
+from adapters.store.tables import lanes
+from core.errors import StoreUnavailable
+from core.pace import Lane, Pace, new_lane
+
+T = TypeVar("T")
+
+# PostgreSQL's now() is when a transaction began, which is before it waited for the row of another one.
+SERVER_CLOCK: sa.ColumnElement[float] = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()), sa.Double[float]())
+PATIENCE = 5.0  # seconds with the database, before this process goes on alone
+
+_BODY = TypeAdapter(Lane)
+
+log = structlog.get_logger()
+
+
+class SqlPacer:
+    """Implements `core.ports.Pacer`, by the clock of the database.
+
+    While that is away, each process keeps to the pace by itself.
+    """
+
+    def __init__(self, engine: AsyncEngine, clock: sa.ColumnElement[float] = SERVER_CLOCK) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._alone = LocalPacer()
+        self._deciding = asyncio.Lock()  # who waits for a row here takes no connection from others
+
+    async def take(self, lane: str, ticket: str, pace: Pace) -> float:
+        def taken(found: Lane, now: float) -> tuple[Lane, float]:
+            return found.take(_digest(ticket), pace, now)
+
+        try:
+            return await self._decide(lane, pace, taken)
+        except StoreUnavailable as error:
+            log.info("turns are not shared", reason=str(error))
+            return await self._alone.take(lane, ticket, pace)
+
+    async def answered(self, lane: str, pace: Pace) -> None:
+        try:
+            await self._decide(lane, pace, lambda found, now: (found.answered(pace, now), None))
+        except StoreUnavailable:
+            await self._alone.answered(lane, pace)
+
+    async def rest(self, lane: str, seconds: float, pace: Pace) -> None:
+        try:
+            await self._decide(lane, pace, lambda found, now: (found.rest(seconds, pace, now), None))
+        except StoreUnavailable:
+            await self._alone.rest(lane, seconds, pace)
+
+    async def _decide(self, name: str, pace: Pace, decide: Callable[[Lane, float], tuple[Lane, T]]) -> T:
+        """Change a lane that no other process can change meanwhile."""
+        row = _digest(name)
+        with outages_as(StoreUnavailable):
+            async with asyncio.timeout(PATIENCE), self._deciding, self._engine.begin() as connection:
+                saved, now = await self._locked(connection, row)
+                lane, decided = decide(_BODY.validate_python(saved) if saved else new_lane(pace, now), now)
+                values = {"body": _BODY.dump_python(lane, mode="json"), "used_at": datetime.fromtimestamp(now, UTC)}
+                await connection.execute(lanes.update().where(lanes.c.name == row).values(values))
+                return decided
+
+    async def _locked(self, connection: AsyncConnection, name: str) -> tuple[dict[str, Any], float]:
+        """What is kept of a lane, nothing for a new one, and the time since its row is ours."""
+        lock = sa.select(lanes.c.body).where(lanes.c.name == name).with_for_update()
+        while (row := (await connection.execute(lock)).one_or_none()) is None:
+            await insert_if_absent(connection, lanes, {"name": name, "body": {}, "used_at": datetime.now(UTC)})
+        return row.body, await connection.scalar(sa.select(self._clock)) or 0.0
+
+
+def _digest(name: str) -> str:
+    """Whose message it is, or whose channel, is nothing to be kept here."""
+    return hashlib.blake2b(name.encode(), digest_size=12).hexdigest()
