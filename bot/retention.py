@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime, timedelta
 
-from dbos import DBOSClient
+from dbos import DBOS, DBOSClient
 from rich.console import Console
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -57,6 +57,7 @@ def forget_workflows(database_url: str, keys: list[str]) -> None:
     """Delete what the engine keeps of these workflows, also while the bot runs."""
     if not keys:
         return
+    DBOS.migrate(database_url)  # a workspace that was restored may have none of its tables, or those of an older one
     client = DBOSClient(system_database_url=database_url)
     try:
         for start in range(0, len(keys), retention.BATCH):  # a statement has a limited number of parameters

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler  # pyright: ignore[reportMissingTypeStubs]
 from apscheduler.triggers.cron import CronTrigger  # pyright: ignore[reportMissingTypeStubs]
@@ -19,6 +21,8 @@ WATCH = "watch_incidents"
 MORNINGS = "*/5"  # minutes at which quiet hours may have ended
 LOOKS = "*/5"  # minutes at which nightly jobs may be due, or may have been missed
 PATIENCE = timedelta(minutes=2)  # that a process leaves to its start, before it catches up with what was missed
+MINUTE = "%Y-%m-%dT%H:%M"
+GLANCE = 10.0  # seconds between two glances at the clock, whether it was set back
 
 NIGHTLY = {INGEST: 2, RECALIBRATE: 3, RETAIN: 4}  # hour of the day (UTC) from which each is due, in this order
 
@@ -41,6 +45,23 @@ async def ask_for_nightly(accept: Callable[[Task], Awaitable[bool]], now: dateti
             return
 
 
+class Ticks:
+    """Names each minute, for the key of a task. One that a clock shows again, since it was set back, is another one."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._last = datetime.min.replace(tzinfo=UTC)
+        self._again_until = self._last  # the latest minute that was named before the clock was set back
+
+    def name(self) -> str:
+        minute = self._clock.now().replace(second=0, microsecond=0)
+        if minute < self._last:
+            self._again_until = max(self._again_until, self._last)
+        self._last = minute
+        again = f":again-until-{self._again_until:{MINUTE}}" if minute <= self._again_until else ""
+        return f"{minute:{MINUTE}}{again}"
+
+
 def build_schedules(
     accept: Callable[[Task], Awaitable[bool]],
     clock: Clock,
@@ -50,29 +71,44 @@ def build_schedules(
 ) -> AsyncIOScheduler:
     """A scheduler that is not started yet. `is_anything_held` by the quiet hours of a channel, or an incident `open`.
 
-    A machine that was asleep, or a clock that jumped, is as good as a process that was not there.
+    A machine that was asleep, or a clock that was set ahead, is as good as a process that was not there. Whoever starts
+    the scheduler also lets `follow_clock` run.
     """
     # However late a look is, it is not skipped: many that were missed are one.
     scheduler = AsyncIOScheduler(timezone="UTC", job_defaults={"coalesce": True, "misfire_grace_time": None})
+
+    ticks = Ticks(clock)
 
     async def look_for_nightly() -> None:
         await ask_for_nightly(accept, clock.now())
 
     async def look_after_incidents() -> None:
         if await is_anything_open():
-            await accept(Task(f"{WATCH}:{clock.now():%Y-%m-%dT%H:%M}", WATCH, WATCH, {}))
+            await accept(Task(f"{WATCH}:{ticks.name()}", WATCH, WATCH, {}))
 
     async def look_for_mornings() -> None:
         if await is_anything_held():
-            await accept(Task(f"{END_QUIET_HOURS}:{clock.now():%Y-%m-%dT%H:%M}", END_QUIET_HOURS, END_QUIET_HOURS, {}))
+            await accept(Task(f"{END_QUIET_HOURS}:{ticks.name()}", END_QUIET_HOURS, END_QUIET_HOURS, {}))
 
-    every_minute = CronTrigger(minute="*", timezone="UTC")
-    mornings = CronTrigger(minute=MORNINGS, timezone="UTC")
-    looks = CronTrigger(minute=LOOKS, timezone="UTC", start_date=clock.now() + PATIENCE)
-    for name, job, trigger in (
-        ("nightly", look_for_nightly, looks),
-        (WATCH, look_after_incidents, every_minute),
-        (END_QUIET_HOURS, look_for_mornings, mornings),
-    ):
-        scheduler.add_job(job, trigger, id=name)  # pyright: ignore[reportUnknownMemberType]
+    def plan(name: str, job: Callable[[], Awaitable[None]], minutes: str, **options: Any) -> None:
+        trigger = CronTrigger(minute=minutes, timezone="UTC")
+        scheduler.add_job(job, trigger, id=name, **options)  # pyright: ignore[reportUnknownMemberType]
+
+    plan("nightly", look_for_nightly, LOOKS, next_run_time=clock.now() + PATIENCE)
+    plan(WATCH, look_after_incidents, "*")
+    plan(END_QUIET_HOURS, look_for_mornings, MORNINGS)
     return scheduler
+
+
+async def follow_clock(
+    schedules: AsyncIOScheduler, clock: Clock, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> None:
+    """Plan all looks anew when the clock was set back: else none is made before it shows again what it showed."""
+    before = clock.now()
+    while True:
+        await sleep(GLANCE)
+        now = clock.now()
+        if now < before:
+            for job in cast("list[Any]", schedules.get_jobs()):  # pyright: ignore[reportUnknownMemberType]
+                job.reschedule(job.trigger)
+        before = now

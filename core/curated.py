@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -44,6 +45,11 @@ class CuratedAnswer:
     @property
     def is_confirmed(self) -> bool:
         return self.confirmed_by is not None
+
+
+def answer_id(event: str) -> str:
+    """The id of what was said in this event of a chat, which may name who said it: the id does not."""
+    return hashlib.blake2b(event.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def may_confirm(answer: CuratedAnswer, person: Person) -> bool:

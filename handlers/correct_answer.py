@@ -13,11 +13,11 @@ from core.answering.rewrite import is_follow_up
 from core.audit import Act, AuditEntry, audit_entry
 from core.confidence.prediction import Outcome, PredictionKind
 from core.conversation import Person, Place, Question, Speaker, turn_key
-from core.curated import MAX_QUESTION, MAX_TEXT, SOURCE, CuratedAnswer, confirmed, may_confirm
+from core.curated import MAX_QUESTION, MAX_TEXT, SOURCE, CuratedAnswer, answer_id, confirmed, may_confirm
 from core.feedback import Feedback
 from core.knowledge.document import Document
 from core.messages import CorrectionRequest, Notice, ProposalMessage
-from core.ports import Store
+from core.ports import Store, Transaction
 from handlers.post_message import Poster
 
 LOOKED_BACK = 20  # turns of the thread among which the question that is corrected is looked for
@@ -49,7 +49,7 @@ async def propose_correction(feedback: Feedback, *, store: Store, poster: Poster
     if prediction is None or asked is None or not feedback.text.strip():
         return
     draft = CuratedAnswer(
-        id=feedback.id,
+        id=answer_id(feedback.id),
         question=await _question_at(feedback, asked.text, store),
         text=feedback.text,
         author=feedback.person,
@@ -72,7 +72,7 @@ async def correct_in_words(question: Question, *, store: Store, poster: Poster, 
         await poster.post_once(f"correction:{question.id}", question.place, Notice(NO_ANSWER_HERE))
         return
     draft = CuratedAnswer(
-        id=question.id,
+        id=answer_id(question.id),
         question=_in_context(asked),
         text=question.text,
         author=question.asker,
@@ -92,7 +92,7 @@ async def confirm_correction(
 ) -> None:
     """Make the proposal a document. `publish` indexes the confirmed answers at once."""
     async with store.transaction() as transaction:
-        answer = await transaction.curated.get(feedback.subject)
+        answer = await _answer(feedback.subject, transaction)
         if answer is None or not feedback.audience.may_read(answer.readers):
             return
         if may_confirm(answer, feedback.person) and not answer.is_confirmed:
@@ -104,6 +104,11 @@ async def confirm_correction(
         return
     await publish()
     await poster.post_or_edit(f"proposal:{answer.id}", feedback.place, ProposalMessage(answer), "confirmed")
+
+
+async def _answer(subject: str, transaction: Transaction) -> CuratedAnswer | None:
+    """The answer of this id, also by one that it had before its author was forgotten."""
+    return await transaction.curated.get(subject) or await transaction.curated.get(answer_id(subject))
 
 
 async def _propose(proposal: CuratedAnswer, said: Feedback | Question, store: Store, poster: Poster) -> None:

@@ -28,6 +28,7 @@ from adapters.store.tables import (
     turns,
 )
 from core.conversation import Platform, Speaker, turn_key
+from core.curated import answer_id
 from core.errors import StoreUnavailable
 
 NOBODY = "forgotten"  # stands for a person who asked to be forgotten
@@ -85,6 +86,7 @@ async def forget(
             if person:
                 await _forget_labels(connection, person)
                 await connection.execute(reactions.delete().where(_is_by(reactions.c.reacted_by, person)))
+                await _forget_ids(connection, person)
                 await _forget_presses(connection, person, events.keys)
                 await _forget_names(connection, person, events.names)
                 await _forget_acts(connection, person)
@@ -116,7 +118,7 @@ async def _theirs(connection: AsyncConnection, person: str, thread: str) -> _Eve
 async def _forget_on_the_page(connection: AsyncConnection, events: _Events) -> None:
     """Threads that they began, and what they said and were told in other threads."""
     table = console_messages
-    subjects = set(events.subjects)
+    subjects = {*events.subjects, *map(answer_id, events.subjects)}
     rows = await connection.execute(sa.select(table.c.id, table.c.thread, table.c.kind, table.c.intent))
     gone: list[int] = []
     began: set[int] = set()
@@ -151,6 +153,20 @@ async def _forget_labels(connection: AsyncConnection, person: str) -> None:
             .where(outcomes.c.prediction_id == prediction_id, outcomes.c.labelled_by == labelled_by)
             .values(labelled_by=f"{NOBODY}-{taken}", comment="")
         )
+
+
+async def _forget_ids(connection: AsyncConnection, person: str) -> None:
+    """What they proposed was once called by an id that names who did: it gets the one that it would have today."""
+    named = sa.select(curated_answers.c.id).where(curated_answers.c.id.contains(person, autoescape=True))
+    for old in list((await connection.execute(named)).scalars()):
+        if _without(old, person) == old:
+            continue
+        await connection.execute(curated_answers.update().where(curated_answers.c.id == old).values(id=answer_id(old)))
+        for intent in (posts.c.intent, dead_letters.c.intent):
+            posted = await connection.execute(sa.select(intent).where(intent.endswith(f":{old}", autoescape=True)))
+            for each in list(posted.scalars()):
+                renamed = f"{each.removesuffix(old)}{answer_id(old)}"
+                await connection.execute(sa.update(intent.table).where(intent == each).values(intent=renamed))
 
 
 async def _forget_presses(connection: AsyncConnection, person: str, keys: Collection[str]) -> None:
@@ -201,6 +217,8 @@ def _nameless(value: Any, person: str, names: frozenset[str]) -> Any:
     if isinstance(value, dict):
         if "platform" in value and value.get("id") == person:
             return value | {"id": NOBODY, "name": ""}
+        if "proposed_at" in value and _without(value["id"], person) != value["id"]:
+            value = value | {"id": answer_id(value["id"])}
         return {
             key: NOBODY
             if key in _NAMING and isinstance(each, str) and each in names
@@ -215,10 +233,12 @@ def _nameless(value: Any, person: str, names: frozenset[str]) -> Any:
 async def _forget_acts(connection: AsyncConnection, person: str) -> None:
     """The audit log refuses to change an entry: what names them is written anew, in its place, without."""
     columns = (audit.c.key, audit.c.actor, audit.c.subject, audit.c.place, audit.c.detail)
-    named = sa.select(audit).where(sa.or_(*(column.contains(person, autoescape=True) for column in columns)))
+    texts = (*columns, sa.cast(audit.c.documents, sa.Text))
+    named = sa.select(audit).where(sa.or_(*(text.contains(person, autoescape=True) for text in texts)))
     for row in list(await connection.execute(named)):
         entry = dict(row._mapping)  # noqa: SLF001 -- SQLAlchemy's public name of it
         nameless = entry | {column.name: _without(entry[column.name], person) for column in columns}
+        nameless["documents"] = [_without(each, person) for each in entry["documents"]]
         if nameless == entry:
             continue
         if nameless["key"] != entry["key"]:
