@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bot.evaluation.intervals import SEED, bootstrap_interval
+from bot.evaluation.report import print_whole
 from bot.evaluation.simulated_pair import measured, print_simulated
 from core.confidence.calibrator import Label, fit
 from core.confidence.curves import FLAT, Features, Prior, beta_features, fit_curve, log_odds
@@ -120,7 +121,7 @@ def print_table(figures: Mapping[str, Any], out: Console) -> None:
             shown = (found[key] for key in ("brier", "ece", "ece_floor", "auroc"))
             table.add_row(budget, method, *("–" if value is None else f"{value:.4f}" for value in shown))
         table.add_section()
-    out.print(table)
+    print_whole(table, out)
     print_simulated(figures["simulated"], out)
 
 

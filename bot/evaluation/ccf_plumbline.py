@@ -86,7 +86,8 @@ class Plumbline:
         return Trial(chain.lead, chain.support, chain.family == case.family) if chain else Trial(0.0, 0.0, False)
 
     def _found(self, question: str) -> tuple[tuple[Chunk, ...], EvidenceChain | None]:
-        ranked = self._runner.run(self._retriever.retrieve(question, Audience(), RETRIEVED))
+        # Runner.run would prepare for Ctrl-C each time, a millisecond that is no question's.
+        ranked = self._runner.get_loop().run_until_complete(self._retriever.retrieve(question, Audience(), RETRIEVED))
         return tuple(self._chunks[found.passage.document_id] for found in ranked), evidence_chain(ranked)
 
     def _answered(self, ranking: tuple[Chunk, ...], chain: EvidenceChain | None) -> Reply:

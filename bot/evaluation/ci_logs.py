@@ -27,6 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bot.evaluation.intervals import SEED, bootstrap_interval
+from bot.evaluation.report import print_whole
 from core.errors import MalformedInput
 from core.rca.failing_lines import failing_range
 from core.rca.failure_history import FailureHistory, PastFailure
@@ -79,7 +80,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
         for known, row in results.items():
             intervals = [f"{low:.2f}–{high:.2f}" for low, high in (row["line_f1_ci"], row["exact_ci"])]
             table.add_row(method, known, *(f"{row[name]:.3f}" for name in FIGURES), *intervals)
-    console.print(table)
+    print_whole(table, console)
 
 
 def find(log: str, chunk: str) -> tuple[int, ...]:

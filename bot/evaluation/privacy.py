@@ -23,6 +23,7 @@ from rich.table import Table
 
 from adapters.secret_detector import DetectSecrets
 from bot.evaluation.intervals import SEED, bootstrap_interval
+from bot.evaluation.report import print_whole
 from core.errors import MalformedInput
 from core.knowledge.privacy.names import People
 from core.knowledge.privacy.redactor import Finding, Redactor
@@ -102,9 +103,8 @@ def measured(cases: Sequence[Case], findings: Sequence[Sequence[Finding]]) -> di
 
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
-    table = Table(
-        "kind", "recall", "95 %", "precision", "95 %", "labelled", "removed", title=f"{figures['cases']} lines"
-    )
+    headers = ("kind", "recall", "recall 95 %", "precision", "precision 95 %", "labelled", "removed")
+    table = Table(*headers, title=f"{figures['cases']} lines")
     for kind, row in (*figures["results"].items(), ("all", figures)):
         low, high = row["recall_ci"]
         floor, ceiling = row["precision_ci"]
@@ -116,7 +116,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
             f"{floor:.2f}–{ceiling:.2f}",
         )
         table.add_row(kind, *figures_of, *counts)
-    console.print(table)
+    print_whole(table, console)
     console.print(f"{figures['untouched']:.1%} of the lines without anything to hide stay as they are.")
 
 

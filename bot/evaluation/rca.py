@@ -26,6 +26,7 @@ from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.json_lines import json_lines
 from bot.evaluation.rca_engines import MAX_QUOTE, MAX_QUOTES, MAX_WORDS, Engine, Given, Verdict, by_evidence, by_keyword
 from bot.evaluation.rca_model import by_model
+from bot.evaluation.report import print_whole
 from core.errors import MalformedInput
 from core.rca.tool_outputs.clue import ToolOutput
 
@@ -86,14 +87,13 @@ ENGINES: Mapping[str, Engine] = {"keyword": by_keyword, "evidence": by_evidence}
 
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
-    table = Table(
-        "engine", "stated", "95 %", "evidence@3", "95 %", "abstained", "steps", title=f"{figures['cases']} root causes"
-    )
+    headers = ("engine", "stated", "stated 95 %", "evidence@3", "evidence@3 95 %", "abstained", "steps")
+    table = Table(*headers, title=f"{figures['cases']} root causes")
     for name, row in figures["results"].items():
         stated, shown = (f"{low:.2f}–{high:.2f}" for low, high in (row["stated_ci"], row["evidence@3_ci"]))
         found = [f"{row[key]:.3f}" for key in ("stated", "evidence@3", "abstained")]
         table.add_row(name, found[0], stated, found[1], shown, found[2], f"{row['steps_mean']:.1f}")
-    console.print(table)
+    print_whole(table, console)
     for name, row in figures["results"].items():
         for kind, one in row["by_kind"].items():
             told = ", ".join(f"{key} {value:.2f}" for key, value in one.items() if key != "cases")

@@ -1,14 +1,45 @@
-"""Writes the figures of a measure."""
+"""Writes the figures of a measure, and prints them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Column, Table
 
 
 def write_json(figures: Mapping[str, Any], path: Path | None) -> None:
     """Write the figures to `path` as indented JSON; does nothing without one."""
     if path is not None:
         path.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def print_whole(table: Table, console: Console) -> None:
+    """Print a table without cutting anything: columns that are too many for a line follow below, beside the first again."""
+    first, *rest = table.columns
+    title = table.title
+    while rest:
+        count = 1
+        while count < len(rest) and _width(_part(table, [first, *rest[: count + 1]]), console) <= console.width:
+            count += 1
+        part, rest = _part(table, [first, *rest[:count]]), rest[count:]
+        part.title, title = title, None
+        console.print(part)
+
+
+def _part(table: Table, columns: Sequence[Column]) -> Table:
+    part = Table()
+    for column in columns:
+        part.add_column(column.header, justify=column.justify)
+    for row, cells in zip(table.rows, zip(*(column.cells for column in columns), strict=True), strict=True):
+        part.add_row(*cells, end_section=row.end_section)
+    return part
+
+
+def _width(table: Table, console: Console) -> int:
+    """What it takes if no cell is wrapped."""
+    return Measurement.get(console, console.options.update(max_width=10_000), table).maximum

@@ -28,6 +28,7 @@ from adapters.qdrant_edge import EdgeIndex
 from bot.evaluation.corpus import CorpusFile
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.json_lines import json_lines
+from bot.evaluation.report import print_whole
 from core.answering.find import ANSWER_THRESHOLD, ENGINE, answer
 from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.knowledge.document import Passage
@@ -88,7 +89,8 @@ async def _run(
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
     title = f"{figures['cases']} questions, {figures['documents']} documents, {figures['passages']} passages"
-    table = Table("method", "recall@1", "95 %", "recall@3", "95 %", "recall@5", "mrr", "p50 ms", "p95 ms", title=title)
+    recall = ("recall@1", "recall@1 95 %", "recall@3", "recall@3 95 %", "recall@5")
+    table = Table("method", *recall, "mrr", "p50 ms", "p95 ms", title=title)
     for name, row in figures["results"].items():
         intervals = [f"{low:.2f}–{high:.2f}" for low, high in (row["recall@1_ci"], row["recall@3_ci"])]
         table.add_row(
@@ -100,7 +102,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
             *(f"{row[key]:.3f}" for key in ("recall@5", "mrr")),
             *(f"{row[key]:.1f}" for key in ("p50_ms", "p95_ms")),
         )
-    console.print(table)
+    print_whole(table, console)
     if found := figures.get("abstention"):
         console.print(
             f"At the threshold {found['threshold']:.3f}, {found['answered']:.0%} of the answerable questions are "

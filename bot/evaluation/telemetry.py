@@ -25,6 +25,7 @@ from rich.table import Table
 from scipy.stats import pearsonr
 
 from bot.evaluation.intervals import SEED, bootstrap_interval
+from bot.evaluation.report import print_whole
 from core.errors import MalformedInput
 from core.rca.telemetry import Telemetry, origins
 
@@ -75,12 +76,13 @@ def run(folder: Path) -> dict[str, Any]:
 
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
-    table = Table("method", "top1", "95 %", "top3", "95 %", "by group, top1 / top3", title=f"{figures['cases']} issues")
+    headers = ("method", "top1", "top1 95 %", "top3", "top3 95 %", "by group, top1 / top3")
+    table = Table(*headers, title=f"{figures['cases']} issues")
     for name, row in figures["results"].items():
         top1, top3 = (f"{low:.2f}–{high:.2f}" for low, high in (row["top1_ci"], row["top3_ci"]))
         groups = "\n".join(f"{group}: {one['top1']:.2f} / {one['top3']:.2f}" for group, one in row["by_group"].items())
         table.add_row(name, f"{row['top1']:.3f}", top1, f"{row['top3']:.3f}", top3, groups)
-    console.print(table)
+    print_whole(table, console)
 
 
 def plumbline(issue: Issue) -> list[str]:

@@ -27,6 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bot.evaluation.intervals import RESAMPLES, SEED, bootstrap_interval
+from bot.evaluation.report import print_whole
 from bot.evaluation.triage_baselines import installed
 from bot.evaluation.triage_embeddings import TicketEmbedder
 from core.confidence.calibrator import Calibrator, fit
@@ -134,7 +135,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
         low, high = row["hop@1_ci"]
         shown = (row[key] for key in ("hop@3", "hop@5", "macro_f1", "ece", "coverage@precision90"))
         table.add_row(method, f"{row['hop@1']:.3f}", f"{low:.2f}–{high:.2f}", *(f"{value:.3f}" for value in shown))
-    console.print(table)
+    print_whole(table, console)
     console.print(
         f"F1 is the mean over teams; decided: the share of tickets, the surest first, of which {PRECISION:.0%} are right."
     )
