@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from bs4 import BeautifulSoup, Tag
-from bs4.element import NavigableString
-from markdownify import markdownify
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup, Tag
 
 LANGUAGE = "data-language"  # the attribute of a <pre> that names the language of its code
 LEFT_OUT = ("script", "style", "nav", "head", "title")
 
 
 def parsed(html: str) -> BeautifulSoup:
+    # Loaded with the first page: a bot is sooner ready without.
+    from bs4 import BeautifulSoup
+
     return BeautifulSoup(html, "html.parser")
 
 
 def markdown_of(soup: BeautifulSoup | Tag) -> str:
     """The text of a page or a part of it. The tree is changed."""
+    from markdownify import markdownify
+
     for tag in soup(LEFT_OUT):
         tag.decompose()
     for cell in soup(("td", "th")):
@@ -43,4 +49,4 @@ def _make_one_line(cell: Tag) -> None:
         block.string = " ".join(block.get_text().split())
     for text in cell.find_all(string=True):
         if "|" in text:
-            text.replace_with(NavigableString(text.replace("|", r"\|")))
+            text.replace_with(text.replace("|", r"\|"))

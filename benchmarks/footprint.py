@@ -34,7 +34,14 @@ from handlers.answer_question import prepare_answer
 QUESTIONS = Path(__file__).parents[1] / "tests" / "evaluation" / "sample_questions.jsonl"
 ROUNDS = 10  # times that each sample question is asked
 IDLE = 10.0  # seconds that the bot is left alone before its memory is read
-IMPORT = "import time; t = time.perf_counter(); import bot.server, bot.cli; print(time.perf_counter() - t)"
+IMPORT = """
+import time
+started = time.perf_counter()
+from bot.loading import loading
+with loading():
+    import bot.cli, bot.server
+print(time.perf_counter() - started)
+"""
 
 
 def import_seconds() -> float:

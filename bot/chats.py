@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from aiohttp import web
 
@@ -19,11 +20,15 @@ from handlers.show_again import ShownAgain
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """One chat platform: what speaks on it, what its requests are handed to, and what reads its threads."""
+    """One chat platform: what speaks on it, what its requests are handed to, and what reads its threads.
+
+    `warm_up` does beforehand what the first message that is posted would have to wait for.
+    """
 
     messenger: Messenger
     handle: Callable[[web.Request], Awaitable[web.StreamResponse]]
     threads: ThreadReader | None = None
+    warm_up: Callable[[], Awaitable[object]] | None = None
 
 
 async def open_slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None:
@@ -66,6 +71,7 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     from adapters.teams.guests import TeamsGuests
     from adapters.teams.history import TeamsHistory
     from adapters.teams.inbound import TeamsInbound
+    from adapters.teams.late_transport import LateTransport
     from adapters.teams.messenger import TeamsMessenger
     from adapters.teams.posted import PostedMessages
     from adapters.teams.threads import TeamsThreads
@@ -76,7 +82,7 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     app_id, password = settings.teams_app_id, secret(settings.teams_app_password) or ""
     tenant_ids = settings.teams_tenant_ids
     token = AccessToken(app_id, password, tenant_ids, cloud) if app_id else None
-    transport = open_transport(settings.teams_sdk, token)
+    transport = LateTransport(partial(open_transport, settings.teams_sdk, token))
     history = token and TeamsHistory(
         app_id=app_id,
         app_password=password,
@@ -113,4 +119,6 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     )
     stack.push_async_callback(messenger.close)
     stack.push_async_callback(inbound.close)
-    return Chat(messenger, inbound.handle, TeamsThreads(history, core.clock) if history else None)
+    threads = TeamsThreads(history, core.clock) if history else None
+    # A bot without an app is one that may never hear of Teams, and is spared the SDK.
+    return Chat(messenger, inbound.handle, threads, transport.opened if app_id else None)

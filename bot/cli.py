@@ -15,6 +15,7 @@ from rich.console import Console
 
 from bot.evaluation.commands import evaluations
 from bot.llama_launch import DEFAULT_MODEL, HUB
+from bot.loading import loading
 from bot.settings import Settings, load_settings
 from bot.telemetry import configure_logging
 from core.errors import PlumblineError
@@ -73,7 +74,8 @@ def demo(
 @app.command()
 def serve() -> None:
     """Run the bot."""
-    from bot.commands import run_serve
+    with loading():
+        from bot.commands import run_serve
 
     _run(lambda settings: run_serve(settings, out))
 
@@ -85,7 +87,8 @@ def ask(
     channel: Annotated[str, typer.Option(help="Answer with what this channel may read; default: the public.")] = "",
 ) -> None:
     """Answer one question in the terminal."""
-    from bot.commands import run_ask
+    with loading():
+        from bot.commands import run_ask
 
     _run(lambda settings: run_ask(settings, question, channel, out, err, as_json=as_json))
 

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from adapters.terminal import TerminalMessenger, render
 from bot.behaviours import behaviours
+from bot.loading import loading
 from bot.settings import Settings
 from bot.tracing import tracing
 from bot.webhook_sources import webhook_parser
@@ -36,7 +37,8 @@ TERMINAL = Place(Platform.TERMINAL, "terminal")
 
 async def run_serve(settings: Settings, out: Console) -> int:
     """Run the bot until it is told to stop."""
-    from bot.server import serve
+    with loading():
+        from bot.server import serve
 
     with tracing(settings):
         async with open_core(settings, load_workspace(settings.config)) as core:

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 from opentelemetry import trace
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFlags
 
 from bot.settings import Settings
 from core.correlation import Correlation, correlated, new_correlation, parse_correlation
 from core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
 
 KEY = "correlation"  # in a log line, and in the payload of a workflow
 
@@ -44,6 +44,9 @@ def tracing(settings: Settings) -> Generator[None]:
 def _provider(endpoint: str) -> TracerProvider:
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ModuleNotFoundError:
         raise ConfigurationError(
             "OTEL_EXPORTER_OTLP_ENDPOINT names a collector: install Plumbline's extra `otel` to send it anything."

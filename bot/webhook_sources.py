@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from adapters.alerts import alertmanager, datadog, grafana, opsgenie, pagerduty, sentry
-from adapters.alerts.generic import GenericFormat, Paths
 from bot.settings import named_secret
 from bot.webhook_sections import GenericWebhookSection, WebhookSection, WebhooksSection
 from core.errors import ConfigurationError
 from core.incident import AlertDelivery
+
+if TYPE_CHECKING:
+    from adapters.alerts.generic import GenericFormat
 
 Parser = Callable[[bytes, datetime], AlertDelivery | None]
 SignatureCheck = Callable[[Mapping[str, str], bytes, str], bool]
@@ -66,4 +69,7 @@ def _secret(name: str, section: WebhookSection | None) -> str | None:
 
 
 def _generic(section: GenericWebhookSection) -> GenericFormat:
+    # Few workspaces have one, and the others start sooner without the library of its paths.
+    from adapters.alerts.generic import GenericFormat, Paths
+
     return GenericFormat(Paths(**section.model_dump(exclude={"secret_env"})))

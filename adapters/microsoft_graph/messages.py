@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bs4.element import NavigableString
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from adapters.html import markdown_of, parsed
@@ -116,9 +115,9 @@ def _from_html(content: str, left_out: frozenset[str]) -> str:
     soup = parsed(content)
     for mention in soup("at"):
         is_left_out = str(mention.get("id")) in left_out
-        mention.replace_with(NavigableString("" if is_left_out else f"@{mention.get_text()}"))
+        mention.replace_with("" if is_left_out else f"@{mention.get_text()}")
     for emoji in soup("emoji"):
-        emoji.replace_with(NavigableString(str(emoji.get("alt") or "")))
+        emoji.replace_with(str(emoji.get("alt") or ""))
     for tag in soup(("attachment", "img", "systemeventmessage")):
         tag.decompose()
     for block in soup("codeblock"):

@@ -6,10 +6,10 @@ import html
 import re
 from typing import Annotated, Any
 
-from bs4 import BeautifulSoup
 from pydantic import AliasGenerator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
+from adapters.html import parsed
 from core.errors import InputTooLarge, MalformedInput
 from core.messages import Verdict
 
@@ -160,9 +160,7 @@ class Activity(_Wire):
         quotes = [
             quote
             for page in pages
-            for quote in BeautifulSoup(page[:MAX_TEXT], "html.parser").select(
-                f'blockquote[itemtype="{REPLY}"] [itemprop="preview"]'
-            )
+            for quote in parsed(page[:MAX_TEXT]).select(f'blockquote[itemtype="{REPLY}"] [itemprop="preview"]')
         ]
         return tuple(filter(None, (clean(quote.get_text()) for quote in quotes)))
 
@@ -224,7 +222,7 @@ def clean(text: str) -> str:
 
 def plain_text(markup: str) -> str:
     """What people read of a piece of HTML."""
-    page = BeautifulSoup(markup, "html.parser")
+    page = parsed(markup)
     for hidden in page(["script", "style"]):
         hidden.decompose()
     for line in page("br"):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import LCSseq
 
 from core.knowledge.lexical import K1, TITLE_WEIGHT, B
+from core.knowledge.occurrences import Occurrences
 from core.knowledge.term_numbers import term_number
 from core.knowledge.terms import Token
 from core.knowledge.windows import WindowedPassage
@@ -73,59 +75,88 @@ def weighted(tokens: Sequence[Token], weights: Mapping[str, float]) -> WeightedQ
     )
 
 
-def closeness(query: WeightedQuery, passage: WindowedPassage) -> Closeness:
-    """Compare a query with a passage."""
-    if not query.numbers.size:
-        return Closeness(0.0, 0.0, 0.0, 0.0, 0.0)
-    spots = np.minimum(np.searchsorted(query.numbers, passage.numbers), query.numbers.size - 1)
-    places = np.flatnonzero(query.numbers[spots] == passage.numbers)
-    spots = spots[places]
-    frequency = _frequency(spots, places, query.numbers.size, passage)
-    best = float((_saturated(frequency, passage) @ query.weights).max())
-    in_text = places >= passage.text_start
-    text = query.numbers[spots[in_text]].tolist()
-    positions = passage.positions[places[in_text] - passage.text_start].tolist()
-    return Closeness(
-        window=best,
-        focus=best / ((K1 + 1) * query.total),
-        coverage=float(query.weights[frequency.any(axis=0)].sum()) / query.total,
-        pairs=_pairs(query.pairs, text, positions),
-        order=LCSseq.similarity(query.order, text) / len(query.order),
-    )
+def closeness(query: WeightedQuery, passages: Sequence[WindowedPassage]) -> list[Closeness]:
+    """Compare a query with passages, in their order."""
+    if not (query.numbers.size and passages):
+        return [Closeness(0.0, 0.0, 0.0, 0.0, 0.0)] * len(passages)
+    total = query.total
+    found = Occurrences.of(query.numbers, [passage.numbers for passage in passages])
+    windows = [len(passage.bounds) for passage in passages]
+    first = np.cumsum([0, *windows[:-1]])
+    frequency = _frequency(found, passages, windows)
+    scores = (_saturated(frequency, passages) * query.weights).sum(axis=1)  # the same whatever stands beside a passage
+    best = np.maximum.reduceat(scores, first).tolist()
+    held = np.logical_or.reduceat(frequency > 0, first, axis=0)
+    coverage = (np.where(held, query.weights, 0.0).sum(axis=1) / total).tolist()
+    said = _Said.of(query, found, passages)
+    return [
+        Closeness(
+            window=window,
+            focus=window / ((K1 + 1) * total),
+            coverage=covered,
+            pairs=together,
+            order=LCSseq.similarity(query.order, text) / len(query.order),
+        )
+        for window, covered, together, text in zip(best, coverage, said.pairs(query.pairs), said.texts(), strict=True)
+    ]
 
 
-def _frequency(
-    spots: NDArray[np.intp], places: NDArray[np.intp], terms: int, passage: WindowedPassage
-) -> NDArray[np.float64]:
+def _frequency(found: Occurrences, passages: Sequence[WindowedPassage], windows: Sequence[int]) -> NDArray[np.float64]:
     """How often each term of the query (a column) stands in each window (a row), with its heading and the title.
 
-    The term `spots[i]` of the query stands at `places[i]`, which ascend, of the passage's numbers.
+    `windows` is how many windows each passage has.
     """
-    count = len(passage.bounds)
-    bounds = np.searchsorted(places, passage.bounds.reshape(2 * count, 2))  # of the text and of the heading, by turns
-    lengths = bounds[:, 1] - bounds[:, 0]
-    ends = np.cumsum(lengths)
-    held = spots[np.arange(lengths.sum()) + np.repeat(bounds[:, 0] - ends + lengths, lengths)]
-    rows = np.repeat(np.arange(2 * count) // 2, lengths)
-    in_title = spots[: np.searchsorted(places, passage.title_end)]
-    title = TITLE_WEIGHT * np.bincount(in_title, minlength=terms)
-    return np.bincount(rows * terms + held, minlength=count * terms).reshape(count, terms) + title
+    bounds = np.concatenate([passage.bounds for passage in passages]) + np.repeat(found.starts, windows)[:, None]
+    said = found.counts(bounds.reshape(-1, 2)).reshape(-1, 2, found.terms).sum(axis=1)  # in the text and the heading
+    titles = np.column_stack([found.starts, found.starts + [passage.title_end for passage in passages]])
+    return said + np.repeat(TITLE_WEIGHT * found.counts(titles), windows, axis=0)
 
 
-def _saturated(frequency: NDArray[np.float64], passage: WindowedPassage) -> NDArray[np.float64]:
+def _saturated(frequency: NDArray[np.float64], passages: Sequence[WindowedPassage]) -> NDArray[np.float64]:
     """The weights of BM25 for these frequencies, one window a row."""
-    start, end, heading_start, heading_end = passage.bounds.T.astype(np.float64)
-    lengths = end - start + heading_end - heading_start + TITLE_WEIGHT * passage.title_end
+    start, end, heading_start, heading_end = np.concatenate([passage.bounds for passage in passages]).T.astype(
+        np.float64
+    )
+    titles = np.repeat([passage.title_end for passage in passages], [len(passage.bounds) for passage in passages])
+    lengths = end - start + heading_end - heading_start + TITLE_WEIGHT * titles
     norm = K1 * (1 - B + B * lengths / AVERAGE_LENGTH)
     return frequency * (K1 + 1) / (frequency + norm[:, None])
 
 
-def _pairs(pairs: Sequence[tuple[int, int]], text: Sequence[int], positions: Sequence[int]) -> float:
-    if not pairs:
-        return 0.0
-    spots: dict[int, set[int]] = {}
-    for number, position in zip(text, positions, strict=True):
-        spots.setdefault(number, set()).add(position)
-    reach = {first: {at + step for at in spots.get(first, ()) for step in range(ADJACENT + 1)} for first, _ in pairs}
-    nowhere = set[int]()
-    return sum(not reach[first].isdisjoint(spots.get(second, nowhere)) for first, second in pairs) / len(pairs)
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """The terms of the query in the texts of passages, one text after the other.
+
+    The k-th text holds those from `ends[k - 1]` to `ends[k]`, the first from 0. `positions`, in words, never descend, and
+    those of two texts lie more than ADJACENT apart.
+    """
+
+    numbers: NDArray[np.uint32]
+    positions: NDArray[np.intp]
+    ends: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, query: WeightedQuery, found: Occurrences, passages: Sequence[WindowedPassage]) -> Self:
+        starts = found.starts + [passage.text_start for passage in passages]
+        owners = np.searchsorted(found.starts, found.places, side="right") - 1
+        in_text = found.places >= starts[owners]
+        owners, places = owners[in_text], found.places[in_text]
+        gaps = [passage.gaps for passage in passages]
+        first = np.cumsum([0, *(each.size for each in gaps[:-1])])
+        positions = np.cumsum(np.concatenate(gaps), dtype=np.intp)[places + (first - starts)[owners]]
+        ends = np.searchsorted(owners, np.arange(len(passages)), side="right")
+        return cls(query.numbers[found.spots[in_text]], positions + (ADJACENT + 1) * owners, ends)
+
+    def texts(self) -> list[list[int]]:
+        numbers: list[int] = self.numbers.tolist()
+        return [numbers[begin:end] for begin, end in pairwise([0, *self.ends.tolist()])]
+
+    def pairs(self, pairs: Sequence[tuple[int, int]]) -> list[float]:
+        """Of each text, the share of these pairs whose second term stands where the first does or soon after it."""
+        spots = {number: np.flatnonzero(self.numbers == number) for number in {*chain.from_iterable(pairs)}}
+        together = np.zeros(self.ends.size)
+        for first, second in pairs:
+            begins, follows = self.positions[spots[first]], self.positions[spots[second]]
+            near = np.searchsorted(follows, begins) < np.searchsorted(follows, begins + ADJACENT, side="right")
+            together[np.searchsorted(self.ends, spots[first][near], side="right")] += 1  # once, however often they do
+        return (together / max(1, len(pairs))).tolist()

@@ -83,17 +83,13 @@ class Retriever:
 def _candidates(
     query: str, weights: Mapping[str, float], encoder: Encoder, hits: Sequence[FusedHit], found: Sequence[StoredPassage]
 ) -> list[Candidate]:
-    """A closer look at each passage that was found."""
+    """A closer look at the passages that were found, all at once."""
     by_id = {hit.passage_id: hit for hit in hits}
-    prepared, wording = weighted(tokens(query), weights), worded_query(query, encoder.statistics)
+    close = closeness(weighted(tokens(query), weights), [each.windows for each in found])
+    like = likeness(worded_query(query, encoder.statistics), [each.wording for each in found])
     return [
-        Candidate(
-            each.passage,
-            by_id[each.passage.id],
-            closeness(prepared, each.windows),
-            likeness(wording, each.wording),
-        )
-        for each in found
+        Candidate(each.passage, by_id[each.passage.id], near, alike)
+        for each, near, alike in zip(found, close, like, strict=True)
     ]
 
 

@@ -44,11 +44,6 @@ class WindowedPassage:
     def text(self) -> NDArray[np.uint32]:
         return self.numbers[self.text_start :]
 
-    @property
-    def positions(self) -> NDArray[np.intp]:
-        """Of each term of the text, in words; words further apart than MAX_GAP appear as that far apart."""
-        return np.cumsum(self.gaps, dtype=np.intp)
-
     def to_bytes(self) -> bytes:
         header = np.array([self.title_end, self.text_start, len(self.bounds)], "<u4")
         parts = (header, self.bounds.astype("<u4"), self.numbers.astype("<u4"), self.gaps)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.knowledge.document import Passage
+from core.knowledge.occurrences import Occurrences
 from core.knowledge.statistics import TermStatistics
 from core.knowledge.term_numbers import form_numbers
 
@@ -74,18 +75,19 @@ def worded_query(text: str, statistics: TermStatistics) -> WordedQuery:
     return WordedQuery(numbers, rarity, weights / (float(np.linalg.norm(weights)) or 1.0))
 
 
-def likeness(query: WordedQuery, wording: Wording) -> float:
-    """The cosine in [0, 1] of the TF-IDF weights of a query and of the run of a passage that is most like it."""
-    if not (query.numbers.size and wording.numbers.size):
-        return 0.0
-    spots = np.minimum(np.searchsorted(query.numbers, wording.numbers), query.numbers.size - 1)
-    places = np.flatnonzero(query.numbers[spots] == wording.numbers)
-    spots = spots[places]
-    bounds = np.searchsorted(places, _runs(wording.title_end, wording.numbers.size))
-    title = np.bincount(spots[: np.searchsorted(places, wording.title_end)], minlength=query.numbers.size)
-    counts = title + np.array([np.bincount(spots[start:end], minlength=query.numbers.size) for start, end in bounds])
-    cosines = _weights(counts, query.rarity) @ query.weights / np.maximum(wording.lengths, np.finfo(np.float32).tiny)
-    return float(cosines.max())
+def likeness(query: WordedQuery, wordings: Sequence[Wording]) -> list[float]:
+    """For each wording, the cosine in [0, 1] of the TF-IDF weights of a query and of the run that is most like it."""
+    if not (query.numbers.size and wordings):
+        return [0.0] * len(wordings)
+    found = Occurrences.of(query.numbers, [wording.numbers for wording in wordings])
+    runs = [_runs(wording.title_end, wording.numbers.size) for wording in wordings]
+    many = [len(each) for each in runs]
+    titles = np.column_stack([found.starts, found.starts + [wording.title_end for wording in wordings]])
+    counts = found.counts(np.concatenate(runs) + np.repeat(found.starts, many)[:, None])
+    counts += np.repeat(found.counts(titles), many, axis=0)
+    lengths = np.maximum(np.concatenate([wording.lengths for wording in wordings]), np.finfo(np.float32).tiny)
+    cosines = (_weights(counts, query.rarity) * query.weights).sum(axis=1) / lengths
+    return np.maximum.reduceat(cosines, np.cumsum([0, *many[:-1]])).tolist()
 
 
 def _runs(start: int, end: int) -> Sequence[tuple[int, int]]:

@@ -6,6 +6,7 @@ import io
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -17,6 +18,7 @@ from adapters.teams.cloud import THIS_MACHINE
 from adapters.teams.guests import TeamsGuests
 from adapters.teams.history import TeamsHistory
 from adapters.teams.inbound import TeamsInbound
+from adapters.teams.late_transport import LateTransport
 from adapters.teams.messenger import TeamsMessenger
 from adapters.teams.posted import PostedMessages
 from adapters.teams.threads import TeamsThreads
@@ -115,7 +117,7 @@ async def open_teams(
 
         def new_messenger() -> TeamsMessenger:
             return TeamsMessenger(
-                transport=open_transport(sdk, token),
+                transport=LateTransport(partial(open_transport, sdk, token)),
                 references=references,
                 tenant_ids=tenant_ids,
                 cloud=cloud,

@@ -81,7 +81,7 @@ A new runner has a cold cache. """
 
 
 def look(query: str, text: str = TEXT) -> Closeness:
-    return closeness(weighted(tokens(query), dict.fromkeys(terms(query), 1.0)), windowed(passage("a", text)))
+    return closeness(weighted(tokens(query), dict.fromkeys(terms(query), 1.0)), [windowed(passage("a", text))])[0]
 
 
 def test_coverage_is_the_share_of_the_query_that_the_passage_holds() -> None:

@@ -87,7 +87,7 @@ def best_window(query: str, windows: list[Counter[str]]) -> float:
 
 
 def look(query: str, stored: WindowedPassage) -> Closeness:
-    return closeness(weighted(tokens(query), dict.fromkeys(terms(query), 1.0)), stored)
+    return closeness(weighted(tokens(query), dict.fromkeys(terms(query), 1.0)), [stored])[0]
 
 
 @pytest.mark.parametrize("kind", DocumentKind)
@@ -100,6 +100,16 @@ def test_what_is_stored_says_of_a_query_what_the_text_says(query: str, kind: Doc
     held = {term for window in windows for term in window}
     asked = set(terms(query))
     assert found.coverage == pytest.approx(len(asked & held) / max(1, len(asked)))
+
+
+@given(st.lists(words, max_size=5), words)
+def test_what_is_said_of_a_passage_is_the_same_whatever_is_looked_at_beside_it(
+    pages: list[list[str]], asked: list[str]
+) -> None:
+    query = " ".join(asked)
+    prepared = weighted(tokens(query), dict.fromkeys(terms(query), 1.0))
+    stored = [restored(passage(" ".join(["x", *page]).replace(".", "\n\n"))) for page in pages]
+    assert closeness(prepared, stored) == [look(query, each) for each in stored]
 
 
 @given(words, words)

@@ -28,7 +28,7 @@ STATISTICS = Encoder.fitted(list(PASSAGES.values())).statistics
 
 
 def look(query: str, item: Passage) -> float:
-    return likeness(worded_query(query, STATISTICS), worded(item, STATISTICS))
+    return likeness(worded_query(query, STATISTICS), [worded(item, STATISTICS)])[0]
 
 
 def test_words_that_an_index_leaves_out_or_makes_equal_tell_passages_apart() -> None:
@@ -48,7 +48,7 @@ def test_the_cosine_is_that_of_the_weights_of_both() -> None:
     unknown, title = math.log(4) + 1, math.log(4 / 3) + 1
     expected = (math.log(4 / 3) + 1) ** 2 + rarity**2
     lengths = math.hypot(title, rarity, unknown) * math.hypot(title, title, rarity)
-    assert likeness(query, worded(item, STATISTICS)) == pytest.approx(expected / lengths, rel=1e-5)
+    assert likeness(query, [worded(item, STATISTICS)])[0] == pytest.approx(expected / lengths, rel=1e-5)
 
 
 def test_chinese_is_compared_in_pairs_of_characters() -> None:
@@ -69,7 +69,15 @@ def test_every_word_is_in_a_run(size: int) -> None:
     wording = worded(passage("a", f"{' '.join(words)} ."), STATISTICS)
     assert wording.numbers.size == size + 1
     for word in words:
-        assert likeness(worded_query(word, STATISTICS), wording) > 0
+        assert likeness(worded_query(word, STATISTICS), [wording])[0] > 0
+
+
+def test_what_is_said_of_a_passage_is_the_same_whatever_is_looked_at_beside_it() -> None:
+    items = [*PASSAGES.values(), passage("...", "---"), passage("a", "captain train " * RUN)]
+    query = "how do I revert a release of the train"
+    alone = [look(query, item) for item in items]
+    assert likeness(worded_query(query, STATISTICS), [worded(item, STATISTICS) for item in items]) == alone
+    assert len({*alone}) > 2
 
 
 def test_nothing_is_like_nothing() -> None:

@@ -1,0 +1,55 @@
+"""A bot is soon ready again: it loads nothing that it may never need."""
+
+from __future__ import annotations
+
+import gc
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from bot.loading import loading
+
+NEEDED_LATER = {
+    *("bs4", "markdownify", "pypdf", "jsonpath", "tree_sitter", "igraph", "scipy", "sklearn", "matplotlib", "mcp"),
+    *("slack_bolt", "slack_sdk", "botbuilder", "microsoft_agents", "qdrant_client", "opentelemetry.sdk"),
+}
+LOADED = """
+import json, sys
+import bot.cli, bot.commands, bot.server
+import adapters.teams.inbound, adapters.teams.late_transport, adapters.teams.messenger
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+@pytest.fixture
+def collecting_after() -> Iterator[None]:
+    """Garbage of other tests is looked for again, whatever this one did."""
+    yield
+    gc.enable()
+    gc.unfreeze()
+
+
+def test_a_bot_starts_without_what_few_workspaces_or_no_start_need() -> None:
+    found = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    loaded = set(json.loads(found.stdout))
+    assert "bot.server" in loaded
+    assert not NEEDED_LATER & loaded
+
+
+@pytest.mark.usefixtures("collecting_after")
+def test_what_is_loaded_is_not_looked_through_meanwhile_nor_afterwards() -> None:
+    with loading():
+        assert not gc.isenabled()
+        kept = [list[int]() for _ in range(100)]
+    assert gc.isenabled()
+    assert not any(found is kept for found in gc.get_objects())
+
+
+@pytest.mark.usefixtures("collecting_after")
+def test_garbage_is_looked_for_again_after_something_could_not_be_loaded() -> None:
+    with pytest.raises(ModuleNotFoundError), loading():
+        raise ModuleNotFoundError
+    assert gc.isenabled()

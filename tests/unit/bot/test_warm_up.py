@@ -1,0 +1,52 @@
+"""What a first question would have to wait for is done once the bot is ready."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from bot.chats import Chat
+from bot.warm_up import warm_up
+from core.errors import StoreUnavailable
+from core.knowledge.encoder import Encoder
+from core.knowledge.retriever import Retriever
+from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
+
+
+class Encoders(FakeEncoderStore):
+    """Counts how often it is read; `fails`: it cannot be."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        super().__init__()
+        self.reads = 0
+        self._fails = fails
+
+    async def load(self) -> Encoder | None:
+        self.reads += 1
+        if self._fails:
+            raise StoreUnavailable("The database does not answer.")
+        return await super().load()
+
+
+async def refuse(_: web.Request) -> web.StreamResponse:
+    raise web.HTTPNotFound
+
+
+def chat(loaded: list[str]) -> Chat:
+    async def load() -> None:
+        loaded.append("its SDK")
+
+    return Chat(RecordingMessenger(), refuse, warm_up=load)
+
+
+async def test_what_was_learned_is_read_before_anybody_asks() -> None:
+    encoders = Encoders()
+    await warm_up(Retriever(FakePassageIndex(), encoders), None)
+    assert encoders.reads == 1
+
+
+async def test_a_chat_loads_what_it_posts_with_whatever_the_database_says() -> None:
+    loaded = list[str]()
+    silent = Chat(RecordingMessenger(), refuse)
+    await warm_up(Retriever(FakePassageIndex(), Encoders(fails=True)), None, silent, chat(loaded))
+    assert loaded == ["its SDK"]
