@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -52,18 +53,18 @@ def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
     delivered = {alert.fingerprint: alert for alert in told if alert is not None}
     if not delivered:
         return incident
-    new = delivered.keys() - known.keys() - set(incident.also_firing)
+    new = [each for each in delivered if each not in known and not _holds(incident.also_firing, each)]
     seen_count = incident.alert_count - incident.unseen_count + len(new)
     alert_count = max(incident.alert_count, seen_count, len(delivered) + delivery.omitted)
     firing, settled = _by_status((known | delivered).values())
-    also_firing = set(incident.also_firing) - delivered.keys() | {a.fingerprint for a in firing[MAX_KEPT_ALERTS:]}
+    also_firing = _changed(incident.also_firing, delivered, [alert.fingerprint for alert in firing[MAX_KEPT_ALERTS:]])
     is_firing = bool(firing or also_firing)
     is_reopened = is_firing and incident.state is IncidentState.RESOLVED
     reopenings = (*incident.reopenings, delivery.received_at)[-FLAPS:] if is_reopened else incident.reopenings
     return replace(
         incident,
         alerts=tuple((firing + settled)[:MAX_KEPT_ALERTS]),
-        also_firing=tuple(sorted(also_firing)),
+        also_firing=also_firing,
         alert_count=alert_count,
         unseen_count=alert_count - seen_count,
         delivery_count=incident.delivery_count + 1,
@@ -78,6 +79,23 @@ def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
         resolution=incident.resolution or (None if is_firing else _noted(delivery)),
         revision=incident.revision + 1,
     )
+
+
+def _changed(ordered: tuple[str, ...], without: Collection[str], added: Iterable[str]) -> tuple[str, ...]:
+    """Other names in order. Made in steps, as a storm brings one at a time to ten thousand that are there already."""
+    changed = list(ordered)
+    for name in without:
+        if _holds(changed, name):
+            del changed[bisect_left(changed, name)]
+    for name in added:
+        if not _holds(changed, name):
+            insort(changed, name)
+    return tuple(changed)
+
+
+def _holds(ordered: Sequence[str], name: str) -> bool:
+    place = bisect_left(ordered, name)
+    return place < len(ordered) and ordered[place] == name
 
 
 def _severity(incident: Incident, told: Iterable[Alert]) -> Severity:

@@ -50,14 +50,11 @@ async def open_incidents(
     for _ in range(MAX_ATTEMPTS):
         try:
             async with store.transaction() as transaction:
-                groups: dict[tuple[str, str], _Group] = {}
+                groups = await _groups(deliveries, transaction)
                 taken: list[Incident | None] = []
                 for each in deliveries:
-                    key = (each.source, each.group_key)
-                    if key not in groups:
-                        groups[key] = _Group(await transaction.incidents.latest_for(*key), transaction)
                     with _request_of(each):
-                        taken.append(await groups[key].take(each, places_for, new_id))
+                        taken.append(await groups[_group(each)].take(each, places_for, new_id))
                 for group in groups.values():
                     await group.save()
                 return taken
@@ -82,12 +79,35 @@ def redacted_notes(delivery: AlertDelivery, redact: Redact) -> AlertDelivery:
     )
 
 
+async def _groups(deliveries: Sequence[AlertDelivery], transaction: Transaction) -> dict[tuple[str, str], _Group]:
+    """The groups that deliveries are of, with what is known of each."""
+    latest = {
+        group: await transaction.incidents.latest_for(*group)
+        for group in dict.fromkeys(_group(each) for each in deliveries)
+    }
+    keys = {_delivery_key(incident, each) for each in deliveries if (incident := latest[_group(each)]) is not None}
+    known = await transaction.incidents.known_deliveries(keys) if keys else frozenset[str]()
+    return {group: _Group(incident, known, transaction) for group, incident in latest.items()}
+
+
+def _group(delivery: AlertDelivery) -> tuple[str, str]:
+    return delivery.source, delivery.group_key
+
+
+def _delivery_key(incident: Incident, delivery: AlertDelivery) -> str:
+    """Names what was told since an incident was opened, or reopened: what fires anew is news."""
+    return f"{incident.id}:{incident.reopened_count}:{delivery.key}"
+
+
 class _Group:
     """The alert group of some deliveries in one transaction: its incident is written once, whatever they say."""
 
-    def __init__(self, incident: Incident | None, transaction: Transaction) -> None:
+    def __init__(self, incident: Incident | None, known: frozenset[str], transaction: Transaction) -> None:
+        """`known` are keys of deliveries that were taken before, among them all that this incident had."""
         self._incident = incident
         self._saved = incident
+        self._known = known
+        self._received: dict[str, datetime] = {}
         self._transaction = transaction
 
     async def take(self, delivery: AlertDelivery, places_for: PlacesFor, new_id: Callable[[], str]) -> Incident | None:
@@ -97,7 +117,7 @@ class _Group:
         if is_belated(latest, delivery):
             return None
         incident = fold(latest, delivery)
-        if incident is latest or not await self._is_new(delivery, incident):
+        if incident is latest or not self._is_new(delivery, incident):
             return None
         if latest.cut_short and incident.reopened_count > latest.reopened_count and not incident.flapping:
             incident = replace(incident, cut_short="", stage=Stage.TRIAGING)
@@ -107,6 +127,7 @@ class _Group:
 
     async def save(self) -> None:
         """Write what was folded in, and have it shown."""
+        await self._transaction.incidents.add_deliveries(self._received)
         incident, saved = self._incident, self._saved
         if incident is None or saved is None or incident is saved:
             return
@@ -118,7 +139,7 @@ class _Group:
         await self.save()
         place, *also_in = places_for(delivery)
         incident = open_from(delivery, new_id(), place, tuple(also_in))
-        await self._is_new(delivery, incident)
+        self._is_new(delivery, incident)
         await self._transaction.incidents.save(incident)
         await self._transaction.tasks.add(Task(f"{INVESTIGATE}:{incident.id}", INVESTIGATE, incident.id, {}))
         intent = incident_intent(incident.id)
@@ -126,19 +147,22 @@ class _Group:
         self._incident = self._saved = incident
         return incident
 
-    async def _is_new(self, delivery: AlertDelivery, incident: Incident) -> bool:
-        """Whether nothing said the same since the incident was opened, or reopened: what fires anew is news."""
-        key = f"{incident.id}:{incident.reopened_count}:{delivery.key}"
-        return await self._transaction.incidents.add_delivery(key, delivery.received_at)
+    def _is_new(self, delivery: AlertDelivery, incident: Incident) -> bool:
+        key = _delivery_key(incident, delivery)
+        if key in self._known or key in self._received:
+            return False
+        self._received[key] = delivery.received_at
+        return True
 
 
 async def ask_to_present(incident: Incident, transaction: Transaction, at: datetime) -> None:
     """Have a saved incident's message brought up to date, unless somebody is about to: a storm makes no queue."""
     intent = incident_intent(incident.id)
-    if await transaction.posts.outdate(intent, incident.place, at, PATIENCE):
+    wishes = await transaction.posts.outdate(intent, incident.place, at, PATIENCE)
+    if wishes is not None:
         # What belongs to an incident changes without it: a revision may have to be shown more than once.
         task = present_task(incident)
-        await transaction.tasks.add(replace(task, key=f"{task.key}:{await transaction.posts.wishes(intent)}"))
+        await transaction.tasks.add(replace(task, key=f"{task.key}:{wishes}"))
 
 
 def incident_intent(incident_id: str) -> str:

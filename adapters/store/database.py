@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache, partial
@@ -29,7 +29,6 @@ MIGRATING = 0x706C756D62  # PostgreSQL's advisory lock for it; any number that m
 # A machine that vanished without a word keeps its locks for half a minute, and not for the two hours of the kernel.
 KEEPALIVE = {"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
 DEADLOCK = "40P01"  # SQLSTATE
-BUSY_TIMEOUT = 10_000  # milliseconds to wait for another process that writes to the same SQLite file
 
 
 def open_database(url: str) -> AsyncEngine:
@@ -39,7 +38,7 @@ def open_database(url: str) -> AsyncEngine:
         # One connection: transactions queue in order, and SQLite never meets a second writer of ours.
         engine = create_async_engine(
             parsed.set(drivername="sqlite+aiosqlite"),
-            async_creator=partial(_connected, parsed.database or ":memory:"),
+            async_creator=partial(_connected, parsed.database or ":memory:", set[str]()),
             pool_size=1,
             max_overflow=0,
             pool_reset_on_return=None,  # whoever returns it has committed or rolled back
@@ -72,8 +71,8 @@ def _parsed(url: str) -> sa.URL:
     )
 
 
-async def _connected(path: str) -> aiosqlite.Connection:
-    return await Driver(path)
+async def _connected(path: str, slow: set[str]) -> aiosqlite.Connection:
+    return await Driver(path, slow)
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
@@ -87,7 +86,7 @@ def _configure_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry)
     connection.isolation_level = None
     cursor = connection.cursor()
     # An acknowledged webhook must survive a power cut, not only a crash of the process: the engine flushes the log.
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", f"busy_timeout={BUSY_TIMEOUT}"):
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=0"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 
@@ -134,6 +133,12 @@ async def migrate(engine: AsyncEngine) -> None:
     with outages_as(StoreUnavailable):
         async with engine.begin() as connection:
             await connection.run_sync(upgrade)
+
+
+async def insert_absent(connection: AsyncConnection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert those rows whose keys are not there already."""
+    if rows:
+        await connection.execute(_insert_if_absent(table, connection.dialect.name), rows)
 
 
 async def insert_if_absent(connection: AsyncConnection, table: sa.Table, values: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,21 @@ class FlushedEngine(AsyncEngine):
     def __init__(self, engine: AsyncEngine) -> None:
         super().__init__(engine.sync_engine)
         self._flush = Flush(Path(f"{engine.url.database}-wal"))
+        self._turn: AbstractAsyncContextManager[None] = nullcontext()
+
+    def in_background(self) -> FlushedEngine:
+        """The same engine for work of which one transaction at a time asks for the only connection.
+
+        Whoever is waited for finds at most that one before him.
+        """
+        twin = FlushedEngine(self)
+        twin._flush = self._flush
+        twin._turn = asyncio.Lock()
+        return twin
 
     @asynccontextmanager
     async def begin(self) -> AsyncGenerator[AsyncConnection]:
-        async with super().begin() as connection:
+        async with self._turn, super().begin() as connection:
             driver: Any = (await connection.get_raw_connection()).driver_connection
             before = driver.total_changes
             yield connection

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
@@ -9,7 +10,7 @@ from pydantic import TypeAdapter
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from adapters.store.database import insert_if_absent
+from adapters.store.database import insert_absent
 from adapters.store.tables import deliveries, incident_alerts, incidents
 from core.conversation import Place
 from core.errors import Conflict
@@ -23,15 +24,23 @@ class SqlIncidents:
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
-    async def add_delivery(self, key: str, received_at: datetime) -> bool:
-        return await insert_if_absent(self._connection, deliveries, {"key": key, "received_at": received_at})
+    async def known_deliveries(self, keys: Collection[str]) -> frozenset[str]:
+        found = await self._connection.execute(sa.select(deliveries.c.key).where(deliveries.c.key.in_(keys)))
+        return frozenset(found.scalars())
+
+    async def add_deliveries(self, received: Mapping[str, datetime]) -> None:
+        rows = [{"key": key, "received_at": at} for key, at in received.items()]
+        await insert_absent(self._connection, deliveries, rows)
 
     async def get(self, incident_id: str) -> Incident | None:
         return await self._one(incidents.c.id == incident_id)
 
     async def latest_for(self, source: str, group_key: str) -> Incident | None:
         of_group = (incidents.c.source == source, incidents.c.group_key == group_key)
-        return await self._one(*of_group, incidents.c.state == IncidentState.OPEN) or await self._one(*of_group)
+        newest = await self._one(*of_group)
+        if newest is None or newest.state is IncidentState.OPEN:
+            return newest
+        return await self._one(*of_group, incidents.c.state == IncidentState.OPEN) or newest
 
     async def in_thread(self, place: Place) -> Incident | None:
         return await self._one(

@@ -60,14 +60,16 @@ class SqlPosts:
         await self._update(intent, withdrawn=True)
         return await self.intend(intent, place)
 
-    async def outdate(self, intent: str, place: Place, at: datetime, patience: timedelta) -> bool:
-        await self.intend(intent, place)
+    async def outdate(self, intent: str, place: Place, at: datetime, patience: timedelta) -> int | None:
         # Locked, so that who mends it waits for what this transaction writes; SQLite has one writer anyway.
-        known = sa.select(posts.c.asked_at).where(posts.c.intent == intent).with_for_update()
-        since = (await self._connection.execute(known)).scalar_one()
-        is_asked = since is not None and since > at - patience
-        await self._update(intent, asked_at=since if is_asked else at, wishes=posts.c.wishes + 1)
-        return not is_asked
+        known = sa.select(posts.c.asked_at, posts.c.wishes).where(posts.c.intent == intent).with_for_update()
+        post = (await self._connection.execute(known)).one_or_none()
+        if post is None:
+            await self.intend(intent, place)
+            post = (await self._connection.execute(known)).one()
+        is_asked = post.asked_at is not None and post.asked_at > at - patience
+        await self._update(intent, asked_at=post.asked_at if is_asked else at, wishes=post.wishes + 1)
+        return None if is_asked else post.wishes + 1
 
     async def wishes(self, intent: str) -> int:
         rows = await self._connection.execute(sa.select(posts.c.wishes).where(posts.c.intent == intent))

@@ -16,6 +16,7 @@ from adapters.store.curated import SqlCurated
 from adapters.store.cursors import SqlCursors
 from adapters.store.database import outages_as
 from adapters.store.dead_letters import SqlDeadLetters
+from adapters.store.group_commit import FlushedEngine
 from adapters.store.incidents import SqlIncidents
 from adapters.store.ingestions import SqlIngestions
 from adapters.store.locks import LocalLocks, PostgresLocks
@@ -83,7 +84,8 @@ class BackgroundStore(SqlStore):
     """
 
     def __init__(self, store: SqlStore) -> None:
-        super().__init__(store.engine, store.locks)
+        engine = store.engine
+        super().__init__(engine.in_background() if isinstance(engine, FlushedEngine) else engine, store.locks)
         self._turns = asyncio.Semaphore(AT_ONCE)
 
     @asynccontextmanager

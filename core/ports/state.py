@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -21,8 +22,12 @@ from core.silences import Silence
 class IncidentStore(Protocol):
     """Incidents. At most one is open for a source and group key."""
 
-    async def add_delivery(self, key: str, received_at: datetime) -> bool:
-        """Remember an alert delivery. False if its key was ever recorded before."""
+    async def known_deliveries(self, keys: Collection[str]) -> frozenset[str]:
+        """Those of the keys of alert deliveries that are remembered."""
+        ...
+
+    async def add_deliveries(self, received: Mapping[str, datetime]) -> None:
+        """Remember alert deliveries by their keys, and when they came; what is remembered already stays as it is."""
         ...
 
     async def get(self, incident_id: str) -> Incident | None: ...

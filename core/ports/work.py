@@ -131,10 +131,11 @@ class PostStore(Protocol):
         """Never post it again, even if nobody meant to so far; the record of what stands there now."""
         ...
 
-    async def outdate(self, intent: str, place: Place, at: datetime, patience: timedelta) -> bool:
-        """Wish that it be brought up to date. False if somebody was asked to less than `patience` ago and has not yet.
+    async def outdate(self, intent: str, place: Place, at: datetime, patience: timedelta) -> int | None:
+        """Wish that it be brought up to date; returns how often that was wished.
 
-        Whoever does it learns of this wish, and sees what this transaction writes.
+        None if somebody was asked to less than `patience` ago and has not yet: he learns of this wish, and sees what
+        this transaction writes.
         """
         ...
 

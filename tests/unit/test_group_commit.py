@@ -42,6 +42,28 @@ async def test_who_comes_during_a_flush_waits_for_the_next_one_together(tmp_path
     assert 1 <= len(flushes) <= 2
 
 
+async def test_who_is_waited_for_finds_one_transaction_of_the_background_before_him(tmp_path: Path) -> None:
+    async with database(sqlite_url(tmp_path)) as engine:
+        assert isinstance(engine, FlushedEngine)
+        behind = engine.in_background()
+        order: list[str] = []
+        begun = asyncio.Event()
+
+        async def work(on: FlushedEngine, name: str) -> None:
+            async with on.begin() as connection:
+                order.append(name)
+                begun.set()
+                for _ in range(3):
+                    await connection.execute(sa.text("SELECT 1"))
+                    await asyncio.sleep(0)
+
+        background = [asyncio.create_task(work(behind, "background")) for _ in range(5)]
+        await begun.wait()
+        await asyncio.gather(work(engine, "waited for"), *background)
+        assert order.index("waited for") <= 2
+        assert len(order) == 6
+
+
 async def test_a_log_that_is_gone_needs_no_flush_and_one_that_fails_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
