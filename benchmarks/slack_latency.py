@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from playwright.async_api import Page, async_playwright
+from playwright.async_api import Page
 
+from tests.external.browser import open_browser
 from tests.external.slack_emulator import BOT_USER, SlackWorkspace, slack_workspace
-from tests.external.test_slack_emulator import CHROMIUM, FLAGS
 
 CHANNEL = "ask-plumbline"
 PAUSE = 1.3  # seconds between an answer and the next question: Slack takes one post a second in a channel
@@ -54,11 +54,8 @@ WATCH = """() => {
 
 async def measured(count: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        async with slack_workspace(Path(folder)) as workspace, async_playwright() as playwright:
-            browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-            page = await browser.new_page()
-            waited = await _asked(page, workspace, count)
-            await browser.close()
+        async with slack_workspace(Path(folder)) as workspace, open_browser() as browser:
+            waited = await _asked(await browser.new_page(), workspace, count)
             acknowledged = 1_000 * np.array(workspace.proxy.acknowledged_in)
     return {
         "questions": count,

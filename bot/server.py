@@ -23,8 +23,10 @@ from adapters.console.live import Live
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
 from adapters.console.sources import SourceStatus
+from adapters.local_pacer import LocalPacer
 from adapters.pacing import PacedMessenger
 from adapters.store.console_messages import SqlConsoleMessages
+from adapters.store.pacer import SqlPacer
 from adapters.store.store import BackgroundStore
 from bot import engine, workflows
 from bot.audit_log import record_start
@@ -37,15 +39,16 @@ from bot.intake import Intake
 from bot.measured_messenger import MeasuredMessenger
 from bot.replica import Replica, new_replica
 from bot.routes import Webhooks, build_app, is_our_fault
-from bot.schedules import INGEST, build_schedules, nightly_task
+from bot.schedules import INGEST, build_schedules, follow_clock, nightly_task
 from bot.tasks import TaskInbox
+from bot.warm_up import warm_up
 from bot.webhook_sources import webhook_sources
-from bot.wiring import Core, new_incident_id, places_for, redactor, secret
+from bot.wiring import Core, is_shared, new_incident_id, places_for, redactor, secret
 from core.conversation import Platform
 from core.curated import SOURCE as CURATED
 from core.errors import PlumblineError
 from core.incident import AlertDelivery
-from core.ports import Messenger, Task
+from core.ports import Messenger, Pacer, Task
 from handlers.arrange_incident import is_anything_open
 from handlers.keep_quiet import is_anything_held
 from handlers.open_incident import open_incidents
@@ -62,73 +65,28 @@ Replays = Mapping[str, Callable[[], Awaitable[None]]]
 @asynccontextmanager
 async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[str]:
     """Serve until the block ends; yields the address of the local page."""
-    choose_places = places_for(core.settings, core.workspace)
-    sources = webhook_sources(core.workspace.webhooks)
     async with AsyncExitStack() as stack:
         name = new_replica()
         dispatcher = Dispatcher(core.store, name, lambda task: flows.start(task))  # noqa: PLW0108 -- flows comes later
         inbox = TaskInbox(core.store, dispatcher.ring)
-        live = Live()
-        messages = SqlConsoleMessages(core.engine)
-        console = ConsoleMessenger(messages, live, core.clock)
+        webhooks = _webhooks(core, dispatcher)
+        live, messages = Live(), SqlConsoleMessages(core.engine)
         slack = await open_slack(core, inbox, stack)
         teams = await open_teams(core, inbox, stack)
-        messengers: dict[Platform, Messenger] = {Platform.CONSOLE: MeasuredMessenger(Platform.CONSOLE, console)}
-        messengers |= _paced(Platform.SLACK, slack, pacing.slack_budget(core.settings.slack_post_interval))
-        messengers |= _paced(Platform.TEAMS, teams, pacing.TEAMS)
+        messengers = _messengers(core, ConsoleMessenger(messages, live, core.clock), slack, teams)
 
         engine.configure(core.settings.workflow_database, name)
-        chats = {Platform.SLACK: slack, Platform.TEAMS: teams}
-        threads = {platform: chat.threads for platform, chat in chats.items() if chat and chat.threads}
-        behind = replace(core, store=BackgroundStore(core.store))
-        handlers = behaviours(behind, Poster(behind.store, messengers), threads)
-        flows = workflows.Workflows(handlers, asyncio.get_running_loop())
+        flows = _workflows(core, messengers, {Platform.SLACK: slack, Platform.TEAMS: teams})
         replica = Replica(name, core.store, core.clock, flows.running)
         await replica.join()
         await asyncio.to_thread(DBOS.launch)
         stack.push_async_callback(stop_workflows)
 
-        redact = redactor(core)
-
-        intake = Intake(
-            partial(
-                open_incidents,
-                store=core.store,
-                places_for=choose_places,
-                new_id=new_incident_id,
-                redact=redact,
-            )
-        )
-
-        async def accept_delivery(delivery: AlertDelivery) -> str | None:
-            incident = await intake.take(delivery)
-            dispatcher.ring()
-            return incident.id if incident else None
-
-        async def retry(intent: str) -> bool:
-            is_asked = await ask_to_redeliver(intent, store=core.store)
-            dispatcher.ring()
-            return is_asked
-
-        pages = ConsolePages(
-            messages=messages,
-            live=live,
-            inbox=inbox,
-            store=core.store,
-            index=core.knowledge.index,
-            sources_status=partial(_sources_status, core),
-            channels=core.workspace.channels,
-            workspace_name=core.workspace.name,
-            examples=core.workspace.examples,
-            token=secret(core.settings.console_token),
-            clock=core.clock,
-            replays=replays or {},
-            retry=retry,
-        )
+        pages = _pages(core, inbox, messages, live, retry=partial(_redeliver, core, dispatcher), replays=replays or {})
         figures = Figures(core.store, core.clock)
         stack.enter_context(shown(figures))
         app = build_app(
-            webhooks=Webhooks(sources, accept_delivery, secret(core.settings.webhook_secret), core.clock),
+            webhooks=webhooks,
             slack=slack.handle if slack else None,
             teams=teams.handle if teams else None,
             ready=partial(_missing, core, replica),
@@ -137,11 +95,86 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         )
         await record_start(core.settings, store=core.store, clock=core.clock)
         await _start_background(core, dispatcher, replica, stack)
-        yield await _listen(app, core, stack)
+        address = await _listen(app, core, stack)
+        warming = asyncio.create_task(warm_up(core.knowledge.retriever, slack, teams))
+        stack.callback(warming.cancel)
+        yield address
 
 
-def _paced(platform: Platform, chat: Chat | None, budget: pacing.Budget) -> dict[Platform, Messenger]:
-    return {platform: PacedMessenger(MeasuredMessenger(platform, chat.messenger), budget)} if chat else {}
+def _webhooks(core: Core, dispatcher: Dispatcher) -> Webhooks:
+    intake = Intake(
+        partial(
+            open_incidents,
+            store=core.store,
+            places_for=places_for(core.settings, core.workspace),
+            new_id=new_incident_id,
+            redact=redactor(core),
+        )
+    )
+
+    async def accept(delivery: AlertDelivery) -> str | None:
+        incident = await intake.take(delivery)
+        dispatcher.ring()
+        return incident.id if incident else None
+
+    sources = webhook_sources(core.workspace.webhooks)
+    return Webhooks(sources, accept, secret(core.settings.webhook_secret), core.clock)
+
+
+def _messengers(
+    core: Core, console: ConsoleMessenger, slack: Chat | None, teams: Chat | None
+) -> dict[Platform, Messenger]:
+    pacer = SqlPacer(core.engine) if is_shared(core.engine) else LocalPacer()
+    return {
+        Platform.CONSOLE: MeasuredMessenger(Platform.CONSOLE, console),
+        **_paced(Platform.SLACK, slack, pacing.slack_budget(core.settings.slack_post_interval), pacer),
+        **_paced(Platform.TEAMS, teams, pacing.TEAMS, pacer),
+    }
+
+
+def _paced(platform: Platform, chat: Chat | None, budget: pacing.Budget, pacer: Pacer) -> dict[Platform, Messenger]:
+    return {platform: PacedMessenger(MeasuredMessenger(platform, chat.messenger), budget, pacer)} if chat else {}
+
+
+def _workflows(
+    core: Core, messengers: Mapping[Platform, Messenger], chats: Mapping[Platform, Chat | None]
+) -> workflows.Workflows:
+    threads = {platform: chat.threads for platform, chat in chats.items() if chat and chat.threads}
+    behind = replace(core, store=BackgroundStore(core.store))
+    handlers = behaviours(behind, Poster(behind.store, messengers), threads)
+    return workflows.Workflows(handlers, asyncio.get_running_loop())
+
+
+def _pages(
+    core: Core,
+    inbox: TaskInbox,
+    messages: SqlConsoleMessages,
+    live: Live,
+    *,
+    retry: Callable[[str], Awaitable[bool]],
+    replays: Replays,
+) -> ConsolePages:
+    return ConsolePages(
+        messages=messages,
+        live=live,
+        inbox=inbox,
+        store=core.store,
+        index=core.knowledge.index,
+        sources_status=partial(_sources_status, core),
+        channels=core.workspace.channels,
+        workspace_name=core.workspace.name,
+        examples=core.workspace.examples,
+        token=secret(core.settings.console_token),
+        clock=core.clock,
+        replays=replays,
+        retry=retry,
+    )
+
+
+async def _redeliver(core: Core, dispatcher: Dispatcher, intent: str) -> bool:
+    is_asked = await ask_to_redeliver(intent, store=core.store)
+    dispatcher.ring()
+    return is_asked
 
 
 async def serve(core: Core, on_ready: Callable[[str], None], replays: Replays | None = None) -> None:
@@ -181,7 +214,12 @@ async def _start_background(core: Core, dispatcher: Dispatcher, replica: Replica
     dispatcher.ring()
     serving = [
         asyncio.create_task(work)
-        for work in (dispatcher.serve(), replica.serve(), core.history.follow(BackgroundStore(core.store)))
+        for work in (
+            dispatcher.serve(),
+            replica.serve(),
+            core.history.follow(BackgroundStore(core.store)),
+            follow_clock(scheduler, core.clock),
+        )
     ]
 
     async def stop() -> None:

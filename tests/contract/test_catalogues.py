@@ -14,7 +14,7 @@ from adapters.catalogues.files import CatalogueFiles, FolderFiles, RepositoryFil
 from adapters.sources.git_repository import GitRepositorySource, Repository
 from core.conversation import Platform
 from core.errors import SourceUnavailable
-from tests.contract.source_worlds import git
+from tests.contract.source_worlds.repository import git
 
 CATALOGUE = """\
 apiVersion: backstage.io/v1alpha1

@@ -14,7 +14,8 @@ from adapters.sources.teams_export import TeamsExportSource
 from core.conversation import PUBLIC
 from core.errors import SourceUnavailable
 from core.knowledge.document import Document
-from tests.contract.source_worlds import HIDDEN_CHANNEL, TEAM, TEAMS_CHANNEL, TeamsExportWorld
+from tests.contract.source_worlds.exports import TeamsExportWorld
+from tests.contract.source_worlds.world import HIDDEN_CHANNEL, TEAM, TEAMS_CHANNEL
 
 SLACK: dict[str, Any] = {
     "channels.json": [{"id": "C1", "name": "general", "members": ["U1", "U2"]}],

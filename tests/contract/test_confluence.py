@@ -16,7 +16,7 @@ from core.conversation import PUBLIC
 from core.errors import ConfigurationError, SourceUnavailable
 from core.knowledge.anchors import AnchorStyle
 from core.knowledge.document import Document
-from tests.contract.source_worlds import ConfluenceWorld
+from tests.contract.source_worlds.remote import ConfluenceWorld
 from tests.fakes.confluence_server import TOKEN, FakeConfluence, Page
 
 EVERYBODY = frozenset({PUBLIC})

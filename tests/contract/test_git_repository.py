@@ -11,7 +11,7 @@ import pytest
 from adapters.sources.git_repository import GitRepositorySource, Repository
 from core.errors import ConfigurationError, SourceUnavailable
 from core.knowledge.document import Document
-from tests.contract.source_worlds import git
+from tests.contract.source_worlds.repository import git
 
 LINKS = "https://git.example/docs/blob/{commit}/{path}"
 FEBRUARY, MARCH = "2026-02-01T10:00:00Z", "2026-03-01T10:00:00Z"

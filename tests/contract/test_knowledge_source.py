@@ -13,7 +13,8 @@ from core.knowledge.document import Passage
 from core.ports import ChangingSource, CheckedSource
 from handlers import ingest_knowledge as module
 from handlers.ingest_knowledge import IngestReport, ingest_knowledge
-from tests.contract.source_worlds import LOCAL, REMOTE, RemoteWorld, World, world
+from tests.contract.source_worlds.kinds import LOCAL, REMOTE, world
+from tests.contract.source_worlds.world import RemoteWorld, World
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.fakes.store import InMemoryStore
 

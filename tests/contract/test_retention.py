@@ -21,16 +21,17 @@ from core.audience import person_audience
 from core.audit import Act, audit_entry
 from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.conversation import Person, Place, Platform, Speaker, Turn, turn_key
-from core.curated import CuratedAnswer
+from core.curated import CuratedAnswer, answer_id
 from core.errors import StoreUnavailable
 from core.incident import IncidentState
-from core.messages import IncidentMessage, Notice
+from core.messages import IncidentMessage, Notice, ProposalMessage
 from core.ports import Task
 from core.rca.recorded_failure import RecordedFailure
 from core.samples import explained_incident
 from core.silences import Matcher, Silence
 
 NOW = datetime.now(UTC)
+NOBODY = Person(Platform.SLACK, "forgotten", "")
 THREAD = Place(Platform.SLACK, "C0ASK", "17.25", "T0MARI")
 
 
@@ -53,8 +54,7 @@ async def test_what_has_ended_long_ago_is_deleted_in_parts_and_what_is_under_way
         await old_task(store, f"ended {number}")
     async with store.transaction() as transaction:
         await transaction.tasks.add(Task("under way", "answer", "q", {}))
-        await transaction.incidents.add_delivery("old", NOW - timedelta(days=31))
-        await transaction.incidents.add_delivery("new", NOW)
+        await transaction.incidents.add_deliveries({"old": NOW - timedelta(days=31), "new": NOW})
     assert await retention.delete_before(engine, {"events": NOW - timedelta(days=30)}) == {"events": 1}
     assert await retention.delete_before(engine, {"events": NOW + timedelta(days=1)}) == {"events": 6}
     assert await keys(engine) == {"under way"}
@@ -240,6 +240,10 @@ async def test_what_a_forgotten_person_said_on_the_local_page_is_deleted_and_inc
         kind, payload = encode(Notice("An answer."))
         await page.append("help", thread, kind, payload, f"answer:console:{question}", NOW)
 
+    async def proposed(question: int, thread: int) -> None:
+        kind, payload = encode(Notice("A correction."))
+        await page.append("help", thread, kind, payload, f"proposal:{answer_id(f'console:{question}')}", NOW)
+
     async def asked(question: int, thread: int, person: str) -> None:
         place = {"platform": "console", "channel": "help", "thread": str(thread)}
         key = f"console:{question}"
@@ -257,10 +261,11 @@ async def test_what_a_forgotten_person_said_on_the_local_page_is_deleted_and_inc
         await asked(root, root, person)
         reply = await says(person, incident)
         await is_told(reply, incident)
+        await proposed(reply, incident)
         await asked(reply, incident, person)
     await forgetting.forget(engine, person="operator")
     left = await page.page("help", 99)
-    assert [each.kind for each in left] == ["incident", "person", "notice", "person", "notice"]
+    assert [each.kind for each in left] == ["incident", "person", "notice", "person", "notice", "notice"]
     assert not any("operator asks" in str(each.payload) for each in left)
 
 
@@ -278,6 +283,13 @@ async def test_a_forgotten_person_is_named_in_no_table(engine: AsyncEngine) -> N
         for intent in (f"join:{pressed}", "join:slack:C0ASK:17.25:17.26:U2"):
             await transaction.posts.intend(intent, THREAD)
         await transaction.dead_letters.add(f"pick-one:{pressed}", THREAD, Notice("Pick one."), "It was archived.")
+        # As answers were once called that people gave.
+        typed = CuratedAnswer(pressed.replace("17.26", "17.27"), "when?", "now", ada, own, NOW)
+        await transaction.curated.save(typed)
+        await transaction.posts.intend(f"proposal:{typed.id}", THREAD)
+        await transaction.dead_letters.add(f"proposal:{typed.id}", THREAD, ProposalMessage(typed), "It was archived.")
+        shown = audit_entry("answered:q9", NOW, Act.ANSWERED, "slack:U2", "q9", documents=(f"curated/{typed.id}",))
+        await transaction.audit.add(shown)
     await forgetting.forget(engine, person="U1")
     async with engine.begin() as connection:
         rows = [
@@ -288,8 +300,17 @@ async def test_a_forgotten_person_is_named_in_no_table(engine: AsyncEngine) -> N
     assert [row for row in rows if re.search(r"U1\b|\bada\b", row)] == []
     async with store.transaction() as transaction:
         (kept,) = await transaction.silences.not_over(NOW)
+        answer = await transaction.curated.get(answer_id(typed.id))
+        assert answer == replace(
+            typed, id=answer_id(typed.id), author=NOBODY, readers=answer.readers if answer else own
+        )
+        letter = await transaction.dead_letters.get(f"proposal:{answer_id(typed.id)}")
+        assert letter is not None
+        assert isinstance(letter.message, ProposalMessage)
+        assert letter.message.answer.id == answer_id(typed.id)
     assert (kept.matchers, kept.ends_at) == (window.matchers, window.ends_at), "it is in force as before"
     assert [row for row in rows if row.startswith("posts") and "U2" in row]
+    assert [row for row in rows if row.startswith("posts") and f"proposal:{answer_id(typed.id)}" in row]
 
 
 async def test_who_took_an_incident_or_gave_an_answer_is_nobody_once_forgotten(engine: AsyncEngine) -> None:

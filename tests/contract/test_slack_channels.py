@@ -15,8 +15,9 @@ from core.conversation import PUBLIC
 from core.errors import SourceUnavailable
 from core.knowledge.document import Document, DocumentKind
 from core.ports import Changes
-from tests.contract.source_worlds import CHANNEL, SlackWorld
-from tests.fakes.slack_history_server import BOT_ID, BOT_USER, TOKEN, FakeSlackHistory
+from tests.contract.source_worlds.remote import SlackWorld, slack_world
+from tests.contract.source_worlds.world import CHANNEL
+from tests.fakes.slack_history_server import BOT_ID, BOT_USER, TOKEN
 
 ROOT = "1769910000.000100"
 DAY = 24 * 60 * 60
@@ -24,8 +25,8 @@ DAY = 24 * 60 * 60
 
 @pytest.fixture
 async def slack() -> AsyncIterator[SlackWorld]:
-    async with FakeSlackHistory() as server, aiohttp.ClientSession() as session:
-        yield SlackWorld(server, session)
+    async with slack_world() as world:
+        yield world
 
 
 async def read(slack: SlackWorld, cursor: str = "", known: frozenset[str] = frozenset()) -> list[Changes]:

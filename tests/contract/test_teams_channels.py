@@ -6,15 +6,14 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
-import aiohttp
 import pytest
 
 from core.conversation import PUBLIC
 from core.errors import SourceUnavailable
 from core.knowledge.document import Document, DocumentKind
 from core.ports import Changes
-from tests.contract.source_worlds import HIDDEN_CHANNEL, TEAM, TEAMS_CHANNEL, TeamsWorld
-from tests.fakes.graph_server import FakeGraph
+from tests.contract.source_worlds.remote import TeamsWorld, teams_world
+from tests.contract.source_worlds.world import HIDDEN_CHANNEL, TEAM, TEAMS_CHANNEL
 
 HERE = f"channel:teams:{TEAMS_CHANNEL}"
 DAY = 24 * 60 * 60
@@ -22,8 +21,8 @@ DAY = 24 * 60 * 60
 
 @pytest.fixture
 async def teams() -> AsyncIterator[TeamsWorld]:
-    async with FakeGraph() as server, aiohttp.ClientSession() as session:
-        yield TeamsWorld(server, session)
+    async with teams_world() as world:
+        yield world
 
 
 async def read(teams: TeamsWorld, cursor: str = "", known: frozenset[str] = frozenset()) -> list[Changes]:

@@ -17,8 +17,12 @@ from core.conversation import Place, Platform
 from core.errors import MalformedInput
 from core.folding import fold, open_from
 from core.incident import AlertDelivery, Incident, IncidentState, Severity
-from tests.fakes import monitoring_systems
-from tests.fakes.monitoring_systems import GENERIC, PERSON, SYSTEMS, TITLE, MonitoringSystem, Payload, encoded
+from tests.fakes.monitoring_systems.grafana import Grafana
+from tests.fakes.monitoring_systems.home_made import GENERIC
+from tests.fakes.monitoring_systems.pagerduty import PagerDuty
+from tests.fakes.monitoring_systems.sentry import Sentry
+from tests.fakes.monitoring_systems.system import PERSON, TITLE, MonitoringSystem, Payload, encoded
+from tests.fakes.monitoring_systems.systems import SYSTEMS
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 BEGAN = NOW - timedelta(minutes=4)
@@ -119,7 +123,7 @@ def test_no_time_lies_in_the_future(system: MonitoringSystem) -> None:
 
 # --- signatures ------------------------------------------------------------------------------------------------------
 
-SIGNING = [monitoring_systems.PagerDuty, monitoring_systems.Grafana, monitoring_systems.Sentry]
+SIGNING = [PagerDuty, Grafana, Sentry]
 
 
 @pytest.mark.parametrize("kind", SIGNING)

@@ -1,18 +1,23 @@
-"""Workflows that ended long ago are deleted with all their steps, wherever the engine keeps them; others go on."""
+"""Workflows that ended long ago are deleted with all their steps, wherever the engine keeps them; others go on.
+
+Each runs in a process of its own: there is one engine in a process, and it may be that of another test's bot.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import multiprocessing
+from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
+from unittest.mock import patch
 
 import pytest
 import sqlalchemy as sa
 from dbos import DBOS
-from dbos._dbos import _get_or_create_dbos_registry
 
 from bot import engine as workflow_engine
 from bot.retention import forget_workflows
@@ -65,10 +70,22 @@ async def running(address: str, behaviours: Waiting) -> AsyncIterator[Workflows]
     finally:
         behaviours.may_end.set()
         await stop_workflows()
-        _get_or_create_dbos_registry().instance_info_map.clear()
+
+
+async def in_its_own_process(scenario: Callable[[str], Coroutine[Any, Any, None]], address: str) -> None:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        await asyncio.get_running_loop().run_in_executor(pool, run, scenario, address)
+
+
+def run(scenario: Callable[[str], Coroutine[Any, Any, None]], address: str) -> None:
+    asyncio.run(scenario(address))
 
 
 async def test_finished_workflows_go_with_their_steps_and_those_under_way_stay(address: str) -> None:
+    await in_its_own_process(finished_and_under_way, address)
+
+
+async def finished_and_under_way(address: str) -> None:
     behaviours = Waiting()
     async with running(address, behaviours) as flows:
         for number in range(3):
@@ -85,21 +102,40 @@ async def test_finished_workflows_go_with_their_steps_and_those_under_way_stay(a
         assert await kept(address) == {"under way"}
 
 
-async def test_more_workflows_than_are_deleted_at_once_all_go(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workflow_engine, "PART", 2)
-    async with running(address, Waiting()) as flows:
-        for number in range(5):
-            await (await flows.start(Task(f"done {number}", "ingest_knowledge", "", {})))
-        assert await workflow_engine.forget_before(datetime.now(UTC) + DAY) == 5
-        assert await DBOS.list_workflows_async() == []
+async def test_more_workflows_than_are_deleted_at_once_all_go(address: str) -> None:
+    await in_its_own_process(more_than_at_once, address)
+
+
+async def more_than_at_once(address: str) -> None:
+    with patch.object(workflow_engine, "PART", 2):
+        async with running(address, Waiting()) as flows:
+            for number in range(5):
+                await (await flows.start(Task(f"done {number}", "ingest_knowledge", "", {})))
+            assert await workflow_engine.forget_before(datetime.now(UTC) + DAY) == 5
+            assert await DBOS.list_workflows_async() == []
 
 
 async def test_the_workflows_of_what_is_forgotten_go_while_the_bot_runs(address: str) -> None:
+    await in_its_own_process(forgotten_while_running, address)
+
+
+async def forgotten_while_running(address: str) -> None:
     async with running(address, Waiting()) as flows:
         for key in ("asked", "kept"):
             await (await flows.start(Task(key, "ingest_knowledge", "", {})))
         await asyncio.to_thread(forget_workflows, address, ["asked", "never was"])
         assert await kept(address) == {"kept"}
+
+
+async def test_where_no_engine_ever_was_there_is_nothing_to_forget(address: str) -> None:
+    await in_its_own_process(forgotten_without_an_engine, address)
+
+
+async def forgotten_without_an_engine(address: str) -> None:
+    await asyncio.to_thread(forget_workflows, address, ["asked"])
+    async with running(address, Waiting()) as flows:
+        await (await flows.start(Task("asked", "ingest_knowledge", "", {})))
+        assert await kept(address) == {"asked"}
 
 
 async def kept(address: str) -> set[str]:

@@ -18,7 +18,7 @@ from aiohttp.test_utils import TestServer
 
 from adapters.slack.needs import SCOPES
 from tests.external.slack_proxy import SlackProxy
-from tests.fakes import block_kit, slack_api
+from tests.fakes import block_kit, slack_payloads
 
 HERE = Path(__file__).parent
 ARTIFACTS = Path(os.environ.get("PLUMBLINE_TEST_ARTIFACTS", HERE / "artifacts"))  # what people are to look at
@@ -101,7 +101,7 @@ class SlackWorkspace:
     async def fill_in(self, values: dict[str, str], *, person: str = INES) -> None:
         """Fill in the form that stands there, by field, and send it."""
         form = await self.form()
-        state = slack_api.form_submission(form, values)["view"]["state"]["values"]
+        state = slack_payloads.form_submission(form, values)["view"]["state"]["values"]
         async with self.session.ws_connect(f"{self.page}/ui") as page:
             await page.send_json({"t": "view_submit", "user": person, "values": state})
 
@@ -113,7 +113,7 @@ class SlackWorkspace:
     async def choose_shortcut(self, channel: str, ts: str, *, person: str = INES) -> None:
         """“Ask Plumbline about this”, in the menu of a message."""
         message = next(each for each in await self.messages(channel) if each["ts"] == ts)
-        assert await self.proxy.send_interaction(slack_api.message_shortcut(message, person)) == 200
+        assert await self.proxy.send_interaction(slack_payloads.message_shortcut(message, person)) == 200
 
     async def start_assistant_thread(self, person: str = INES) -> str:
         """Somebody opens the panel; returns its thread in the direct messages D0INES."""

@@ -7,44 +7,27 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from core import samples as messages
-from core.conversation import Place, Platform
 from core.incident import Stage
 from core.knowledge.document import Document
 from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Notice
+from tests.external.browser import open_browser
 from tests.fakes.console_site import Site, console_site
+from tests.scenario.console import HELP, INCIDENTS, site
+
+__all__ = ["site"]  # the fixture
 
 pytestmark = pytest.mark.external
 
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-HELP = Place(Platform.CONSOLE, "help")
-INCIDENTS = Place(Platform.CONSOLE, "incidents")
 LONG_WORD = "kube_pod_container_status_last_terminated_reason_" * 8
 
 
 @pytest.fixture
 async def browser() -> AsyncIterator[Browser]:
-    async with async_playwright() as playwright:
-        started = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    async with open_browser() as started:
         yield started
-        await started.close()
-
-
-@pytest.fixture
-async def site() -> AsyncIterator[Site]:
-    async with console_site() as served:
-        yield served
 
 
 @pytest.fixture

@@ -18,8 +18,13 @@ from hypothesis import strategies as st
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 
 from bot.openapi import describe
-from tests.external import inbound_formats as formats
 from tests.external.fuzzed_bot import AUTHORISED, JSON, PATIENCE, Answer, FuzzedBot, fuzzed_bot
+from tests.external.inbound_formats.changes import FORM
+from tests.external.inbound_formats.console import addresses, forms
+from tests.external.inbound_formats.headers import headers
+from tests.external.inbound_formats.slack import slack_requests
+from tests.external.inbound_formats.teams import teams_bodies
+from tests.external.inbound_formats.webhooks import WEBHOOKS
 from tests.scenario.application import TOKEN
 
 pytestmark = pytest.mark.external
@@ -29,7 +34,7 @@ SECRET = {"Authorization": f"Bearer {TOKEN}"}
 DESCRIPTION = describe()
 OPERATIONS = sum(method in {"get", "post"} for operations in DESCRIPTION["paths"].values() for method in operations)
 DESCRIBED = 0.2  # as many again, as a share, are made from the description
-STRATEGIES = len(formats.WEBHOOKS) + 5
+STRATEGIES = len(WEBHOOKS) + 5
 LEFT_OUT = "^/(console/live|readyz)$"  # one does not end, the other misses the work that was left out
 
 
@@ -54,9 +59,9 @@ def _fuzzed(share: float) -> settings:
 OWN = _fuzzed(1 / STRATEGIES)
 
 
-@pytest.mark.parametrize("name", formats.WEBHOOKS)
+@pytest.mark.parametrize("name", WEBHOOKS)
 def test_a_webhook(bot: FuzzedBot, name: str) -> None:
-    source, bodies = formats.WEBHOOKS[name]
+    source, bodies = WEBHOOKS[name]
 
     @OWN
     @given(bodies)
@@ -69,7 +74,7 @@ def test_a_webhook(bot: FuzzedBot, name: str) -> None:
 
 def test_a_request_of_slack(bot: FuzzedBot) -> None:
     @OWN
-    @given(formats.slack_requests())
+    @given(slack_requests())
     def taken_or_refused(request: tuple[bytes, dict[str, str]]) -> None:
         body, headers = request
         assert bot.checked(bot.send("POST", "/slack/events", body, headers)).status in {200, 400, 401, 413}
@@ -79,7 +84,7 @@ def test_a_request_of_slack(bot: FuzzedBot) -> None:
 
 def test_an_activity_of_teams(bot: FuzzedBot) -> None:
     @OWN
-    @given(formats.teams_bodies)
+    @given(teams_bodies)
     def taken_or_refused(body: bytes) -> None:
         answer = bot.checked(bot.send("POST", "/api/messages", body, {"Content-Type": JSON}))
         assert answer.status in {200, 202, 400, 401, 413}
@@ -89,17 +94,17 @@ def test_an_activity_of_teams(bot: FuzzedBot) -> None:
 
 def test_a_form_of_the_local_page(bot: FuzzedBot) -> None:
     @OWN
-    @given(formats.forms)
+    @given(forms)
     def taken_or_refused(form: tuple[str, bytes]) -> None:
         path, body = form
-        bot.checked(bot.send("POST", path, body, AUTHORISED | {"Content-Type": formats.FORM}))
+        bot.checked(bot.send("POST", path, body, AUTHORISED | {"Content-Type": FORM}))
 
     taken_or_refused()
 
 
 def test_an_address(bot: FuzzedBot) -> None:
     @OWN
-    @given(formats.addresses(), st.sampled_from(["GET", "GET", "HEAD", "POST", "PUT", "OPTIONS"]))
+    @given(addresses(), st.sampled_from(["GET", "GET", "HEAD", "POST", "PUT", "OPTIONS"]))
     def shown_or_refused(address: str, method: str) -> None:
         bot.checked(bot.send(method, address, b"", AUTHORISED))
 
@@ -110,7 +115,7 @@ def test_headers(bot: FuzzedBot) -> None:
     doors = ["/webhooks/alertmanager", "/webhooks/pagerduty", "/slack/events", "/api/messages", "/console/messages"]
 
     @OWN
-    @given(st.sampled_from(doors), formats.headers, st.sampled_from([b"", b"{}", b"channel=help&text=x", b"\x1f\x8b"]))
+    @given(st.sampled_from(doors), headers, st.sampled_from([b"", b"{}", b"channel=help&text=x", b"\x1f\x8b"]))
     def taken_or_refused(path: str, headers: dict[str, str], body: bytes) -> None:
         bot.checked(bot.send("POST", path, body, headers))
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.external.slack_emulator import eventually, free_port, process
+from tests.external.slack_emulator import ARTIFACTS, eventually, free_port, process
 from tests.external.teams_playground import STARTED_WITHIN, answers, environment
-from tests.external.test_teams_playground import ARTIFACTS
 
 pytestmark = pytest.mark.external
 

@@ -13,7 +13,6 @@ import aiohttp
 import pytest
 
 from adapters.llama.server import LlamaServer
-from core.conversation import Place, Platform
 from core.incident import Incident, PastIncident, Severity
 from core.language_model import ModelReply, ModelRequest
 from core.rca.observations import Observations
@@ -24,6 +23,7 @@ from handlers.negotiate_owner import Negotiator
 from handlers.triage_incident import NOT_AGREED, triage_incident
 from tests.external.llama_servers import llama_server
 from tests.fakes.clock import FakeClock
+from tests.fakes.incidents import bare_incident
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.random_model import Shape, write_random_model
 
@@ -83,22 +83,8 @@ async def sees_nothing(incident: Incident) -> Observations:
 
 
 def incident(number: int) -> Incident:
-    return Incident(
-        id=f"I-X{number}",
-        source="alertmanager",
-        group_key=f"g{number}",
-        title=f"pump {number % 8} stalls and service {(number + 3) % 8} complains",
-        severity=Severity.CRITICAL,
-        service="",
-        labels={},
-        alerts=(),
-        alert_count=1,
-        delivery_count=1,
-        started_at=AT,
-        opened_at=AT,
-        updated_at=AT,
-        place=Place(Platform.CONSOLE, "incidents"),
-    )
+    title = f"pump {number % 8} stalls and service {(number + 3) % 8} complains"
+    return bare_incident(title, id=f"I-X{number}", group_key=f"g{number}")
 
 
 async def test_every_triage_ends_in_a_team_or_asks_a_person_and_no_reply_is_invalid(model: Varied) -> None:

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser
 
 from adapters.teams.dialogs import ask_dialog, form_dialog
 from adapters.teams.render import render
 from core.messages import CauseRequest, CorrectionRequest, HandoverRequest
 from core.samples import SAMPLES
-from tests.external.slack_emulator import HERE
-from tests.external.test_teams_playground import ARTIFACTS, CHROMIUM
+from tests.external.browser import open_browser
+from tests.external.slack_emulator import ARTIFACTS, HERE
 
 pytestmark = [pytest.mark.external, pytest.mark.asyncio(loop_scope="module")]
 
@@ -62,10 +62,8 @@ def _host(theme: str) -> dict[str, object]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> AsyncIterator[Browser]:
-    async with async_playwright() as driver:
-        browser = await driver.chromium.launch(executable_path="/usr/bin/chromium", args=CHROMIUM)
+    async with open_browser() as browser:
         yield browser
-        await browser.close()
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlencode
 
 from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from tests.fakes.refusals import Refusals, as_middleware
+from tests.fakes.server import FakeServer
 
 TOKEN = "confluence-token"
 MOST_LISTED = 4  # results of one answer, whatever is asked for
@@ -33,7 +33,7 @@ class Page:
     type: str = "page"
 
 
-class FakeConfluence:
+class FakeConfluence(FakeServer):
     """One site. With `cloud`, links to the next results hold a cursor and no context path, else an offset."""
 
     def __init__(self, *, cloud: bool) -> None:
@@ -46,14 +46,7 @@ class FakeConfluence:
         app = web.Application(middlewares=[as_middleware(self.refusals)])
         app.router.add_get(f"{self.context}/rest/api/content/search", self._search)
         app.router.add_get(f"{self.context}/rest/api/content/{{id}}", self._content)
-        self._server = TestServer(app)
-
-    async def __aenter__(self) -> Self:
-        await self._server.start_server()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._server.close()
+        super().__init__(app)
 
     @property
     def url(self) -> str:

@@ -37,7 +37,9 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.console_messages import InMemoryConsoleMessages
 from tests.fakes.inbox import FakeInbox
 from tests.fakes.passage_index import FakePassageIndex
-from tests.fakes.store import InMemoryAudit, InMemoryDeadLetters, InMemoryTasks
+from tests.fakes.store.audit import InMemoryAudit
+from tests.fakes.store.dead_letters import InMemoryDeadLetters
+from tests.fakes.store.tasks import InMemoryTasks
 
 CHANNELS = (
     Channel("help", {Platform.CONSOLE: "help"}),

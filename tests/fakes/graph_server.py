@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import itertools
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote
 
 from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from tests.fakes.refusals import Refusals, as_middleware
+from tests.fakes.server import FakeServer
 
 TENANT, CLIENT_ID, CLIENT_SECRET = "tenant-1", "client-1", "client-secret"
 MOST = 2  # items of one answer, whatever is asked for
 MOST_REPLIES = 2  # replies that an expansion holds
 
 
-class FakeGraph:
+class FakeGraph(FakeServer):
     """One tenant. Every change has a number; a delta link holds the number up to which its holder knows."""
 
     def __init__(self) -> None:
@@ -47,14 +47,7 @@ class FakeGraph:
         app.router.add_get(f"{base}/channels/{{channel}}/messages/{{message}}/replies", self._replies)
         app.router.add_get("/v1.0/chats/{channel}/messages", self._chat_messages)
         app.router.add_get("/v1.0/chats/{channel}/messages/{message}", self._message)
-        self._server = TestServer(app)
-
-    async def __aenter__(self) -> Self:
-        await self._server.start_server()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._server.close()
+        super().__init__(app)
 
     @property
     def url(self) -> str:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from core.conversation import Place, Platform
-from core.incident import Incident, Severity, SimilarIncident
+from core.incident import Incident, SimilarIncident
 from core.ports import Change, LogLine, Series
 from core.rca.observations import Observations
+from tests.fakes.incidents import bare_incident
 
 START = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)  # of the incident
 LENGTH = 60  # minutes of logs and metrics before it
@@ -22,22 +22,7 @@ def minutes(count: float) -> datetime:
 
 
 def incident(service: str = "shop", title: str = "ShopLatencyHigh") -> Incident:
-    return Incident(
-        id="I-1",
-        source="alertmanager",
-        group_key="g",
-        title=title,
-        severity=Severity.CRITICAL,
-        service=service,
-        labels={"alertname": title, "service": service},
-        alerts=(),
-        alert_count=1,
-        delivery_count=1,
-        started_at=START,
-        opened_at=START,
-        updated_at=START,
-        place=Place(Platform.CONSOLE, "incidents"),
-    )
+    return bare_incident(title, service=service, labels={"alertname": title, "service": service})
 
 
 def traffic(service: str, per_minute: int = 20) -> list[LogLine]:

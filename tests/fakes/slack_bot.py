@@ -20,7 +20,7 @@ from core.incident import AlertDelivery
 from core.team import Team
 from handlers.ask_in_form import AskInForm
 from handlers.show_home import home_of
-from tests.fakes import slack_api
+from tests.fakes import slack_api, slack_payloads
 from tests.fakes.clock import FakeClock
 from tests.fakes.inbox import FakeInbox
 from tests.fakes.passage_index import FakePassageIndex
@@ -47,17 +47,17 @@ class SlackBot:
     http: TestClient[web.Request, web.Application]
 
     async def event(self, event: dict[str, Any], **envelope: Any) -> ClientResponse:
-        return await self.send(json.dumps(slack_api.event_callback(event, **envelope)))
+        return await self.send(json.dumps(slack_payloads.event_callback(event, **envelope)))
 
     async def command(self, text: str, **fields: str) -> ClientResponse:
-        return await self.send(urlencode(slack_api.slash_command(text, **fields)), FORM)
+        return await self.send(urlencode(slack_payloads.slash_command(text, **fields)), FORM)
 
     async def press(self, payload: dict[str, Any]) -> ClientResponse:
-        return await self.send(slack_api.interaction(payload), FORM)
+        return await self.send(slack_payloads.interaction(payload), FORM)
 
     async def send(self, body: str, content_type: str = "application/json", **headers: str) -> ClientResponse:
         """A request as Slack signs it, with `headers` on top."""
-        signature = slack_api.signed(body, self.clock.now().timestamp())
+        signature = slack_payloads.signed(body, self.clock.now().timestamp())
         return await self.post(body.encode(), {"Content-Type": content_type} | signature | headers)
 
     async def post(self, body: bytes, headers: dict[str, str]) -> ClientResponse:

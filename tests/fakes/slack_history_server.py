@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any
 
 from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from tests.fakes.refusals import Refusals, as_middleware
+from tests.fakes.server import FakeServer
 
 TOKEN = "xoxb-history"
 BOT_ID, BOT_USER = "B0PLUMB", "U0PLUMB"
@@ -16,7 +16,7 @@ MOST_MESSAGES = 3  # messages of one answer, whatever is asked for
 MOST_OTHERS = 2
 
 
-class FakeSlackHistory:
+class FakeSlackHistory(FakeServer):
     """One workspace. `messages` maps a channel to its messages by time, replies among them."""
 
     def __init__(self) -> None:
@@ -36,14 +36,7 @@ class FakeSlackHistory:
         }
         app = web.Application(middlewares=[as_middleware(self.refusals)])
         app.router.add_get("/api/{method}", self._call)
-        self._server = TestServer(app)
-
-    async def __aenter__(self) -> Self:
-        await self._server.start_server()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._server.close()
+        super().__init__(app)
 
     @property
     def url(self) -> str:

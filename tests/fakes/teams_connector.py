@@ -12,12 +12,12 @@ from typing import Any, Self
 
 import jwt
 from aiohttp import web
-from aiohttp.test_utils import TestServer
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
 from adapters.teams.cloud import Cloud
 from tests.fakes.graph_server import FakeGraph, graph_time
+from tests.fakes.server import FakeServer
 
 APP_ID = "0f7a1c9e-6b1d-4b1e-9d56-6a1f2f0c7d11"
 APP_PASSWORD = "a-password"
@@ -63,7 +63,7 @@ class Failure:
     taken: bool = False
 
 
-class TeamsConnector:
+class TeamsConnector(FakeServer):
     """`sent` and `updated` hold what was taken, `messages` what stands in the chat.
 
     Each of `failures` is answered once, before anything is taken again.
@@ -105,16 +105,15 @@ class TeamsConnector:
         app.router.add_delete("/teams/v3/conversations/{conversation}/activities/{id}", self._remove)
         app.router.add_get("/teams/v3/teams/{team}", self._team)
         app.router.add_get("/teams/v3/teams/{team}/conversations", self._conversations)
-        self._server = TestServer(app)
+        super().__init__(app)
 
     async def __aenter__(self) -> Self:
-        await self._server.start_server()
         await self.graph.__aenter__()
-        return self
+        return await super().__aenter__()
 
     async def __aexit__(self, *_: object) -> None:
+        await super().__aexit__()
         await self.graph.__aexit__()
-        await self._server.close()
 
     @property
     def service_url(self) -> str:

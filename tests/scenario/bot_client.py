@@ -39,6 +39,11 @@ class BotClient:
         ) as response:
             assert response.status == 204, await response.text()
 
+    async def submit(self, path: str, **form: str) -> None:
+        """Send a form of the local page."""
+        async with self.session.post(f"{self.address}{path}", data=form, headers={"HX-Request": "true"}) as response:
+            assert response.status in (200, 204), await response.text()
+
     async def messages(self, channel: str) -> list[Message]:
         """What stands in a channel of the local page."""
         async with self.session.get(f"{self.address}console/messages.json", params={"channel": channel}) as response:
@@ -61,6 +66,18 @@ class BotClient:
             return next((incident for incident in shown if so(incident)), None)
 
         return await self.until("incidents", found)
+
+    async def worked_on(self, group: str, *alerts: dict[str, Any]) -> tuple[Message, int]:
+        """A new incident once its investigation is over, and the message that shows it."""
+        incident_id = await self.deliver(group, *alerts)
+        assert incident_id is not None
+        incident = await self.incident(incident_id, is_done)
+        (root,) = [
+            message["id"]
+            for message in of_kind(await self.messages("incidents"), "incident")
+            if message["payload"]["incident"]["id"] == incident_id
+        ]
+        return incident, root
 
     @asynccontextmanager
     async def _changes(self, channel: str) -> AsyncIterator[AsyncIterator[bytes]]:

@@ -25,7 +25,6 @@ from adapters.console.live import Live
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
 from adapters.slack.client import slack_client
-from adapters.slack.inbound import SlackInbound
 from adapters.slack.messenger import SlackMessenger
 from adapters.slack.threads import SlackThreads
 from adapters.store.console_messages import SqlConsoleMessages
@@ -37,7 +36,6 @@ from adapters.teams.inbound import TeamsInbound
 from adapters.teams.messenger import TeamsMessenger
 from adapters.teams.transport import open_transport
 from bot.behaviours import behaviours
-from bot.home_pages import home_pages
 from bot.routes import Webhooks, build_app
 from bot.settings import Settings
 from bot.wiring import Core, ingest, open_core
@@ -50,11 +48,12 @@ from handlers.ask_in_form import AskInForm
 from handlers.post_message import Poster
 from handlers.redeliver import ask_to_redeliver
 from handlers.show_again import ShownAgain
-from tests.fakes import slack_api, teams_connector
+from tests.fakes import slack_api, slack_payloads, teams_connector
 from tests.fakes.slack_api import FakeSlack
 from tests.fakes.teams_connector import TeamsConnector
 from tests.scenario import canaries
 from tests.scenario.canaries import GUEST, HELP, INES, KEEPERS, MATEO, PAYMENTS, TEAMS_PRIVATE
+from tests.scenario.slack import inbound_of
 
 
 class Inbox:
@@ -106,19 +105,19 @@ class Company:
 
     async def on_slack(self, channel: str, text: str, thread: str, user: str = INES, **envelope: Any) -> str:
         ts = f"{next(self._times)}.000100"
-        event = slack_api.mention(f"<@{slack_api.BOT_USER}> {text}", ts=ts, channel=channel, user=user)
+        event = slack_payloads.mention(f"<@{slack_api.BOT_USER}> {text}", ts=ts, channel=channel, user=user)
         if channel.startswith("D"):
             event |= {"type": "message", "channel_type": "im"}
         if thread:
             event["thread_ts"] = thread
         self._slack.messages.append({"channel": channel, "ts": ts, "user": user, "text": event["text"]})
-        await self._signed(json.dumps(slack_api.event_callback(event, **envelope)), "application/json")
+        await self._signed(json.dumps(slack_payloads.event_callback(event, **envelope)), "application/json")
         return thread or ts
 
     async def slash(self, channel: str, text: str) -> None:
         user = self._slack.channels[channel].get("user", INES)
         trigger = f"1.{next(self._times)}.a"
-        command = slack_api.slash_command(text, channel_id=channel, user_id=user, trigger_id=trigger)
+        command = slack_payloads.slash_command(text, channel_id=channel, user_id=user, trigger_id=trigger)
         await self._signed(urlencode(command), "application/x-www-form-urlencoded")
 
     async def press(self, channel: str, verdict: Verdict, subject: str, typed: str = "") -> None:
@@ -126,9 +125,9 @@ class Company:
         ts = f"{next(self._times)}.000100"
         self._slack.messages.append({"channel": channel, "ts": ts, "user": slack_api.BOT_USER, "text": "…"})
         button = {"type": "button", "action_id": f"feedback:{verdict}", "value": subject}
-        payload = slack_api.button_press(button, {"channel": channel, "ts": ts}, MATEO)
+        payload = slack_payloads.button_press(button, {"channel": channel, "ts": ts}, MATEO)
         payload["state"] = {"values": {"correction": {"correction": {"type": "plain_text_input", "value": typed}}}}
-        await self._signed(slack_api.interaction(payload), "application/x-www-form-urlencoded")
+        await self._signed(slack_payloads.interaction(payload), "application/x-www-form-urlencoded")
 
     async def on_teams(self, channel: str, text: str, thread: str, kind: str = "channel", **fields: Any) -> str:
         root = thread or str(next(self._times))
@@ -155,14 +154,14 @@ class Company:
     async def open_home(self, user: str) -> None:
         """A person's own page in Slack."""
         event = {"type": "app_home_opened", "user": user, "channel": HOMES[user], "tab": "home", "event_ts": "17.1"}
-        await self._signed(json.dumps(slack_api.event_callback(event)), "application/json")
+        await self._signed(json.dumps(slack_payloads.event_callback(event)), "application/json")
 
     async def page(self, path: str) -> str:
         async with self._http.get(path) as response:
             return await response.text()
 
     async def _signed(self, body: str, content_type: str) -> None:
-        headers = slack_api.signed(body, time.time()) | {"Content-Type": content_type}
+        headers = slack_payloads.signed(body, time.time()) | {"Content-Type": content_type}
         async with self._http.post("/slack/events", data=body, headers=headers) as response:
             assert response.status == 200, await response.text()
 
@@ -241,18 +240,7 @@ async def company(folder: Path) -> AsyncIterator[Company]:
 async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: AsyncExitStack) -> Company:
     inbox, live, references = Inbox(), Live(), SqlTeamsConversations(core.engine)
     channels = core.workspace.channels
-    slack_inbound = SlackInbound(
-        bot_token=slack_api.BOT_TOKEN,
-        signing_secret=slack_api.SIGNING_SECRET,
-        api_url=slack.url,
-        app_token=None,
-        channels=channels,
-        inbox=inbox,
-        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
-        home_of=home_pages(core),
-        examples=core.workspace.examples,
-        clock=core.clock,
-    )
+    slack_inbound = inbound_of(core, slack, inbox)
     stack.push_async_callback(slack_inbound.close)
     tenants, cloud = frozenset({teams_connector.TENANT}), teams.cloud
     credentials = {"app_id": teams_connector.APP_ID, "tenant_ids": tenants, "cloud": cloud}

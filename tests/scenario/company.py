@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from bot.settings import Settings
+from bot.wiring import Core, open_core
+from bot.workspace import load_workspace
 
 SECRET_WORD = "heliotrope"  # stands in the private document and nowhere else
 
@@ -81,6 +87,15 @@ TEAMS = {
     "payments": "# Payments\nWe run the till: charges, refunds, receipts and the connection pool of the till.",
     "catalogue": "# Catalogue\nWe run the shelf: search, stock, and the index of the shelf.",
 }
+
+
+@asynccontextmanager
+async def open_company(folder: Path) -> AsyncIterator[Core]:
+    """The core of a bot that works for a company in this folder, of which it has read nothing yet."""
+    config = write_company(folder / "company")
+    settings = Settings.model_validate({"PLUMBLINE_DATA_DIR": folder / "data", "PLUMBLINE_CONFIG": config})
+    async with open_core(settings, load_workspace(config)) as core:
+        yield core
 
 
 def write_company(folder: Path, incidents_on_slack: str = "", incidents_on_teams: str = "") -> Path:

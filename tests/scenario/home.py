@@ -54,8 +54,12 @@ class Home:
 @pytest.fixture(scope="module")
 def furnished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A company whose incidents go to Slack, and whose corpus is indexed: to be copied."""
-    folder = tmp_path_factory.mktemp("furnished")
-    config = write_company(folder / "company", incidents_on_slack=CHANNEL)
+    return furnish(tmp_path_factory.mktemp("furnished"), incidents_on_slack=CHANNEL)
+
+
+def furnish(folder: Path, **incidents_on: str) -> Path:
+    """Write a company into this folder and index its corpus. `incidents_on`: as `write_company` takes it."""
+    config = write_company(folder / "company", **incidents_on)
     asyncio.run(_index(Settings.model_validate({"PLUMBLINE_CONFIG": config, "PLUMBLINE_DATA_DIR": folder / "data"})))
     return folder
 

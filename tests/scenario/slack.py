@@ -12,12 +12,33 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from tests.fakes import slack_api
-from tests.fakes.slack_api import BOT_USER, CHANNEL, FakeSlack
+from adapters.slack.inbound import SlackInbound
+from bot.home_pages import home_pages
+from bot.wiring import Core
+from core.ports import Inbox
+from handlers.ask_in_form import AskInForm
+from tests.fakes import slack_payloads
+from tests.fakes.slack_api import BOT_TOKEN, BOT_USER, CHANNEL, SIGNING_SECRET, FakeSlack
 
 PATIENCE = 20.0  # seconds until what a scenario waits for must have happened
 
 _seconds = count(1_773_480_600)
+
+
+def inbound_of(core: Core, slack: FakeSlack, inbox: Inbox) -> SlackInbound:
+    """What takes the requests of this Slack."""
+    return SlackInbound(
+        bot_token=BOT_TOKEN,
+        signing_secret=SIGNING_SECRET,
+        api_url=slack.url,
+        app_token=None,
+        channels=core.workspace.channels,
+        inbox=inbox,
+        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
+        home_of=home_pages(core),
+        examples=core.workspace.examples,
+        clock=core.clock,
+    )
 
 
 class WatchedSlack(FakeSlack):
@@ -29,10 +50,10 @@ class WatchedSlack(FakeSlack):
     async def asks(self, address: str, text: str) -> str:
         """Somebody asks the bot at this address; returns the question's `ts` once it is acknowledged."""
         ts = f"{next(_seconds)}.000100"
-        event = slack_api.mention(f"<@{BOT_USER}> {text}", ts=ts)
+        event = slack_payloads.mention(f"<@{BOT_USER}> {text}", ts=ts)
         self.messages.append({"channel": CHANNEL, "ts": ts, "user": event["user"], "text": event["text"]})
-        body = json.dumps(slack_api.event_callback(event, event_id=f"Ev{ts}"))
-        headers = slack_api.signed(body, time.time()) | {"Content-Type": "application/json"}
+        body = json.dumps(slack_payloads.event_callback(event, event_id=f"Ev{ts}"))
+        headers = slack_payloads.signed(body, time.time()) | {"Content-Type": "application/json"}
         async with (
             aiohttp.ClientSession() as session,
             session.post(f"{address}slack/events", data=body, headers=headers) as response,

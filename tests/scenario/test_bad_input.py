@@ -17,7 +17,7 @@ import pytest
 import structlog
 from yarl import URL
 
-from tests.fakes import slack_api
+from tests.fakes import slack_payloads
 from tests.scenario.application import TOKEN, RunningBot
 from tests.scenario.webhooks import alert, delivery
 
@@ -115,7 +115,7 @@ async def test_a_webhook_of_another_content_type_is_refused(bot: RunningBot, con
 async def test_a_body_that_slack_signed_and_that_makes_no_sense_breaks_nothing(bot: RunningBot, name: str) -> None:
     body = BODIES[name]
     for content_type in (JSON, FORM):
-        headers = slack_api.signed(body.decode("utf-8", "replace"), time.time()) | {"Content-Type": content_type}
+        headers = slack_payloads.signed(body.decode("utf-8", "replace"), time.time()) | {"Content-Type": content_type}
         async with bot.session.post(f"{bot.address}slack/events", data=BytesIO(body), headers=headers) as response:
             assert response.status < 500, await response.text()
 
@@ -126,8 +126,8 @@ async def test_a_body_that_slack_signed_and_that_makes_no_sense_breaks_nothing(b
         {},
         {"X-Slack-Signature": "v0=0000", "X-Slack-Request-Timestamp": "1773480600"},
         {"X-Slack-Signature": "v0=\xe4", "X-Slack-Request-Timestamp": "now"},
-        slack_api.signed("{}", 1773480600.0),
-        slack_api.signed("{}", time.time(), "another secret"),
+        slack_payloads.signed("{}", 1773480600.0),
+        slack_payloads.signed("{}", time.time(), "another secret"),
     ],
 )
 async def test_a_request_that_slack_did_not_sign_just_now_is_refused(

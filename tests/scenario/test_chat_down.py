@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 from dbos import DBOS
 
-from adapters import pacing
 from bot import workflows
 from bot.workflows import FIRST_DELAY, LONGEST_DELAY, MAX_RUNNING
+from core.pace import Lane
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import is_done
 from tests.scenario.webhooks import alert
@@ -39,7 +39,7 @@ def sleep(monkeypatch: pytest.MonkeyPatch) -> Sleep:
     monkeypatch.setattr(DBOS, "sleep_async", sleep)
     monkeypatch.setattr(workflows, "pause", sleep)
     # The pause of a channel is not slept through here, so that nobody else may keep to it.
-    monkeypatch.setattr(pacing.PacedMessenger, "rest", lambda _self, _lane, _error: None)
+    monkeypatch.setattr(Lane, "rest", lambda lane, *_asked: lane)
     return sleep
 
 

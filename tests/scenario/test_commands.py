@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from bot import cli
-from tests.fakes.monitoring_systems import HomeMade, encoded
+from tests.fakes.monitoring_systems.home_made import HomeMade
+from tests.fakes.monitoring_systems.system import encoded
 from tests.scenario.company import SECRET_WORD, write_company
 from tests.scenario.webhooks import alert, delivery
 

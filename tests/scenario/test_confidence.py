@@ -8,15 +8,10 @@ import pytest
 
 from core.messages import Verdict
 from tests.scenario.application import RunningBot
-from tests.scenario.bot_client import Message, is_done, of_kind
+from tests.scenario.bot_client import Message, of_kind
 from tests.scenario.webhooks import alert
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-
-async def submit(bot: RunningBot, path: str, **form: str) -> None:
-    async with bot.session.post(f"{bot.address}{path}", data=form, headers={"HX-Request": "true"}) as response:
-        assert response.status in (200, 204), await response.text()
 
 
 async def in_thread(bot: RunningBot, root: int, kind: str) -> dict[str, Any]:
@@ -33,15 +28,7 @@ EMPTY_SEARCH = {"summary": "shelf search returns nothing", "description": "Custo
 
 async def opened(bot: RunningBot, group: str, **changes: Any) -> tuple[Message, int]:
     """An incident that was worked on, and the message that shows it."""
-    incident_id = await bot.deliver(group, alert(group) | changes)
-    assert incident_id is not None
-    incident = await bot.incident(incident_id, is_done)
-    (root,) = [
-        message["id"]
-        for message in of_kind(await bot.messages("incidents"), "incident")
-        if message["payload"]["incident"]["id"] == incident_id
-    ]
-    return incident, root
+    return await bot.worked_on(group, alert(group) | changes)
 
 
 @pytest.mark.parametrize("verdict", [Verdict.WHY_OWNER, Verdict.WHY_CAUSE])
@@ -49,7 +36,7 @@ async def test_a_badge_says_what_it_rests_on_and_names_no_percentage_without_lab
     bot: RunningBot, verdict: Verdict
 ) -> None:
     incident, root = await opened(bot, f"why {verdict}")
-    await submit(bot, "console/feedback", incident=incident["id"], verdict=verdict)
+    await bot.submit("console/feedback", incident=incident["id"], verdict=verdict)
     explanation = (await in_thread(bot, root, "badge"))["explanation"]
     assert {reference["title"].partition(":")[0] for reference in explanation["references"]} >= {"OLD-1"}
     assert (explanation["badge"]["probability"], explanation["record"]) == (None, None)
@@ -62,7 +49,7 @@ async def test_the_note_that_ends_an_incident_labels_its_claims_and_is_remembere
     labels = {"alertname": "SearchEmpty", "service": "shelf", "severity": "critical"}
     incident, root = await opened(bot, "noted", annotations=EMPTY_SEARCH, labels=labels)
     note = "root cause: the stock feed sent an empty file\nfix: replayed the feed; owner: Catalogue"
-    await submit(bot, "console/messages", channel="incidents", thread=str(root), text=note)
+    await bot.submit("console/messages", channel="incidents", thread=str(root), text=note)
     said = await in_thread(bot, root, "notice")
     assert said["text"].startswith("Noted the root cause, the fix, the owner.")
     async with bot.session.get(f"{bot.address}predictions?kind=owner&outcome=right") as response:

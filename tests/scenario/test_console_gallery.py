@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import aiohttp
 import pytest
 from bs4 import BeautifulSoup
 
 from adapters.console.gallery import gallery_samples
-from tests.fakes.console_site import Site, console_site
+from tests.fakes.console_site import Site
+from tests.scenario.console import site
 
-
-@pytest.fixture
-async def site() -> AsyncIterator[Site]:
-    async with console_site() as served:
-        yield served
+__all__ = ["site"]  # the fixture
 
 
 async def page(site: Site, sample: str = "") -> BeautifulSoup:

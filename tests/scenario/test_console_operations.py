@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -16,27 +15,12 @@ from core.confidence.prediction import Estimator, Evaluation, Outcome, Predictio
 from core.conversation import MessageReference, Place, Platform
 from core.knowledge.document import Document
 from tests.fakes.calibrators import calibrator
-from tests.fakes.console_site import Site, console_site
+from tests.fakes.console_site import Site
+from tests.scenario.console import http, page, site
+
+__all__ = ["http", "site"]  # the fixtures
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
-
-
-@pytest.fixture
-async def site() -> AsyncIterator[Site]:
-    async with console_site() as served:
-        yield served
-
-
-@pytest.fixture
-async def http(site: Site) -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(site.address) as session:
-        yield session
-
-
-async def page(http: aiohttp.ClientSession, path: str) -> BeautifulSoup:
-    async with http.get(path) as response:
-        assert response.status == 200, await response.text()
-        return BeautifulSoup(await response.text(), "html.parser")
 
 
 def text(html: BeautifulSoup) -> str:

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import aiohttp
 import pytest
-from bs4 import BeautifulSoup
 
 from core import samples as messages
 from tests.fakes.console_site import Site, console_site
+from tests.scenario.console import http, page
+
+__all__ = ["http"]  # the fixture
 
 EVIL = "<script>alert(1)</script> [x](https://evil.example)"
 RESOLVED = replace(messages.resolved_incident(), id="inc-9", title=f"Slow {EVIL}")
@@ -22,18 +24,6 @@ async def site() -> AsyncIterator[Site]:
         served.happen(RESOLVED)
         served.happen(messages.explained_incident(id="open"))
         yield served
-
-
-@pytest.fixture
-async def http(site: Site) -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(site.address) as session:
-        yield session
-
-
-async def page(http: aiohttp.ClientSession, path: str) -> BeautifulSoup:
-    async with http.get(path) as response:
-        assert response.status == 200
-        return BeautifulSoup(await response.text(), "html.parser")
 
 
 async def test_the_page_shows_the_draft_with_links_to_its_evidence(http: aiohttp.ClientSession) -> None:

@@ -13,10 +13,11 @@ import pytest
 from adapters.slack.render import render
 from core.feedback import Feedback
 from core.messages import CorrectionRequest, Verdict
-from tests.fakes import slack_api
+from tests.fakes import slack_api, slack_payloads
 from tests.fakes.block_kit import buttons, texts
-from tests.fakes.slack_api import CHANNEL, PRIVATE_CHANNEL, mention
+from tests.fakes.slack_api import CHANNEL, PRIVATE_CHANNEL
 from tests.fakes.slack_bot import SlackBot, slack_bot
+from tests.fakes.slack_payloads import mention
 from tests.fakes.teams_adapter import open_teams
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import of_kind
@@ -27,13 +28,13 @@ INES, DANA = "U0INES", "U0DANA"
 async def press(
     bot: RunningBot, posted: dict[str, Any], label: str, person: str, typed: str = "", trigger: str = "1.1.fresh"
 ) -> None:
-    payload = slack_api.button_press(buttons(posted["blocks"])[label], posted, person)
+    payload = slack_payloads.button_press(buttons(posted["blocks"])[label], posted, person)
     payload["trigger_id"] = trigger
     payload["actions"][0]["action_ts"] = f"{time.time():.6f}"
     if typed:
         payload["state"] = {"values": {"correction": {"correction": {"type": "plain_text_input", "value": typed}}}}
-    body = slack_api.interaction(payload)
-    headers = slack_api.signed(body, time.time()) | {"Content-Type": "application/x-www-form-urlencoded"}
+    body = slack_payloads.interaction(payload)
+    headers = slack_payloads.signed(body, time.time()) | {"Content-Type": "application/x-www-form-urlencoded"}
     async with (
         aiohttp.ClientSession() as session,
         session.post(f"{bot.address}slack/events", data=body, headers=headers) as response,
@@ -128,7 +129,7 @@ async def test_what_was_typed_in_slack_comes_with_the_button_and_with_who_reads_
 async def pressed_in_slack(chat: SlackBot, text: str) -> Feedback:
     rendered = render(CorrectionRequest("p1"))
     posted = {"channel": PRIVATE_CHANNEL, "ts": "1773480600.000200", "blocks": rendered.blocks}
-    payload = slack_api.button_press(buttons(rendered.blocks)["Send"], posted)
+    payload = slack_payloads.button_press(buttons(rendered.blocks)["Send"], posted)
     (field,) = [block for block in rendered.blocks if block["type"] == "input"]
     values = {field["block_id"]: {field["element"]["action_id"]: {"type": "plain_text_input", "value": text}}}
     assert (await chat.press(payload | {"state": {"values": values}})).status == 200
@@ -140,7 +141,7 @@ async def test_an_empty_field_in_slack_is_an_empty_text() -> None:
         await chat.event(mention())
         rendered = render(CorrectionRequest("p1"))
         posted = {"channel": CHANNEL, "ts": "1773480600.000200"}
-        payload = slack_api.button_press(buttons(rendered.blocks)["Send"], posted)
+        payload = slack_payloads.button_press(buttons(rendered.blocks)["Send"], posted)
         payload["state"] = {"values": {"correction": {"correction": {"type": "plain_text_input", "value": None}}}}
         assert (await chat.press(payload)).status == 200
         assert chat.inbox.feedback[0].text == ""

@@ -22,7 +22,9 @@ from bot.webhook_sources import webhook_sources
 from core.errors import Unauthorized
 from core.incident import AlertDelivery
 from tests.fakes.clock import FakeClock
-from tests.fakes.monitoring_systems import GENERIC, SYSTEMS, MonitoringSystem, encoded
+from tests.fakes.monitoring_systems.home_made import GENERIC
+from tests.fakes.monitoring_systems.system import MonitoringSystem, encoded
+from tests.fakes.monitoring_systems.systems import SYSTEMS
 from tests.scenario.webhooks import alert, delivery
 
 SECRET = "shared between all"

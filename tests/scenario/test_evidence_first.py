@@ -12,9 +12,7 @@ import pytest
 
 from bot.behaviours import behaviours
 from bot.investigations import Investigations
-from bot.settings import Settings
-from bot.wiring import Core, open_core
-from bot.workspace import load_workspace
+from bot.wiring import Core
 from core.command import CommandName
 from core.conversation import Audience, Person, Place, Platform, Question
 from core.errors import ModelUnavailable
@@ -26,7 +24,7 @@ from handlers.explain_incident import LOOKS_CLOSER
 from handlers.post_message import Poster
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import RecordingMessenger
-from tests.scenario.company import write_company
+from tests.scenario.company import open_company
 from tests.scenario.slack import PATIENCE
 from tests.scenario.test_acknowledged_incident import CHATS
 
@@ -50,10 +48,7 @@ class HangingModel(ScriptedModel):
 
 @pytest.fixture
 async def core(tmp_path: Path) -> AsyncIterator[Core]:
-    settings = Settings.model_validate(
-        {"PLUMBLINE_DATA_DIR": tmp_path / "data", "PLUMBLINE_CONFIG": write_company(tmp_path / "company")}
-    )
-    async with open_core(settings, load_workspace(settings.config)) as core:
+    async with open_company(tmp_path) as core:
         yield core
 
 

@@ -7,7 +7,7 @@ import pytest
 from adapters.slack.render import render as render_for_slack
 from adapters.teams.render import render as render_for_teams
 from core.messages import HandoverRequest, Verdict
-from tests.fakes import slack_api
+from tests.fakes import slack_payloads
 from tests.fakes.block_kit import buttons
 from tests.fakes.slack_api import CHANNEL
 from tests.fakes.slack_bot import slack_bot
@@ -25,7 +25,7 @@ async def test_the_team_picked_in_slack_and_the_reason_come_with_the_button() ->
         picker, field = [block for block in rendered.blocks if block["type"] == "input"]
         option = picker["element"]["options"][1]
         posted = {"channel": CHANNEL, "ts": "1773480600.000200", "blocks": rendered.blocks}
-        payload = slack_api.button_press(buttons(rendered.blocks)["Reassign"], posted)
+        payload = slack_payloads.button_press(buttons(rendered.blocks)["Reassign"], posted)
         payload["state"] = {
             "values": {
                 picker["block_id"]: {
@@ -44,7 +44,7 @@ async def test_nothing_picked_in_slack_is_no_choice() -> None:
     async with slack_bot() as chat:
         rendered = render_for_slack(REQUEST)
         posted = {"channel": CHANNEL, "ts": "1773480600.000200", "blocks": rendered.blocks}
-        payload = slack_api.button_press(buttons(rendered.blocks)["Not ours"], posted)
+        payload = slack_payloads.button_press(buttons(rendered.blocks)["Not ours"], posted)
         payload["state"] = {"values": {"team": {"team": {"type": "static_select", "selected_option": None}}}}
         assert (await chat.press(payload)).status == 200
         (pressed,) = chat.inbox.feedback

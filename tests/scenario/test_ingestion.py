@@ -10,7 +10,7 @@ from bot.settings import load_settings
 from bot.wiring import Core, ingest, open_core
 from bot.workspace import load_workspace
 from core.ports import Ingestion
-from tests.contract.source_worlds import git
+from tests.contract.source_worlds.repository import git
 
 PAGE = "# Till\n\nAsk Asha Brandt or mail asha@marigold.example; the password is Otter-1234.\n"
 

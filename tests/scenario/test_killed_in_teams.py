@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,9 +13,6 @@ import aiohttp
 import pytest
 
 from adapters.teams.activity import THREAD_SEPARATOR
-from bot.settings import Settings
-from bot.wiring import ingest, open_core
-from bot.workspace import load_workspace
 from tests.fakes.adaptive_card import texts
 from tests.fakes.graph_server import graph_time
 from tests.fakes.teams_connector import (
@@ -30,8 +26,7 @@ from tests.fakes.teams_connector import (
     Sent,
     TeamsConnector,
 )
-from tests.scenario.company import write_company
-from tests.scenario.home import alarm
+from tests.scenario.home import alarm, furnish
 from tests.scenario.mortal_bot import Death, Moment, MortalBot
 
 ROOT = "1700000000001"
@@ -76,15 +71,7 @@ class TeamsHome:
 
 @pytest.fixture(scope="module")
 def furnished_for_teams(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("furnished")
-    config = write_company(folder / "company", incidents_on_teams=CHANNEL)
-    asyncio.run(_index(Settings.model_validate({"PLUMBLINE_CONFIG": config, "PLUMBLINE_DATA_DIR": folder / "data"})))
-    return folder
-
-
-async def _index(settings: Settings) -> None:
-    async with open_core(settings, load_workspace(settings.config)) as core:
-        await ingest(core)
+    return furnish(tmp_path_factory.mktemp("furnished"), incidents_on_teams=CHANNEL)
 
 
 @pytest.fixture

@@ -7,15 +7,10 @@ from typing import Any
 import pytest
 
 from tests.scenario.application import RunningBot
-from tests.scenario.bot_client import Message, is_done, of_kind
+from tests.scenario.bot_client import Message, of_kind
 from tests.scenario.webhooks import alert
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-
-async def submit(bot: RunningBot, path: str, **form: str) -> None:
-    async with bot.session.post(f"{bot.address}{path}", data=form, headers={"HX-Request": "true"}) as response:
-        assert response.status in (200, 204), await response.text()
 
 
 def about(group: str, summary: str, *, service: str = "", resolved: bool = False) -> dict[str, Any]:
@@ -26,20 +21,12 @@ def about(group: str, summary: str, *, service: str = "", resolved: bool = False
 
 async def opened(bot: RunningBot, group: str, summary: str, service: str = "") -> tuple[Message, int]:
     """An incident that was worked on, and the message that shows it."""
-    incident_id = await bot.deliver(group, about(group, summary, service=service))
-    assert incident_id is not None
-    incident = await bot.incident(incident_id, is_done)
-    (root,) = [
-        message["id"]
-        for message in of_kind(await bot.messages("incidents"), "incident")
-        if message["payload"]["incident"]["id"] == incident_id
-    ]
-    return incident, root
+    return await bot.worked_on(group, about(group, summary, service=service))
 
 
 async def note(bot: RunningBot, root: int, text: str) -> None:
     """End an incident with a note; everything that ended so far is learned from."""
-    await submit(bot, "console/messages", channel="incidents", thread=str(root), text=text)
+    await bot.submit("console/messages", channel="incidents", thread=str(root), text=text)
 
     def noted(messages: list[Message]) -> bool:
         return any(each["thread"] == root for each in of_kind(messages, "notice"))
@@ -48,14 +35,14 @@ async def note(bot: RunningBot, root: int, text: str) -> None:
 
 
 async def reassigned(bot: RunningBot, incident_id: str, team: str) -> None:
-    await submit(bot, "console/feedback", incident=incident_id, verdict="hand-over")
+    await bot.submit("console/feedback", incident=incident_id, verdict="hand-over")
 
     def asked(messages: list[Message]) -> int:
         of_it = [m for m in of_kind(messages, "handover request") if m["payload"]["incident_id"] == incident_id]
         return of_it[-1]["id"] if of_it else 0
 
     request = await bot.until("incidents", asked)
-    await submit(bot, "console/feedback", message=str(request), verdict="reassign", choice=team)
+    await bot.submit("console/feedback", message=str(request), verdict="reassign", choice=team)
     await bot.incident(incident_id, lambda shown: (shown["owner"]["owner"] or {}).get("team_id") == team)
 
 
@@ -93,7 +80,7 @@ async def test_a_severity_is_suggested_from_the_past_and_stands_once_somebody_co
         page = await response.text()
     assert "looks critical" in page
     assert suggested["evidence"][0] in page
-    await submit(bot, "console/feedback", incident=incident["id"], verdict="severity-right")
+    await bot.submit("console/feedback", incident=incident["id"], verdict="severity-right")
     confirmed = await bot.incident(incident["id"], lambda shown: shown["severity_by"] != "")
     assert confirmed["severity"] == "critical"
     async with bot.session.get(f"{bot.address}predictions?kind=severity&outcome=right") as response:

@@ -19,27 +19,23 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.slack.client import slack_client
-from adapters.slack.inbound import SlackInbound
 from adapters.slack.messenger import SlackMessenger
 from bot.behaviours import behaviours
-from bot.home_pages import home_pages
 from bot.routes import Webhooks, build_app
-from bot.settings import Settings
-from bot.wiring import ingest, open_core
-from bot.workspace import load_workspace
+from bot.wiring import ingest
 from core.conversation import Platform
 from core.errors import ModelUnavailable
 from core.language_model import ModelRequest
 from handlers.answer_question import WITHOUT_MODEL
-from handlers.ask_in_form import AskInForm
 from handlers.post_message import Poster
-from tests.fakes import slack_api
+from tests.fakes import slack_api, slack_payloads
 from tests.fakes.answering_script import AnsweringScript, Statements, agreeing, prompt
 from tests.fakes.block_kit import texts
 from tests.fakes.language_model import Script, ScriptedModel
 from tests.fakes.slack_api import FakeSlack
 from tests.scenario.canary_company import Inbox
-from tests.scenario.company import SECRET_WORD, write_company
+from tests.scenario.company import SECRET_WORD, open_company
+from tests.scenario.slack import inbound_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -66,12 +62,12 @@ class Chat:
     async def asks(self, text: str) -> str:
         """What the bot says to a mention, as people see it."""
         ts = f"{next(self._seconds)}.000100"
-        event = slack_api.mention(f"<@{slack_api.BOT_USER}> {text}", ts=ts)
+        event = slack_payloads.mention(f"<@{slack_api.BOT_USER}> {text}", ts=ts)
         event |= {"thread_ts": self.thread} if self.thread else {}
         self.thread = self.thread or ts
         self._slack.messages.append({"channel": slack_api.CHANNEL, "ts": ts, "user": event["user"], "text": text})
-        body = json.dumps(slack_api.event_callback(event, event_id=f"Ev{ts}"))
-        headers = slack_api.signed(body, time.time()) | {"Content-Type": "application/json"}
+        body = json.dumps(slack_payloads.event_callback(event, event_id=f"Ev{ts}"))
+        headers = slack_payloads.signed(body, time.time()) | {"Content-Type": "application/json"}
         async with self._http.post("/slack/events", data=body, headers=headers) as response:
             assert response.status == 200, await response.text()
         reply = self._slack.messages[-1]
@@ -84,10 +80,7 @@ async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
     folder, model = tmp_path_factory.mktemp("model"), agreeing(AnsweringScript())
     async with AsyncExitStack() as stack:
         slack = await stack.enter_async_context(FakeSlack())
-        settings = Settings.model_validate(
-            {"PLUMBLINE_DATA_DIR": folder / "data", "PLUMBLINE_CONFIG": write_company(folder / "company")}
-        )
-        core = await stack.enter_async_context(open_core(settings, load_workspace(settings.config)))
+        core = await stack.enter_async_context(open_company(folder))
         await ingest(core)
         session = await stack.enter_async_context(aiohttp.ClientSession())
         messenger = SlackMessenger(slack_client(slack_api.BOT_TOKEN, slack.url, session))
@@ -95,18 +88,7 @@ async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
         inbox.behaviours = behaviours(
             replace(core, model=model), Poster(core.store, {Platform.SLACK: messenger}), threads={}
         )
-        inbound = SlackInbound(
-            bot_token=slack_api.BOT_TOKEN,
-            signing_secret=slack_api.SIGNING_SECRET,
-            api_url=slack.url,
-            app_token=None,
-            channels=core.workspace.channels,
-            inbox=inbox,
-            forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
-            home_of=home_pages(core),
-            examples=core.workspace.examples,
-            clock=core.clock,
-        )
+        inbound = inbound_of(core, slack, inbox)
         stack.push_async_callback(inbound.close)
         app = build_app(
             webhooks=Webhooks({}, no_delivery, None, core.clock),

@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from bot.behaviours import behaviours
-from bot.settings import Settings
-from bot.wiring import Core, open_core
+from bot.wiring import Core
 from bot.workflows import Behaviours
-from bot.workspace import load_workspace
 from core.confidence.prediction import Evaluation, Prediction, PredictionKind
 from core.conversation import MessageReference, Person, Place, Platform
 from core.feedback import Feedback, Reaction
@@ -21,7 +19,7 @@ from core.rca.recorded_failure import RecordedFailure
 from core.samples import explained_incident
 from handlers.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
-from tests.scenario.company import write_company
+from tests.scenario.company import open_company
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PLACE = Place(Platform.SLACK, "C0INC", "17.25")
@@ -31,10 +29,7 @@ CLAIM = "cause-1"  # what the details of the sample incident claim
 
 @pytest.fixture
 async def core(tmp_path: Path) -> AsyncIterator[Core]:
-    settings = Settings.model_validate(
-        {"PLUMBLINE_DATA_DIR": tmp_path / "data", "PLUMBLINE_CONFIG": write_company(tmp_path / "company")}
-    )
-    async with open_core(settings, load_workspace(settings.config)) as core:
+    async with open_company(tmp_path) as core:
         yield core
 
 

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.openapi import BODIES, describe
-from tests.fakes import monitoring_systems
+from tests.fakes.monitoring_systems.system import MonitoringSystem
+from tests.fakes.monitoring_systems.systems import SYSTEMS
 from tests.scenario.application import RunningBot
 
 METHODS = {"get", "post", "put", "delete", "patch"}
@@ -40,9 +41,9 @@ def test_every_door_but_those_of_the_platform_and_the_login_asks_for_a_credentia
                 assert path in {"/healthz", "/readyz", "/metrics", "/console/login", "/console/static/{name}"}
 
 
-@pytest.mark.parametrize("system", monitoring_systems.SYSTEMS, ids=lambda system: system.__name__)
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.__name__)
 def test_what_a_monitoring_system_sends_is_as_described(
-    system: type[monitoring_systems.MonitoringSystem],
+    system: type[MonitoringSystem],
 ) -> None:
     description = describe()
     body = description["paths"][f"/webhooks/{system.source}"]["post"]["requestBody"]["content"]["application/json"]

@@ -12,8 +12,9 @@ from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from core.conversation import Place, Platform
 from core.messages import Notice
-from tests.fakes.slack_api import BOT_TOKEN, DIRECT, PERSON, message
+from tests.fakes.slack_api import BOT_TOKEN, DIRECT, PERSON
 from tests.fakes.slack_bot import EXAMPLES, SlackBot, slack_bot
+from tests.fakes.slack_payloads import message
 
 ROOT = "1773480500.000100"
 THREAD = Place(Platform.SLACK, DIRECT, ROOT)

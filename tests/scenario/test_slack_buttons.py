@@ -12,8 +12,9 @@ from core import samples as messages
 from core.conversation import Person, Place, Platform
 from core.messages import AnswerMessage, IncidentMessage, Verdict
 from tests.fakes import block_kit
-from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, PERSON, button_press
+from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, PERSON
 from tests.fakes.slack_bot import SlackBot, slack_bot
+from tests.fakes.slack_payloads import button_press
 
 
 @pytest.fixture

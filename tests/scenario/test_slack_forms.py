@@ -14,8 +14,9 @@ from core.confidence.prediction import Evaluation, Prediction, PredictionKind
 from core.conversation import Place, Platform
 from core.messages import AnswerMessage, IncidentMessage, Verdict
 from tests.fakes import block_kit
-from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, EXPIRED, button_press, form_submission
+from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, EXPIRED
 from tests.fakes.slack_bot import SlackBot, slack_bot
+from tests.fakes.slack_payloads import button_press, form_submission
 
 PLACE = Place(Platform.SLACK, CHANNEL)
 CLAIMS = {

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from core.conversation import PUBLIC
-from tests.fakes.slack_api import CHANNEL, DIRECT, PERSON, PRIVATE_CHANNEL, FakeSlack, mention, message
+from tests.fakes.slack_api import CHANNEL, DIRECT, PERSON, PRIVATE_CHANNEL, FakeSlack
 from tests.fakes.slack_bot import SlackBot, slack_bot
+from tests.fakes.slack_payloads import mention, message
 
 GUEST = "U0GUEST"
 

@@ -8,19 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from core.conversation import PUBLIC, Person, Place, Platform
-from tests.fakes.slack_api import (
-    BOT,
-    BOT_USER,
-    CHANNEL,
-    DIRECT,
-    PERSON,
-    PRIVATE_CHANNEL,
-    SHARED_CHANNEL,
-    edit,
-    mention,
-    message,
-)
+from tests.fakes.slack_api import BOT, BOT_USER, CHANNEL, DIRECT, PERSON, PRIVATE_CHANNEL, SHARED_CHANNEL
 from tests.fakes.slack_bot import SlackBot, slack_bot
+from tests.fakes.slack_payloads import edit, mention, message
 
 TS = "1773480600.000100"
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from core.conversation import MessageReference, Person, Place, Platform
-from tests.fakes.slack_api import BOT_USER, CHANNEL, PERSON, reaction
+from tests.fakes.slack_api import BOT_USER, CHANNEL, PERSON
 from tests.fakes.slack_bot import SlackBot, slack_bot
+from tests.fakes.slack_payloads import reaction
 
 POSTED = {"channel": CHANNEL, "ts": "1773480600.000001", "user": BOT_USER}
 

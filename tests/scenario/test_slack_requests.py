@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.fakes.slack_api import event_callback, mention, signed
 from tests.fakes.slack_bot import FORM, SlackBot, slack_bot
+from tests.fakes.slack_payloads import event_callback, mention, signed
 
 MENTION = json.dumps(event_callback(mention()))
 JSON = {"Content-Type": "application/json"}

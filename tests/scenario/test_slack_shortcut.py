@@ -9,8 +9,9 @@ import pytest
 from adapters.slack.forms import Origin
 from core.command import Command, CommandName, parse_command
 from core.conversation import PUBLIC, Place, Platform, Speaker, Turn
-from tests.fakes.slack_api import CHANNEL, EXPIRED, PERSON, form_submission, message, message_shortcut
+from tests.fakes.slack_api import CHANNEL, EXPIRED, PERSON
 from tests.fakes.slack_bot import SlackBot, slack_bot
+from tests.fakes.slack_payloads import form_submission, message, message_shortcut
 
 ALERT = message("payment-gateway p99 is above 2 s <@U0DANA|dana>", ts="1773480600.000100", user="U0DANA")
 

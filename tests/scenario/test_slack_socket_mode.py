@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.fakes.slack_api import (
-    APP_TOKEN,
-    CHANNEL,
+from tests.fakes.slack_api import APP_TOKEN, CHANNEL
+from tests.fakes.slack_bot import SlackBot, slack_bot
+from tests.fakes.slack_payloads import (
     button_press,
     event_callback,
     form_submission,
@@ -18,7 +18,6 @@ from tests.fakes.slack_api import (
     reaction,
     slash_command,
 )
-from tests.fakes.slack_bot import SlackBot, slack_bot
 
 LONGEST_WAIT = 10.0  # seconds until a test that hangs fails
 

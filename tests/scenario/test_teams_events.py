@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from core.command import CommandName, parse_command
-from core.conversation import Channel, MessageReference, Place, Platform
+from core.conversation import MessageReference, Place, Platform
 from core.errors import ChatUnavailable
 from core.messages import IncidentMessage
 from core.samples import incident
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import BOT, CHANNEL, GROUP_CHAT, PERSONAL_CHAT, TENANT
+from tests.scenario.teams import THREAD, chat
+
+__all__ = ["chat"]  # the fixture
 
 OTHER_TENANT = "9b1d3c55-0f6f-4b2a-8f6c-2d0a5f1f7e21"
-THREAD = Place(Platform.TEAMS, CHANNEL, "1700000000001", TENANT)
 SAYS_NOTHING = {"text": None, "entities": []}
-
-
-@pytest.fixture
-async def chat() -> AsyncIterator[TeamsAdapter]:
-    async with open_teams("agents", channels=[Channel("incidents", {Platform.TEAMS: CHANNEL})]) as chat:
-        yield chat
 
 
 def whole_channel(**fields: Any) -> dict[str, Any]:

@@ -12,7 +12,8 @@ import aiohttp
 import pytest
 
 from tests.fakes import block_kit
-from tests.fakes.monitoring_systems import PERSON, SYSTEMS, TITLE, MonitoringSystem, Payload, encoded
+from tests.fakes.monitoring_systems.system import PERSON, TITLE, MonitoringSystem, Payload, encoded
+from tests.fakes.monitoring_systems.systems import SYSTEMS
 from tests.scenario.application import TOKEN, RunningBot
 from tests.scenario.bot_client import is_done
 

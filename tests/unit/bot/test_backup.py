@@ -14,6 +14,7 @@ from rich.console import Console
 from adapters.store.locks import LocalLocks
 from adapters.store.store import SqlStore
 from bot.backup import run_backup, run_restore
+from bot.retention import run_forget
 from bot.settings import Settings
 from core.errors import ConfigurationError, PlumblineError
 from core.ports import Task
@@ -54,6 +55,25 @@ async def test_what_is_restored_is_what_was_backed_up(tmp_path: Path) -> None:
     assert await tasks(other) == ["a", "b"]
     assert (other / "encoder.npz").read_bytes() == b"an encoder"
     assert (other / "index" / "segments" / "1").read_bytes() == b"a segment"
+
+
+async def test_somebody_is_forgotten_in_a_workspace_that_was_restored_before_a_bot_runs_on_it(tmp_path: Path) -> None:
+    home, other, file = tmp_path / "home", tmp_path / "other", tmp_path / "backup"
+    await workspace(home)
+    async with database(f"sqlite:///{home / 'plumbline.sqlite'}") as engine:
+        for person in ("U1", "U2"):
+            async with SqlStore(engine).transaction() as transaction:
+                await transaction.tasks.add(Task(f"asked by {person}", "answer", "q", {"asker": {"id": person}}))
+                await transaction.tasks.end([f"asked by {person}"])
+    run_backup(settings(home), file, QUIET)
+    run_restore(settings(other), file, QUIET, force=False)
+    assert not (other / "workflows.sqlite").exists()
+    assert await run_forget(settings(other), "U1", "", QUIET) == 0
+    async with (
+        database(f"sqlite:///{other / 'plumbline.sqlite'}") as engine,
+        SqlStore(engine).transaction() as transaction,
+    ):
+        assert [await transaction.tasks.is_known(f"asked by {person}") for person in ("U1", "U2")] == [False, True]
 
 
 async def test_a_backup_in_the_middle_of_a_storm_holds_every_event_up_to_some_moment(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from core.ports import Store
 from core.samples import explained_incident, resolved_incident
 from core.team import Team
 from tests.fakes.clock import FakeClock
-from tests.fakes.store import InMemoryIncidents, InMemoryStore
+from tests.fakes.store import InMemoryStore
+from tests.fakes.store.incidents import InMemoryIncidents
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PAST = PastIncident("INC-1", "shelf search is slow", "", "shelf", Severity.WARNING, NOW, "catalogue")

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
-from bot.schedules import INGEST, NIGHTLY, PATIENCE, RECALIBRATE, RETAIN, ask_for_nightly, build_schedules
+import pytest
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from bot.schedules import (
+    END_QUIET_HOURS,
+    INGEST,
+    NIGHTLY,
+    PATIENCE,
+    RECALIBRATE,
+    RETAIN,
+    WATCH,
+    Ticks,
+    ask_for_nightly,
+    build_schedules,
+    follow_clock,
+)
 from core.ports import Task
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore
@@ -67,16 +84,87 @@ async def test_several_missed_nights_are_made_up_for_once() -> None:
     assert [key for look in asked for key in look] == [f"{workflow}:2026-03-22" for workflow in NIGHTLY]
 
 
+async def nothing() -> bool:
+    return False
+
+
+async def something() -> bool:
+    return True
+
+
 async def test_a_process_that_starts_is_left_alone_before_it_catches_up() -> None:
     async def accept(_: Task) -> bool:
         raise AssertionError("nothing is asked for while it starts")
-
-    async def nothing() -> bool:
-        return False
 
     clock = FakeClock(datetime.now(UTC))
     schedules = build_schedules(accept, clock, is_anything_held=nothing, is_anything_open=nothing)
     job = schedules.get_job("nightly")
     assert job is not None
-    first = job.trigger.get_next_fire_time(None, clock.now())
-    assert PATIENCE <= first - clock.now() <= PATIENCE + LOOK
+    assert PATIENCE <= job.next_run_time - clock.now() <= PATIENCE + LOOK
+
+
+class Minutes:
+    """A machine's clock for the scheduler too, which goes on by a minute whenever `minute` is awaited."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.clock = FakeClock(MIDNIGHT + timedelta(hours=12))
+        now = SimpleNamespace(now=lambda _zone: self.clock.now())
+        monkeypatch.setattr("apscheduler.schedulers.base.datetime", now)
+        self.asked: list[str] = []
+        self.keys: set[str] = set()
+        self.glanced = asyncio.Event()
+
+    async def accept(self, task: Task) -> bool:
+        is_new = task.key not in self.keys
+        self.keys.add(task.key)
+        self.asked += [task.workflow] if is_new else []
+        return is_new
+
+    async def glance(self, seconds: float) -> None:
+        """Stands in for the sleep between two glances: it is over when `minute` says so."""
+        assert seconds <= 60
+        self.glanced.clear()
+        await self.glanced.wait()
+
+    async def minute(self, schedules: AsyncIOScheduler) -> None:
+        """A minute later, with everything that is done then."""
+        self.clock.advance(60)
+        self.glanced.set()
+        await asyncio.sleep(0)
+        schedules.wakeup()
+        for _ in range(5):  # the job is due, starts, asks whether there is anything to do, and asks for it
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    "jump", [timedelta(hours=-1), timedelta(minutes=-9), timedelta(hours=1), timedelta(seconds=-1)]
+)
+async def test_a_clock_that_jumps_delays_no_look(jump: timedelta, monkeypatch: pytest.MonkeyPatch) -> None:
+    time = Minutes(monkeypatch)
+    schedules = build_schedules(time.accept, time.clock, is_anything_held=something, is_anything_open=something)
+    schedules.start()
+    following = asyncio.create_task(follow_clock(schedules, time.clock, time.glance))
+    for _ in range(10):
+        await time.minute(schedules)
+    time.asked.clear()
+    time.clock.advance(jump.total_seconds())
+    await time.minute(schedules)
+    for _ in range(10):
+        await time.minute(schedules)
+    assert 10 <= time.asked.count(WATCH) <= 11
+    assert 2 <= time.asked.count(END_QUIET_HOURS) <= 3
+    following.cancel()
+    schedules.shutdown(wait=False)
+    await asyncio.sleep(0)
+
+
+async def test_two_replicas_whose_clocks_are_set_back_together_look_once_a_minute() -> None:
+    clock = FakeClock()
+    replicas = [Ticks(clock), Ticks(clock)]
+    names = [[ticks.name() for ticks in replicas]]
+    for minutes in (1, 1, 1, -2, 1, 2):
+        clock.advance(60.0 * minutes)
+        names.append([ticks.name() for ticks in replicas])
+    assert all(ours == theirs for ours, theirs in names)
+    assert len({ours for ours, _ in names}) == len(names), "each is another minute"
+    assert names[-1] == ["2026-03-14T09:34"] * 2, "what is new again has its plain name"

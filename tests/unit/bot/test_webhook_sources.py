@@ -14,7 +14,9 @@ from bot.webhook_sections import WebhooksSection
 from bot.webhook_sources import webhook_parser, webhook_sources
 from core.errors import ConfigurationError
 from core.incident import AlertDelivery
-from tests.fakes.monitoring_systems import Opsgenie, PagerDuty, encoded
+from tests.fakes.monitoring_systems.opsgenie import Opsgenie
+from tests.fakes.monitoring_systems.pagerduty import PagerDuty
+from tests.fakes.monitoring_systems.system import encoded
 
 SHARED, OWN = "shared between all", "of PagerDuty alone"
 SECTIONS = WebhooksSection.model_validate({"pagerduty": {"secret_env": "PAGERDUTY_WEBHOOK_SECRET"}})

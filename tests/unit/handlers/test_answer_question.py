@@ -64,16 +64,6 @@ async def retriever() -> Retriever:
     return Retriever(index, encoders, None)
 
 
-@pytest.fixture
-def store() -> InMemoryStore:
-    return InMemoryStore()
-
-
-@pytest.fixture
-def chat() -> RecordingMessenger:
-    return RecordingMessenger()
-
-
 def question(text: str, question_id: str = "q1", *readers: str) -> Question:
     audience = Audience(frozenset({PUBLIC, *readers}))
     return Question(question_id, text, Person(Platform.SLACK, "U1", "Ada"), THREAD, audience, NOW)

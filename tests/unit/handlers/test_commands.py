@@ -43,16 +43,6 @@ def question(text: str, question_id: str = "q1") -> Question:
 
 
 @pytest.fixture
-def store() -> InMemoryStore:
-    return InMemoryStore()
-
-
-@pytest.fixture
-def chat() -> RecordingMessenger:
-    return RecordingMessenger()
-
-
-@pytest.fixture
 def poster(store: InMemoryStore, chat: RecordingMessenger) -> Poster:
     return Poster(store, {Platform.SLACK: chat})
 

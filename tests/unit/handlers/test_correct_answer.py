@@ -10,7 +10,7 @@ import pytest
 from core.command import parse_command
 from core.confidence.prediction import Evaluation, Prediction, PredictionKind
 from core.conversation import Audience, Person, Place, Platform, Question, Speaker, Turn
-from core.curated import CuratedAnswer
+from core.curated import CuratedAnswer, answer_id
 from core.feedback import Feedback
 from core.knowledge.document import Document
 from core.messages import CorrectionRequest, Notice, ProposalMessage, Verdict
@@ -57,7 +57,7 @@ class Corrections:
         question = Question("e1", parse_command(text).argument, ADA, place, HERE, NOW)
         await correct_in_words(question, store=self.store, poster=self.poster, redact=redact)
 
-    async def confirm(self, person: Person, subject: str = "e1", audience: Audience = HERE) -> None:
+    async def confirm(self, person: Person, subject: str = answer_id("e1"), audience: Audience = HERE) -> None:
         await confirm_correction(
             Feedback(f"confirm {person.id}", Verdict.CONFIRM, subject, person, THREAD, NOW, audience=audience),
             store=self.store,
@@ -106,7 +106,9 @@ async def test_what_is_typed_is_proposed_to_the_readers_of_the_place_and_is_no_d
     ((place, message),) = corrections.chat.posted
     assert place == THREAD
     assert message == ProposalMessage(
-        CuratedAnswer("e1", "How do I roll back a canary?", "Run `slip rollback`.", ADA, HERE.disclosed_to, NOW)
+        CuratedAnswer(
+            answer_id("e1"), "How do I roll back a canary?", "Run `slip rollback`.", ADA, HERE.disclosed_to, NOW
+        )
     )
     assert await corrections.current() == []
 
@@ -195,3 +197,27 @@ async def test_a_confirmation_of_what_does_not_exist_is_ignored(corrections: Cor
     await corrections.confirm(BO, "e2")
     assert corrections.chat.posted == []
     assert corrections.published == 0
+
+
+async def test_the_id_of_a_proposal_does_not_say_who_made_it(corrections: Corrections) -> None:
+    typed = Feedback(
+        "slack:C0ASK:17.25:17.26:U0ADA", Verdict.CORRECTION, "p1", ADA, THREAD, NOW, "Run `slip rollback`.", HERE
+    )
+    for _ in range(2):
+        await propose_correction(typed, store=corrections.store, poster=corrections.poster, redact=redact)
+    ((_, message),) = corrections.chat.posted
+    assert isinstance(message, ProposalMessage)
+    assert "U0ADA" not in message.answer.id
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True])
+async def test_a_proposal_from_when_ids_named_people_is_confirmed_also_when_its_author_was_forgotten(
+    corrections: Corrections, is_forgotten: bool
+) -> None:
+    was_called = "slack:C0ASK:17.25:17.26:U0ADA"
+    kept = answer_id(was_called) if is_forgotten else was_called
+    proposal = CuratedAnswer(kept, "How?", "So.", ADA, HERE.disclosed_to, NOW)
+    async with corrections.store.transaction() as transaction:
+        await transaction.curated.save(proposal)
+    await corrections.confirm(BO, was_called)
+    assert [each.id for each in await corrections.current()] == [kept]

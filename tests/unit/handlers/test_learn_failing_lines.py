@@ -78,11 +78,6 @@ def quotes(incident: Incident) -> list[str]:
     return [evidence.quote for evidence in incident.explanation.cause.evidence]
 
 
-@pytest.fixture
-def store() -> InMemoryStore:
-    return InMemoryStore()
-
-
 async def say(text: str, store: InMemoryStore, number: int = 9) -> RecordingMessenger:
     async def otherwise(_: Question) -> None:
         await chat.post(THREAD, Notice("otherwise"), "otherwise")

@@ -34,11 +34,6 @@ def at(time: datetime, arrived: AlertDelivery) -> AlertDelivery:
     return replace(arrived, received_at=time)
 
 
-@pytest.fixture
-def store() -> InMemoryStore:
-    return InMemoryStore()
-
-
 async def opened(
     store: InMemoryStore,
     arrived: AlertDelivery,

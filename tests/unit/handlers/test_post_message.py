@@ -27,16 +27,6 @@ ONE, TWO = Notice("one"), Notice("two")
 
 
 @pytest.fixture
-def store() -> InMemoryStore:
-    return InMemoryStore()
-
-
-@pytest.fixture
-def chat() -> RecordingMessenger:
-    return RecordingMessenger()
-
-
-@pytest.fixture
 def poster(store: InMemoryStore, chat: RecordingMessenger) -> Poster:
     return Poster(store, {Platform.CONSOLE: chat})
 
@@ -146,6 +136,18 @@ class Refusing(RecordingMessenger):
         await super().edit(reference, message)
 
 
+async def edit_refused(store: InMemoryStore) -> tuple[Refusing, Poster]:
+    """A message that stands in a chat that has just refused to edit it."""
+    chat = Refusing()
+    poster = Poster(store, {Platform.CONSOLE: chat})
+    chat.refuses = False
+    await poster.post_once("intent", PLACE, ONE, "1")
+    chat.refuses = True
+    with pytest.raises(Undeliverable):
+        await poster.post_or_edit("intent", PLACE, TWO, "2")
+    return chat, poster
+
+
 async def test_what_a_chat_will_never_take_is_a_dead_letter_and_is_not_tried_again(store: InMemoryStore) -> None:
     chat = Refusing()
     poster = Poster(store, {Platform.CONSOLE: chat})
@@ -201,13 +203,7 @@ async def test_a_dead_letter_outlives_a_chat_that_is_down_and_a_process_that_is_
 
 
 async def test_an_edit_that_was_a_dead_letter_is_made_once_an_operator_wants_it(store: InMemoryStore) -> None:
-    chat = Refusing()
-    poster = Poster(store, {Platform.CONSOLE: chat})
-    chat.refuses = False
-    await poster.post_once("intent", PLACE, ONE, "1")
-    chat.refuses = True
-    with pytest.raises(Undeliverable):
-        await poster.post_or_edit("intent", PLACE, TWO, "2")
+    chat, poster = await edit_refused(store)
     chat.refuses = False
     await redeliver("intent", store=store, poster=poster)
     assert (list(chat.standing.values()), store.dead_letters.by_intent) == ([TWO], {})
@@ -273,13 +269,7 @@ async def test_a_dead_letter_that_is_given_up_is_not_tried_again_and_says_so_in_
 
 
 async def test_an_edit_that_a_chat_will_never_take_is_a_dead_letter(store: InMemoryStore) -> None:
-    chat = Refusing()
-    poster = Poster(store, {Platform.CONSOLE: chat})
-    chat.refuses = False
-    await poster.post_once("intent", PLACE, ONE, "1")
-    chat.refuses = True
-    with pytest.raises(Undeliverable):
-        await poster.post_or_edit("intent", PLACE, TWO, "2")
+    await edit_refused(store)
     assert store.dead_letters.by_intent["intent"].message == TWO
 
 

@@ -33,11 +33,6 @@ def store() -> InMemoryStore:
 
 
 @pytest.fixture
-def chat() -> RecordingMessenger:
-    return RecordingMessenger()
-
-
-@pytest.fixture
 def poster(store: InMemoryStore, chat: RecordingMessenger) -> Poster:
     return Poster(store, {Platform(RAW.place.platform): chat})
 

@@ -34,11 +34,6 @@ def store() -> InMemoryStore:
     return store
 
 
-@pytest.fixture
-def chat() -> RecordingMessenger:
-    return RecordingMessenger()
-
-
 def press(verdict: Verdict, choice: str = "", text: str = "") -> Feedback:
     return Feedback(
         f"{verdict} {choice}", verdict, "i1", Person(Platform.SLACK, "U1", "Ada"), THREAD, NOW, text, choice=choice

@@ -3,8 +3,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
 from core.confidence.calibrator import MIN_OUTCOMES
 from core.confidence.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from handlers.recalibrate import NEW_LABELS, recalibrate, refit
@@ -16,11 +14,6 @@ KIND = PredictionKind.OWNER
 ESTIMATOR = Estimator(KIND, "e", "1")
 CLOCK = FakeClock()
 MISLEADING = calibrator(0.9, 0.9, outcomes=MIN_OUTCOMES)
-
-
-@pytest.fixture
-def store() -> InMemoryStore:
-    return InMemoryStore()
 
 
 def label(

@@ -27,11 +27,6 @@ def store() -> InMemoryStore:
     return store
 
 
-@pytest.fixture
-def chat() -> RecordingMessenger:
-    return RecordingMessenger()
-
-
 def press(verdict: Verdict, subject: str = "p1", name: str = "Ada") -> Feedback:
     return Feedback(f"{verdict} {subject} {name}", verdict, subject, Person(Platform.SLACK, "U1", name), THREAD, NOW)
 

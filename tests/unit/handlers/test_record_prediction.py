@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from core.confidence.badge import Badge, Strength
 from core.confidence.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from handlers.record_prediction import record_prediction
@@ -12,11 +10,6 @@ from tests.fakes.store import InMemoryStore
 CALIBRATOR = calibrator(0.2, 0.9, version="v7")
 EVALUATION = Evaluation(0.8, 0.8)
 ESTIMATOR = Estimator(PredictionKind.OWNER, "evidence", "owner-1")
-
-
-@pytest.fixture
-def store() -> InMemoryStore:
-    return InMemoryStore()
 
 
 async def recorded(

@@ -39,11 +39,6 @@ CLAIMS = {"answer-1": PredictionKind.ANSWER, "owner-1": PredictionKind.OWNER, "c
 
 
 @pytest.fixture
-def chat() -> RecordingMessenger:
-    return RecordingMessenger()
-
-
-@pytest.fixture
 async def store() -> InMemoryStore:
     return await store_with_claims()
 

@@ -34,11 +34,6 @@ def claims(number: int = 1, cause: str = CAUSE) -> list[Prediction]:
 
 
 @pytest.fixture
-def chat() -> RecordingMessenger:
-    return RecordingMessenger()
-
-
-@pytest.fixture
 async def store(chat: RecordingMessenger) -> InMemoryStore:
     store = InMemoryStore()
     message = await chat.post(CHANNEL, Notice("the incident"), "incident")

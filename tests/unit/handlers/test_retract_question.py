@@ -20,75 +20,70 @@ NOW = datetime(2026, 3, 14, tzinfo=UTC)
 
 
 @pytest.fixture
-def messenger() -> RecordingMessenger:
-    return RecordingMessenger()
+def poster(store: InMemoryStore, chat: RecordingMessenger) -> Poster:
+    return Poster(store, {Platform.SLACK: chat})
 
 
-@pytest.fixture
-def store() -> InMemoryStore:
-    return InMemoryStore()
-
-
-@pytest.fixture
-def poster(store: InMemoryStore, messenger: RecordingMessenger) -> Poster:
-    return Poster(store, {Platform.SLACK: messenger})
-
-
-async def test_an_answer_that_stands_is_taken_away(
-    messenger: RecordingMessenger, store: InMemoryStore, poster: Poster
-) -> None:
-    await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
-    await retract_question("q1", THREAD, under_way=AnswersUnderWay(), store=store, poster=poster)
-    assert not messenger.standing
-
-
-async def test_an_answer_that_comes_later_is_not_posted(
-    messenger: RecordingMessenger, store: InMemoryStore, poster: Poster
-) -> None:
-    await retract_question("q1", THREAD, under_way=AnswersUnderWay(), store=store, poster=poster)
-    with pytest.raises(Withdrawn):
-        await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
-    with pytest.raises(Withdrawn):
-        await poster.post_or_edit(answer_intent("q1"), THREAD, ANSWER, "answer")
-    assert not messenger.posted
-
-
-async def test_an_answer_that_was_on_its_way_is_taken_away_once_the_chat_lets_it(
-    messenger: RecordingMessenger, store: InMemoryStore, poster: Poster
-) -> None:
-    await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
-    messenger.trouble.append(Trouble.DOWN)
-    with pytest.raises(ChatUnavailable):
-        await retract_question("q1", THREAD, under_way=AnswersUnderWay(), store=store, poster=poster)
-    with pytest.raises(Withdrawn):
-        await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
-    assert not messenger.standing
-
-
-async def test_work_that_goes_on_is_stopped(store: InMemoryStore, poster: Poster) -> None:
-    under_way, begun, stopped = AnswersUnderWay(), asyncio.Event(), asyncio.Event()
+async def begun(under_way: AnswersUnderWay) -> tuple[asyncio.Task[None], asyncio.Event]:
+    """Work on q1 that goes on until it is stopped, and what tells that it was."""
+    started, stopped = asyncio.Event(), asyncio.Event()
 
     async def work() -> None:
-        begun.set()
+        started.set()
         try:
             await asyncio.Event().wait()
         finally:
             stopped.set()
 
     running = asyncio.create_task(under_way.run("q1", work()))
-    await begun.wait()
+    await started.wait()
+    return running, stopped
+
+
+async def test_an_answer_that_stands_is_taken_away(
+    chat: RecordingMessenger, store: InMemoryStore, poster: Poster
+) -> None:
+    await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
+    await retract_question("q1", THREAD, under_way=AnswersUnderWay(), store=store, poster=poster)
+    assert not chat.standing
+
+
+async def test_an_answer_that_comes_later_is_not_posted(
+    chat: RecordingMessenger, store: InMemoryStore, poster: Poster
+) -> None:
+    await retract_question("q1", THREAD, under_way=AnswersUnderWay(), store=store, poster=poster)
+    with pytest.raises(Withdrawn):
+        await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
+    with pytest.raises(Withdrawn):
+        await poster.post_or_edit(answer_intent("q1"), THREAD, ANSWER, "answer")
+    assert not chat.posted
+
+
+async def test_an_answer_that_was_on_its_way_is_taken_away_once_the_chat_lets_it(
+    chat: RecordingMessenger, store: InMemoryStore, poster: Poster
+) -> None:
+    await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
+    chat.trouble.append(Trouble.DOWN)
+    with pytest.raises(ChatUnavailable):
+        await retract_question("q1", THREAD, under_way=AnswersUnderWay(), store=store, poster=poster)
+    with pytest.raises(Withdrawn):
+        await poster.post_once(answer_intent("q1"), THREAD, ANSWER)
+    assert not chat.standing
+
+
+async def test_work_that_goes_on_is_stopped(store: InMemoryStore, poster: Poster) -> None:
+    under_way = AnswersUnderWay()
+    running, stopped = await begun(under_way)
     await retract_question("q1", THREAD, under_way=under_way, store=store, poster=poster)
     with pytest.raises(Withdrawn):
         await running
     assert stopped.is_set()
 
 
-async def test_other_questions_are_not_touched(
-    messenger: RecordingMessenger, store: InMemoryStore, poster: Poster
-) -> None:
+async def test_other_questions_are_not_touched(chat: RecordingMessenger, store: InMemoryStore, poster: Poster) -> None:
     await poster.post_once(answer_intent("q2"), THREAD, ANSWER)
     await retract_question("q1", THREAD, under_way=AnswersUnderWay(), store=store, poster=poster)
-    assert list(messenger.standing.values()) == [ANSWER]
+    assert list(chat.standing.values()) == [ANSWER]
 
 
 async def test_what_the_work_raises_is_raised() -> None:
@@ -100,17 +95,8 @@ async def test_what_the_work_raises_is_raised() -> None:
 
 
 async def test_whoever_waits_for_the_work_may_give_up_and_it_stops() -> None:
-    under_way, begun, stopped = AnswersUnderWay(), asyncio.Event(), asyncio.Event()
-
-    async def work() -> None:
-        begun.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            stopped.set()
-
-    running = asyncio.create_task(under_way.run("q1", work()))
-    await begun.wait()
+    under_way = AnswersUnderWay()
+    running, stopped = await begun(under_way)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running

@@ -29,16 +29,6 @@ HOME = Home((explained_incident(),), (), 340, (SOURCE,), (("Answers", "quoted fr
 
 
 @pytest.fixture
-def store() -> InMemoryStore:
-    return InMemoryStore()
-
-
-@pytest.fixture
-def chat() -> RecordingMessenger:
-    return RecordingMessenger()
-
-
-@pytest.fixture
 def poster(store: InMemoryStore, chat: RecordingMessenger) -> Poster:
     return Poster(store, {Platform.TEAMS: chat})
 

@@ -65,11 +65,6 @@ def asked(model: ScriptedModel) -> str:
     return model.requests[0].messages[-1].text
 
 
-@pytest.fixture
-def store() -> InMemoryStore:
-    return InMemoryStore()
-
-
 def severity(store: InMemoryStore, model: ScriptedModel | None = None):
     return partial(suggest_severity, history=LEAKS, store=store, clock=FakeClock(), model=model)
 

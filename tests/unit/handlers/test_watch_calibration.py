@@ -17,16 +17,6 @@ OPERATORS = Place(Platform.SLACK, "C0OPS")
 CLOCK = FakeClock()
 
 
-@pytest.fixture
-def store() -> InMemoryStore:
-    return InMemoryStore()
-
-
-@pytest.fixture
-def chat() -> RecordingMessenger:
-    return RecordingMessenger()
-
-
 def judged(store: InMemoryStore, probability: float | None, right: float, count: int = 60, version: str = "1") -> None:
     """`count` badges that said `probability`, of which the share `right` turned out right."""
     for number in range(count):

@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.conversation import Place, Platform
 from core.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.incident import Incident, PastIncident, Severity
+from core.incident import PastIncident, Severity
 from core.language_model import ModelRequest
 from core.prompts.triage import NOBODY
 from core.team import Team
@@ -19,28 +18,14 @@ from core.triage.model_documents import TeamDocuments
 from core.triage.model_managers import Monitoring
 from core.triage.model_negotiation import MAX_ROUNDS, Negotiation, negotiate_with_model
 from core.triage.negotiate import negotiate
+from tests.fakes.incidents import bare_incident
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.triage_script import TriageScript
 
 AT = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 TEAMS = [Team(f"t{number}", f"Team {number}", f"## We own\n\nword{number} cables.\n") for number in range(8)]
 HISTORY = IncidentHistory([PastIncident("I-1", "word1 sparks", "", "", Severity.WARNING, AT, "t1")])
-INCIDENT = Incident(
-    id="I-X",
-    source="alertmanager",
-    group_key="g",
-    title="word1 word2 sparks in hall 3",
-    severity=Severity.CRITICAL,
-    service="",
-    labels={},
-    alerts=(),
-    alert_count=1,
-    delivery_count=1,
-    started_at=AT,
-    opened_at=AT,
-    updated_at=AT,
-    place=Place(Platform.CONSOLE, "incidents"),
-)
+INCIDENT = bare_incident("word1 word2 sparks in hall 3", id="I-X")
 
 
 async def sees_nothing(_: Team) -> str:

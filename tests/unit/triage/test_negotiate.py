@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 import pytest
 
 from core.confidence.owner_evidence import evaluate_owner
-from core.conversation import Place, Platform
 from core.incident import Incident, PastIncident, Severity
 from core.team import NOBODY, Team
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.negotiate import propose_owner
+from tests.fakes.incidents import bare_incident
 
 AT = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 BOARDING = Team("boarding", "Boarding", "## We own\n\nGates, kiosks, check-in.\n", frozenset({"check-in"}))
@@ -22,22 +22,7 @@ NOTHING = Enrichment()
 
 
 def incident(title: str, service: str = "") -> Incident:
-    return Incident(
-        id="I-1",
-        source="alertmanager",
-        group_key="g",
-        title=title,
-        severity=Severity.CRITICAL,
-        service=service,
-        labels={},
-        alerts=(),
-        alert_count=1,
-        delivery_count=1,
-        started_at=AT,
-        opened_at=AT,
-        updated_at=AT,
-        place=Place(Platform.CONSOLE, "incidents"),
-    )
+    return bare_incident(title, service=service)
 
 
 def past(id_: str, title: str, owner: str, reassignments: Sequence[str] = ()) -> PastIncident:

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from functools import cache
-from itertools import product
 
 import pytest
 
 from core.confidence.owner_evidence import evaluate_owner, labels_from
-from core.conversation import Place, Platform
 from core.incident import Incident, PastIncident, Severity
 from core.team import Team
 from core.triage.enrichment import Enrichment
@@ -15,51 +12,21 @@ from core.triage.history import IncidentHistory
 from core.triage.likeness import IncidentText
 from core.triage.negotiate import propose_owner
 from core.triage.owner_model import MIN_INCIDENTS, OwnerModel
+from tests.fakes.incidents import bare_incident
+from tests.fakes.past_incidents import AT, TEAMS, WORDS, past_incidents
 
-AT = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
-WORDS = {"printing": "printer toner paper", "access": "password token login", "network": "switch cable router"}
-PLACES = [f"hall{number}" for number in range(40)]
-TEAMS = [Team(name, name.title(), f"## We own\n\n{words}\n") for name, words in WORDS.items()]
 NEW = Team("cranes", "Cranes", "## We own\n\nCranes, hooks, winches.\n")
-
-
-def past() -> list[PastIncident]:
-    """Every team's words at every place, some of them said twice."""
-    told = [
-        (f"{word} {verb} in {place}", team)
-        for (team, words), place in product(WORDS.items(), PLACES)
-        for word, verb in zip(words.split(), ("broken", "lost", "slow"), strict=True)
-    ]
-    return [
-        PastIncident(f"I-{number}", title, "", "", Severity.WARNING, AT + timedelta(minutes=number), owner)
-        for number, (title, owner) in enumerate([*told, *told[:30]])
-    ]
 
 
 @cache
 def model() -> OwnerModel:
-    fitted = OwnerModel.fitted(past(), TEAMS)
+    fitted = OwnerModel.fitted(past_incidents(), TEAMS)
     assert fitted is not None
     return fitted
 
 
 def incident(title: str) -> Incident:
-    return Incident(
-        id="I-X",
-        source="alertmanager",
-        group_key="g",
-        title=title,
-        severity=Severity.WARNING,
-        service="",
-        labels={},
-        alerts=(),
-        alert_count=1,
-        delivery_count=1,
-        started_at=AT,
-        opened_at=AT,
-        updated_at=AT,
-        place=Place(Platform.CONSOLE, "incidents"),
-    )
+    return bare_incident(title, severity=Severity.WARNING)
 
 
 @pytest.mark.parametrize(("team", "words"), WORDS.items())
@@ -71,13 +38,13 @@ def test_the_team_whose_incidents_read_alike_is_most_probable(team: str, words: 
 
 
 def test_too_short_a_history_teaches_nothing() -> None:
-    assert OwnerModel.fitted(past()[: MIN_INCIDENTS - 1], TEAMS) is None
+    assert OwnerModel.fitted(past_incidents()[: MIN_INCIDENTS - 1], TEAMS) is None
 
 
 def test_what_is_said_of_past_incidents_is_said_without_having_seen_them() -> None:
     """A team of one incident cannot be guessed by whoever has not seen it."""
     lone = PastIncident("LONE", "zeppelin adrift", "", "", Severity.WARNING, AT, "airships")
-    fitted = OwnerModel.fitted([*past(), lone], TEAMS)
+    fitted = OwnerModel.fitted([*past_incidents(), lone], TEAMS)
     assert fitted is not None
     assert sum(not held.correct for held in fitted.held_out) >= 1
     assert "airships" not in {held.owner for held in fitted.held_out if held.correct}
@@ -91,7 +58,7 @@ def test_a_new_team_without_history_is_found_by_its_document() -> None:
 
 
 def test_a_proposal_rests_on_what_was_learned_and_is_sure_of_the_familiar_only() -> None:
-    history = IncidentHistory(past())
+    history = IncidentHistory(past_incidents())
     familiar, strange = (
         propose_owner(incident(title), TEAMS, history, Enrichment(), model())
         for title in ("toner slow in hall7", "marmalade everywhere")
@@ -106,13 +73,18 @@ def test_a_proposal_rests_on_what_was_learned_and_is_sure_of_the_familiar_only()
 
 def test_a_team_that_turned_the_incident_away_takes_no_part() -> None:
     found = propose_owner(
-        incident("toner slow in hall7"), TEAMS, IncidentHistory(past()), Enrichment(), model(), frozenset({"printing"})
+        incident("toner slow in hall7"),
+        TEAMS,
+        IncidentHistory(past_incidents()),
+        Enrichment(),
+        model(),
+        frozenset({"printing"}),
     )
     assert {candidate.team_id for candidate in found.candidates} == {"access", "network"}
 
 
 def test_labels_are_the_models_own_record_on_what_it_had_not_seen() -> None:
     labels = labels_from(model())
-    assert len(labels) == len(past())
+    assert len(labels) == len(past_incidents())
     assert all(0 <= label.evaluation.rce <= 1 and label.evaluation.coe == 1 for label in labels)
     assert {label.group for label in labels} <= WORDS.keys()

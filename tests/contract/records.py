@@ -1,0 +1,46 @@
+"""What the contracts of the stores keep: records, and where and when they were made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from core import samples as messages
+from core.confidence.prediction import Evaluation, Prediction, PredictionKind
+from core.conversation import Place, Platform
+from core.incident import Incident
+from core.ports import Store
+
+NOW = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)
+CHANNEL = Place(Platform.SLACK, "C0INC", workspace="T0MARI")
+THREAD = replace(CHANNEL, thread="17.25")
+MANY = 100
+
+
+def incident(incident_id: str = "i1", **fields: object) -> Incident:
+    return replace(messages.explained_incident(), id=incident_id, **({"group_key": "group", "revision": 1} | fields))
+
+
+def prediction(prediction_id: str = "p1", minute: int = 0, **fields: object) -> Prediction:
+    usual = Prediction(
+        id=prediction_id,
+        kind=PredictionKind.OWNER,
+        subject="i1",
+        value="payments",
+        evaluation=Evaluation(0.7, 0.3),
+        engine="evidence",
+        estimator_version="1",
+        made_at=NOW + timedelta(minutes=minute),
+    )
+    return replace(usual, **fields)
+
+
+async def saved(store: Store, *incidents: Incident) -> None:
+    for each in incidents:
+        async with store.transaction() as transaction:
+            await transaction.incidents.save(each)
+
+
+async def got(store: Store, incident_id: str) -> Incident | None:
+    async with store.transaction() as transaction:
+        return await transaction.incidents.get(incident_id)

@@ -1,0 +1,143 @@
+"""Worlds behind a server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+
+from adapters.microsoft_graph.credentials import GraphCredentials
+from adapters.rest import Rest, Token
+from adapters.sources.confluence import ConfluenceSource
+from adapters.sources.confluence_pages import Access
+from adapters.sources.slack_channels import SlackChannelsSource
+from adapters.sources.teams_channels import TeamsChannelsSource
+from core.conversation import PUBLIC
+from tests.contract.source_worlds.world import CHANNEL, TEAM, TEAMS_CHANNEL
+from tests.fakes import confluence_server, graph_server, slack_history_server
+from tests.fakes.clock import FakeClock
+from tests.fakes.confluence_server import FakeConfluence, Page
+from tests.fakes.graph_server import FakeGraph
+from tests.fakes.slack_history_server import FakeSlackHistory
+
+
+class ConfluenceWorld:
+    def __init__(self, server: FakeConfluence, session: aiohttp.ClientSession) -> None:
+        self.server = server
+        self.refusals = server.refusals
+        self.pauses: list[float] = []
+        self._changes = 0
+        self.source = self.source_with(session, Access(frozenset({PUBLIC})))
+
+    def source_with(self, session: aiohttp.ClientSession, access: Access) -> ConfluenceSource:
+        token = Token(f"Bearer {confluence_server.TOKEN}")
+        rest = Rest("Confluence", self.server.url, token, session, _recorded(self.pauses))
+        return ConfluenceSource("docs", rest, self.server.url, ["OPS"], access)
+
+    def write(self, key: str, text: str) -> None:
+        self._changes += 1
+        when = f"2026-02-01T10:{self._changes:02}:00.000+02:00"
+        self.server.pages[f"10{key}"] = Page(f"10{key}", f"Page {key}", f"<p>{text}</p>", when)
+
+    def remove(self, key: str) -> None:
+        del self.server.pages[f"10{key}"]
+
+    def hide(self, key: str) -> None:
+        self.server.pages[f"10{key}"].groups = ("vault-keepers",)
+
+    def expire_token(self) -> None:
+        self.server.token = "another"
+
+
+class SlackWorld:
+    def __init__(self, server: FakeSlackHistory, session: aiohttp.ClientSession) -> None:
+        self.server = server
+        self.refusals = server.refusals
+        self.pauses: list[float] = []
+        self.clock = FakeClock()
+        server.user("U1", "Asha Brandt", "asha.brandt", "asha@marigold.example")
+        server.user("U2", "Mateo Silvestri", "msilvestri")
+        server.channel(CHANNEL, "ci-cd", members=("U1", "U2"))
+        rest = Rest("Slack", server.url, Token(f"Bearer {slack_history_server.TOKEN}"), session, _recorded(self.pauses))
+        self.source = SlackChannelsSource("docs", rest, [CHANNEL], self.clock)
+
+    def write(self, key: str, text: str) -> None:
+        ts = self.ts(key)
+        if ts in self.server.messages[CHANNEL]:
+            self.server.edit(CHANNEL, ts, text, f"{self.clock.now().timestamp():.6f}")
+        else:
+            self.server.post(CHANNEL, ts, text)
+
+    def remove(self, key: str) -> None:
+        self.server.delete(CHANNEL, self.ts(key))
+
+    def hide(self, key: str) -> None:
+        self.server.channels[CHANNEL]["is_private"] = True
+
+    def expire_token(self) -> None:
+        self.server.token = "another"
+
+    @staticmethod
+    def ts(key: str) -> str:
+        return f"17699{key}0000.000100"
+
+
+class TeamsWorld:
+    def __init__(self, server: FakeGraph, session: aiohttp.ClientSession) -> None:
+        self.server = server
+        self.refusals = server.refusals
+        self.pauses: list[float] = []
+        self.clock = FakeClock()
+        server.team(TEAM)
+        server.channel(TEAM, TEAMS_CHANNEL, "ci-cd")
+        server.member(TEAMS_CHANNEL, "u-1", "Asha Brandt", "asha@marigold.example")
+        secrets = (graph_server.TENANT, graph_server.CLIENT_ID, graph_server.CLIENT_SECRET)
+        credentials = GraphCredentials(*secrets, session, server.login_url)
+        rest = Rest("Graph", server.url, credentials, session, _recorded(self.pauses))
+        self.source = TeamsChannelsSource("docs", rest, {TEAM: ()}, self.clock)
+
+    def write(self, key: str, text: str) -> None:
+        if self.id(key) in self.server.messages[TEAMS_CHANNEL]:
+            self.server.edit(TEAMS_CHANNEL, self.id(key), f"<p>{text}</p>")
+        else:
+            self.server.post(TEAMS_CHANNEL, self.id(key), f"<p>{text}</p>")
+
+    def remove(self, key: str) -> None:
+        self.server.delete(TEAMS_CHANNEL, self.id(key))
+
+    def hide(self, key: str) -> None:
+        self.server.channels[TEAM][TEAMS_CHANNEL]["membershipType"] = "private"
+
+    def expire_token(self) -> None:
+        self.server.secret = "another"
+        self.server.expire_tokens()
+
+    @staticmethod
+    def id(key: str) -> str:
+        return f"17699{key}0000000"
+
+
+def _recorded(pauses: list[float]):
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    return pause
+
+
+@asynccontextmanager
+async def confluence_world(*, cloud: bool) -> AsyncIterator[ConfluenceWorld]:
+    async with FakeConfluence(cloud=cloud) as server, aiohttp.ClientSession() as session:
+        yield ConfluenceWorld(server, session)
+
+
+@asynccontextmanager
+async def slack_world() -> AsyncIterator[SlackWorld]:
+    async with FakeSlackHistory() as server, aiohttp.ClientSession() as session:
+        yield SlackWorld(server, session)
+
+
+@asynccontextmanager
+async def teams_world() -> AsyncIterator[TeamsWorld]:
+    async with FakeGraph() as server, aiohttp.ClientSession() as session:
+        yield TeamsWorld(server, session)

@@ -1,0 +1,107 @@
+"""A request whose time is up, or that nobody waits for any more, leaves its slot to the next."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from adapters.model_pool.breaker import FAILURES, BreakerState
+from adapters.model_pool.server import RequestOutcome
+from core.errors import ModelUnavailable
+from tests.contract.model_pools import asked, pool_of, served, states, waiting
+from tests.fakes.gated_model import GatedModel
+from tests.fakes.language_model import ScriptedModel
+
+
+async def test_a_request_whose_time_is_up_in_the_queue_is_refused_and_leaves_it() -> None:
+    model = GatedModel()
+    pool = pool_of(model)
+    running = await waiting(pool.generate(asked("running")))
+    with pytest.raises(ModelUnavailable, match="deadline"):
+        await pool.generate(asked("late", requester="late", deadline=0.01))
+    assert pool.position("late") == 0
+    assert await served(model, 1) == ["running"]
+    await asyncio.gather(*running)
+
+
+async def test_a_request_whose_time_is_up_while_it_is_answered_frees_its_slot_and_blames_no_server() -> None:
+    model = GatedModel()
+    pool = pool_of(model)
+    for _ in range(FAILURES):
+        with pytest.raises(ModelUnavailable, match="deadline"):
+            await pool.generate(asked(deadline=0.01))
+    assert len(model.cancelled) == FAILURES
+    assert pool.status.servers[0].busy == 0
+    assert states(pool) == [BreakerState.CLOSED]
+    assert pool.status.servers[0].outcomes[RequestOutcome.ABANDONED] == FAILURES
+
+
+async def test_the_server_is_told_what_is_left_of_the_time() -> None:
+    model = ScriptedModel()
+    await pool_of(model).generate(asked(deadline=30.0))
+    assert 0 < model.requests[0].deadline <= 30.0
+
+
+async def test_a_deleted_question_leaves_the_queue() -> None:
+    model = GatedModel()
+    pool = pool_of(model)
+    tasks = await waiting(pool.generate(asked("running")), pool.generate(asked("gone")), pool.generate(asked("next")))
+    tasks.pop(1).cancel()
+    assert await served(model, 2) == ["running", "next"]
+    await asyncio.gather(*tasks)
+
+
+async def test_a_deleted_question_is_cancelled_at_the_server_and_its_slot_goes_to_the_next() -> None:
+    model = GatedModel()
+    pool = pool_of(model)
+    gone, following = await waiting(pool.generate(asked("gone")), pool.generate(asked("next")))
+    await model.arrivals.get()
+    gone.cancel()
+    assert await served(model, 1) == ["next"]
+    assert [request.messages[0].text for request in model.cancelled] == ["gone"]
+    await following
+
+
+async def test_a_slot_granted_to_a_question_that_is_deleted_that_moment_is_not_lost() -> None:
+    model = GatedModel()
+    pool = pool_of(model)
+    first, second = await waiting(pool.generate(asked("first")), pool.generate(asked("second")))
+    await model.arrivals.get()
+    first.cancel()
+    while pool.position("C1"):  # noqa: ASYNC110 -- the very moment matters, and nothing else tells it
+        await asyncio.sleep(0)
+    second.cancel()
+    await asyncio.wait([first, second])
+    assert pool.status.servers[0].busy == 0
+
+
+async def test_a_job_that_is_stopped_leaves_nothing_behind() -> None:
+    model = GatedModel()
+    pool = pool_of(model, slots=2)
+    tasks = await waiting(*(pool.generate(asked("job")) for _ in range(6)))
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    assert all(task.cancelled() for task in tasks)
+    assert len(model.cancelled) == 2
+    assert (pool.status.servers[0].busy, pool.position("C1")) == (0, 0)
+
+
+async def test_an_abandoned_stream_frees_its_slot() -> None:
+    model = GatedModel(script=lambda _: "one\ntwo")
+    pool = pool_of(model)
+    stream = pool.stream(asked())
+    first = asyncio.ensure_future(anext(stream))
+    await model.arrivals.get()
+    model.open_gate()
+    assert await first == "one\n"
+    await stream.aclose()  # pyright: ignore[reportAttributeAccessIssue] -- the port promises no more than an iterator
+    assert pool.status.servers[0].busy == 0
+
+
+async def test_a_stream_ends_with_its_deadline() -> None:
+    pool = pool_of(GatedModel(script=lambda _: "one\ntwo"))
+    with pytest.raises(ModelUnavailable, match="deadline"):
+        _ = [piece async for piece in pool.stream(asked(deadline=0.01))]
+    assert pool.status.servers[0].busy == 0

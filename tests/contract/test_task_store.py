@@ -1,0 +1,109 @@
+"""The contract of TaskStore, over the fake and every database."""
+
+from __future__ import annotations
+
+import asyncio
+
+from core.incident import Incident
+from core.ports import Store, Task
+from tests.contract.records import MANY, got, incident
+
+
+async def test_a_task_is_recorded_once_however_often_it_is_added(store: Store) -> None:
+    first, again = Task("key", "answer", "q1", {"text": "one ☃"}), Task("key", "other", "q2", {})
+    async with store.transaction() as transaction:
+        assert await transaction.tasks.add(first)
+    async with store.transaction() as transaction:
+        assert not await transaction.tasks.add(again)
+        assert await transaction.tasks.claim("us", MANY) == [first]
+
+
+async def test_a_task_that_has_ended_is_not_recorded_again(store: Store) -> None:
+    task = Task("key", "answer", "q1", {})
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(task)
+        await transaction.tasks.end(["key", "unknown"])
+        assert not await transaction.tasks.add(task)
+        assert await transaction.tasks.claim("us", MANY) == []
+
+
+async def test_a_task_is_known_for_as_long_as_its_key_is(store: Store) -> None:
+    async with store.transaction() as transaction:
+        assert not await transaction.tasks.is_known("key")
+        await transaction.tasks.add(Task("key", "answer", "q1", {}))
+        assert await transaction.tasks.is_known("key")
+        await transaction.tasks.end(["key"])
+        assert await transaction.tasks.is_known("key")
+        assert not await transaction.tasks.is_known("q1")
+
+
+async def test_tasks_are_claimed_oldest_first_and_by_one_replica_each(store: Store) -> None:
+    tasks = [Task(f"key {number}", "answer", str(number), {}) for number in (3, 1, 2)]
+    for task in tasks:
+        async with store.transaction() as transaction:
+            await transaction.tasks.add(task)
+    async with store.transaction() as transaction:
+        assert await transaction.tasks.claim("us", 2) == tasks[:2]
+    async with store.transaction() as transaction:
+        assert await transaction.tasks.claim("them", MANY) == tasks[2:]
+        assert await transaction.tasks.claim("us", MANY) == []
+
+
+async def test_what_a_replica_lets_go_is_claimed_by_another_one_unless_it_has_ended(store: Store) -> None:
+    tasks = [Task(key, "answer", key, {}) for key in ("ended", "kept", "left")]
+    async with store.transaction() as transaction:
+        for task in tasks:
+            await transaction.tasks.add(task)
+        await transaction.tasks.claim("us", MANY)
+        await transaction.tasks.end(["ended"])
+        assert await transaction.tasks.release(["us"], ["kept"]) == 1
+        assert await transaction.tasks.claim("them", MANY) == tasks[2:]
+        assert await transaction.tasks.release(["us"]) == 1
+        assert await transaction.tasks.claim("them", MANY) == tasks[1:2]
+
+
+async def test_a_task_that_is_reopened_belongs_to_a_replica_until_that_lets_go(store: Store) -> None:
+    task = Task("key", "answer", "q1", {})
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(task)
+        await transaction.tasks.claim("us", MANY)
+        await transaction.tasks.end(["key"])
+        await transaction.tasks.reopen(["key"], "us")
+        assert await transaction.tasks.claim("them", MANY) == []
+        await transaction.tasks.release(["us"])
+        assert await transaction.tasks.claim("them", MANY) == [task]
+
+
+async def test_a_task_waits_until_it_is_claimed(store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(Task("key", "present", "i1", {}))
+        assert await transaction.tasks.has_waiting("present", "i1")
+        assert not await transaction.tasks.has_waiting("present", "i2")
+        assert not await transaction.tasks.has_waiting("answer", "i1")
+        await transaction.tasks.claim("us", MANY)
+        assert not await transaction.tasks.has_waiting("present", "i1")
+        await transaction.tasks.release(["us"])
+        assert not await transaction.tasks.has_waiting("present", "i1"), "it may have run, and seen an older state"
+
+
+async def test_a_claim_waits_for_a_writer_who_relies_on_the_waiting_task(store: Store) -> None:
+    """Whoever runs the task must see what was written by those who therefore added no other."""
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(Task("key", "present", "i1", {}))
+    relies, claimed = asyncio.Event(), asyncio.Event()
+
+    async def write() -> None:
+        async with store.transaction() as transaction:
+            assert await transaction.tasks.has_waiting("present", "i1")
+            relies.set()
+            await transaction.incidents.save(incident())
+
+    async def run() -> Incident | None:
+        await relies.wait()
+        async with store.transaction() as transaction:
+            await transaction.tasks.claim("us", MANY)
+        claimed.set()
+        return await got(store, "i1")
+
+    _, seen = await asyncio.gather(write(), run())
+    assert seen is not None

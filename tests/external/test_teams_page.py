@@ -1,0 +1,133 @@
+"""What people see in Teams: an answer that grows, pictures of what is said, and how long an answer takes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from statistics import median
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Page
+
+from adapters.teams.cloud import THIS_MACHINE
+from adapters.teams.messenger import TeamsMessenger
+from adapters.teams.streams import INTERVAL
+from adapters.teams.transport import open_transport
+from core.conversation import Person, Place, Platform
+from core.messages import AnswerMessage
+from core.samples import answer
+from tests.external.bot_in_teams import QUESTION, fire, playground, sdk, started
+from tests.external.browser import open_browser
+from tests.external.slack_emulator import ARTIFACTS
+from tests.external.teams_playground import INCIDENTS, INES, PERSONAL_CHAT, TENANT, Playground
+from tests.fakes.teams_connector import FakeReferences
+
+__all__ = ["playground", "sdk", "started"]  # the fixtures
+
+pytestmark = [pytest.mark.external, pytest.mark.asyncio(loop_scope="module")]
+
+QUESTIONS = 7  # in one round
+PACE = 2.1  # seconds between two questions: a burst of that many would wait for the pacing of the chat
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def page(playground: Playground) -> AsyncIterator[Page]:
+    async with open_browser() as browser:
+        page = await browser.new_page(viewport={"width": 1400, "height": 1700})
+        await page.goto(playground.page, wait_until="domcontentloaded")
+        yield page
+
+
+async def test_an_answer_grows_while_it_is_checked(playground: Playground, page: Page, sdk: str) -> None:
+    """The messenger itself against the playground's connector: a model would take its time to compose the same."""
+    reference = {
+        "service_url": f"{playground.page}/_connector/",
+        "tenant_id": TENANT,
+        "threaded": False,
+        "personal": True,
+    }
+    references = FakeReferences()
+    await references.put(PERSONAL_CHAT, reference)
+    transport = open_transport("agents" if sdk == "agents" else "botbuilder", None)
+    messenger = TeamsMessenger(transport=transport, references=references, tenant_ids=frozenset(), cloud=THIS_MACHINE)
+    place = Place(Platform.TEAMS, PERSONAL_CHAT, PERSONAL_CHAT)
+    whole = answer()
+    drafts = [replace(whole, sentences=whole.sentences[:count], badge=None, prediction_id=None) for count in (1, 2)]
+    ines = Person(Platform.TEAMS, INES)
+
+    assert await messenger.signal(place, "Reading what I found …")
+    await page.get_by_text("Reading what I found").first.wait_for()
+    await asyncio.sleep(INTERVAL)
+    reference_ = await messenger.post(place, AnswerMessage(drafts[0], draft_for=ines), "answer")
+    await page.get_by_text(whole.sentences[0].text.replace("`", "")[:40]).first.wait_for()
+    await page.screenshot(path=ARTIFACTS / f"teams-{sdk}-stream-half.png")
+    await asyncio.sleep(INTERVAL)
+    await messenger.edit(reference_, AnswerMessage(drafts[1], draft_for=ines))
+    await messenger.edit(reference_, AnswerMessage(whole))
+    # The page puts the card of a streamed message into one of its own.
+    shown = await playground.until(PERSONAL_CHAT, lambda said: "Sources" in said[-1].text)
+    assert any(whole.sentences[1].text in message.said for message in shown)
+    await page.get_by_text("Sources").last.wait_for()
+    await page.screenshot(path=ARTIFACTS / f"teams-{sdk}-stream-whole.png")
+    await messenger.close()
+
+
+async def test_people_see_it_on_the_page(playground: Playground, page: Page, sdk: str) -> None:
+    ARTIFACTS.mkdir(exist_ok=True)
+    await _write(page, QUESTION)
+    await page.get_by_text("Sources").wait_for()
+    await page.get_by_role("button", name="Helpful").click()
+    await page.get_by_text("Thank you, noted.").wait_for()
+    await _write(page, "what is the airspeed velocity of an unladen swallow?")
+    await page.get_by_text("I don’t know").wait_for()
+    await page.screenshot(path=ARTIFACTS / f"teams-{sdk}-personal.png")
+    for command, told in (("home", "What I know"), ("settings", "What is set for this channel"), ("help", "triage")):
+        await _write(page, command)
+        await page.get_by_text(told).first.wait_for()
+    await page.screenshot(path=ARTIFACTS / f"teams-{sdk}-commands.png")
+
+    await fire(playground, "position-lag")
+    (message,) = await playground.until(INCIDENTS, lambda said: len(said) == 1 and "looking for" not in said[0].text)
+    await playground.until(message.thread, lambda said: len(said) == 1)
+    await page.get_by_text("incidents", exact=True).first.click()
+    await page.get_by_text("Timeline (UTC)").wait_for()
+    await page.screenshot(path=ARTIFACTS / f"teams-{sdk}-incident.png", full_page=True)
+
+
+async def test_the_answer_follows_at_once(playground: Playground, page: Page, sdk: str) -> None:
+    """From Enter to the answer on the screen, by the page's own clock: a figure, since a busy machine is no fault of ours."""
+    ARTIFACTS.mkdir(exist_ok=True)
+    await page.evaluate(WATCH_FOR_ANSWERS)
+    taken = [await _answered_within(page) for _ in range(QUESTIONS)]
+    figures = {"answer_median_ms": round(median(taken)), "answers_ms": [round(each) for each in taken]}
+    (ARTIFACTS / f"teams-{sdk}-latency.json").write_text(json.dumps(figures))
+    assert all(each > 0 for each in taken)
+
+
+async def _answered_within(page: Page) -> float:
+    """Milliseconds until a question is answered on the page."""
+    await asyncio.sleep(PACE)
+    before = await page.evaluate("window.answers.length")
+    await _write(page, f"{QUESTION} {before}")
+    await page.wait_for_function("known => window.answers.length > known", arg=before)
+    return await page.evaluate("window.answers.at(-1)")
+
+
+WATCH_FOR_ANSWERS = """() => {
+    window.answers = [];
+    let pressed = 0, known = document.body.innerText.split("Sources").length;
+    document.addEventListener("keydown", event => { if (event.key === "Enter") pressed = performance.now(); }, true);
+    new MutationObserver(() => {
+        const now = document.body.innerText.split("Sources").length;
+        if (now > known) { window.answers.push(performance.now() - pressed); known = now; }
+    }).observe(document.body, { childList: true, subtree: true, characterData: true });
+}"""
+
+
+async def _write(page: Page, text: str) -> None:
+    await page.locator("[contenteditable=true], [placeholder^='Type a message']").first.click()
+    await page.keyboard.type(text)
+    await page.keyboard.press("Enter")

@@ -1,0 +1,59 @@
+"""A monitoring system that sends webhooks: it tells the story of one incident in its own format, and signs it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import itertools
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+Payload = dict[str, Any]
+PERSON = "Ada Quist"
+TITLE = "Charges wait for a connection"
+
+
+def hmac_hex(body: bytes, secret: str) -> str:
+    return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+class MonitoringSystem:
+    """One incident called `id`. Every request is made a second later than the one before it."""
+
+    source = ""
+    acknowledges = True  # whether it knows acknowledgements at all
+    tests = True  # whether it has test notifications
+
+    def __init__(self, id_: str = "1", began: datetime | None = None) -> None:
+        self.id = id_
+        self.began = began or datetime.now(UTC) - timedelta(minutes=4)
+        self._seconds = itertools.count(1)
+
+    @property
+    def later(self) -> datetime:
+        return self.began + timedelta(seconds=next(self._seconds))
+
+    def fire(self) -> Payload:
+        raise NotImplementedError
+
+    def update(self) -> Payload:
+        """It is worse than it was."""
+        raise NotImplementedError
+
+    def acknowledge(self) -> Payload:
+        raise NotImplementedError
+
+    def resolve(self) -> Payload:
+        raise NotImplementedError
+
+    def test(self) -> Payload:
+        raise NotImplementedError
+
+    def headers(self, body: bytes, secret: str) -> dict[str, str]:
+        """What shows who sends it: a token, unless it signs."""
+        return {"Authorization": f"Bearer {secret}"}
+
+
+def encoded(payload: Payload) -> bytes:
+    return json.dumps(payload).encode()

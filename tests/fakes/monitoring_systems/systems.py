@@ -1,0 +1,13 @@
+"""Every monitoring system that sends webhooks."""
+
+from __future__ import annotations
+
+from tests.fakes.monitoring_systems.datadog import Datadog
+from tests.fakes.monitoring_systems.grafana import Grafana
+from tests.fakes.monitoring_systems.home_made import HomeMade
+from tests.fakes.monitoring_systems.opsgenie import Opsgenie
+from tests.fakes.monitoring_systems.pagerduty import PagerDuty
+from tests.fakes.monitoring_systems.sentry import Sentry, SentryMetric
+from tests.fakes.monitoring_systems.system import MonitoringSystem
+
+SYSTEMS: tuple[type[MonitoringSystem], ...] = (PagerDuty, Opsgenie, Grafana, Datadog, Sentry, SentryMetric, HomeMade)

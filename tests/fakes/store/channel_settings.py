@@ -1,0 +1,19 @@
+"""What is set for channels in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from core.channel_settings import ChannelSettings
+from core.conversation import Place
+
+
+@dataclass(slots=True)
+class InMemoryChannelSettings:
+    by_channel: dict[tuple[str, str], ChannelSettings] = field(default_factory=dict)
+
+    async def get(self, place: Place) -> ChannelSettings:
+        return self.by_channel.get((place.platform, place.channel), ChannelSettings())
+
+    async def save(self, place: Place, settings: ChannelSettings) -> None:
+        self.by_channel[place.platform, place.channel] = settings

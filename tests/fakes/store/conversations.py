@@ -1,0 +1,27 @@
+"""Conversations in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from core.conversation import Place, Turn
+
+
+@dataclass(slots=True)
+class InMemoryConversations:
+    turns: dict[str, tuple[Place, Turn]] = field(default_factory=dict)
+
+    async def add(self, key: str, place: Place, turn: Turn, at: datetime) -> None:
+        self.turns.setdefault(key, (place, turn))
+
+    async def forget(self, key: str) -> None:
+        self.turns.pop(key, None)
+
+    async def get(self, key: str, place: Place) -> Turn | None:
+        where, turn = self.turns.get(key, (None, None))
+        return turn if where is not None and replace(where, thread=None) == replace(place, thread=None) else None
+
+    async def history(self, place: Place, limit: int) -> tuple[Turn, ...]:
+        here = [turn for where, turn in self.turns.values() if where == place and place.thread is not None]
+        return tuple(here[-limit:])

@@ -1,0 +1,70 @@
+"""Posts in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from core.conversation import MessageReference, Place
+from core.ports import Post
+
+
+@dataclass(slots=True)
+class InMemoryPosts:
+    by_intent: dict[str, Post] = field(default_factory=dict)
+    asked: dict[str, datetime] = field(default_factory=dict)
+    wished: dict[str, int] = field(default_factory=dict)
+
+    async def outdate(self, intent: str, place: Place, at: datetime, patience: timedelta) -> int | None:
+        await self.intend(intent, place)
+        self.wished[intent] = self.wished.get(intent, 0) + 1
+        since = self.asked.get(intent)
+        if since is not None and since > at - patience:
+            return None
+        self.asked[intent] = at
+        return self.wished[intent]
+
+    async def wishes(self, intent: str) -> int:
+        return self.wished.get(intent, 0)
+
+    async def mend(self, intent: str, wishes: int) -> bool:
+        if self.wished.get(intent, 0) != wishes:
+            return False
+        self.asked.pop(intent, None)
+        return True
+
+    async def intend(self, intent: str, place: Place) -> Post:
+        return self.by_intent.setdefault(intent, Post(intent, place))
+
+    async def attempted(self, intent: str) -> None:
+        self._change(intent, attempted=True)
+
+    async def posted(self, intent: str, reference: MessageReference, content_hash: str, claim: str = "") -> bool:
+        self._change(intent, reference=reference, content_hash=content_hash, claim=claim)
+        return not self.by_intent[intent].withdrawn
+
+    async def edited(self, intent: str, content_hash: str, claim: str = "") -> None:
+        self._change(intent, content_hash=content_hash, claim=claim)
+
+    async def at(self, reference: MessageReference) -> Post | None:
+        return next((post for post in self.by_intent.values() if _is_at(post, reference)), None)
+
+    async def forget(self, intent: str) -> None:
+        self._change(intent, attempted=False, reference=None, content_hash="", claim="")
+
+    async def withdraw(self, intent: str, place: Place) -> Post:
+        await self.intend(intent, place)
+        self._change(intent, withdrawn=True)
+        return self.by_intent[intent]
+
+    def _change(self, intent: str, **values: object) -> None:
+        self.by_intent[intent] = replace(self.by_intent[intent], **values)
+
+
+def _is_at(post: Post, reference: MessageReference) -> bool:
+    """Whether it is this message, whatever thread that is known to stand in."""
+    known = post.reference
+    return known is not None and (
+        replace(known.place, thread=None, workspace=""),
+        known.message_id,
+    ) == (replace(reference.place, thread=None, workspace=""), reference.message_id)

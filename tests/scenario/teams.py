@@ -1,0 +1,32 @@
+"""Plumbline in the channel of incidents of a team, from a signed request to what the chat shows."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from core.conversation import Channel, Person, Place, Platform
+from core.messages import AnswerMessage
+from core.samples import answer
+from tests.fakes.teams_adapter import TeamsAdapter, open_teams
+from tests.fakes.teams_connector import CHANNEL, TENANT
+
+SDKS = ("agents", "botbuilder")
+ASHA = Person(Platform.TEAMS, "5c1f-asha", "Asha Brandt")
+THREAD = Place(Platform.TEAMS, CHANNEL, "1700000000001", TENANT)
+ANSWER = AnswerMessage(answer())
+
+
+@pytest.fixture(params=SDKS)
+async def teams(request: pytest.FixtureRequest) -> AsyncIterator[TeamsAdapter]:
+    channels = [Channel("incidents", {Platform.TEAMS: CHANNEL})]
+    async with open_teams(request.param, channels=channels) as chat:
+        yield chat
+
+
+@pytest.fixture
+async def chat() -> AsyncIterator[TeamsAdapter]:
+    """One transport, where none is used."""
+    async with open_teams("agents", channels=[Channel("incidents", {Platform.TEAMS: CHANNEL})]) as chat:
+        yield chat

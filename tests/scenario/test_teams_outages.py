@@ -1,0 +1,101 @@
+"""What Teams refuses, or does not answer, is told as what it is, on both transports."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from adapters.teams.access_token import AccessToken
+from adapters.teams.transport import open_transport
+from core.conversation import MessageReference
+from core.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError
+from tests.fakes.teams_adapter import TeamsAdapter
+from tests.fakes.teams_connector import APP_ID, CHANNEL, TENANT, Failure
+from tests.scenario.teams import ANSWER, THREAD, teams
+
+__all__ = ["teams"]  # the fixture
+
+
+@pytest.mark.parametrize(
+    ("failure", "error", "retry_after"),
+    [
+        (Failure(429, {"Retry-After": "7"}), ChatUnavailable, 7.0),
+        (Failure(429, {"Retry-After": "soon"}), ChatUnavailable, None),
+        (Failure(429), ChatUnavailable, None),
+        (Failure(412), ChatUnavailable, None),
+        (Failure(500), ChatUnavailable, None),
+        (Failure(502, body="<html>Bad gateway</html>", content_type="text/html"), ChatUnavailable, None),
+        (Failure(503, {"Retry-After": "60"}), ChatUnavailable, 60.0),
+        (Failure(503, body="{"), ChatUnavailable, None),
+        (Failure(504), ChatUnavailable, None),
+        (Failure(404, body='{"error": {"code": "ConversationNotFound", "message": "gone"}}'), MessageNotFound, None),
+        (Failure(403, body='{"error": {"code": "BotNotInConversationRoster"}}'), ConfigurationError, None),
+        (Failure(400, body='{"error": {"code": "BadSyntax", "message": "no"}}'), PlumblineError, None),
+    ],
+)
+@pytest.mark.parametrize("editing", [False, True])
+async def test_a_refusal_is_translated_and_not_repeated_by_the_sdk(
+    teams: TeamsAdapter, failure: Failure, error: type[Exception], retry_after: float | None, editing: bool
+) -> None:
+    await teams.deliver(teams.connector.activity())
+    teams.connector.failures = [failure]
+    edit, post = teams.messenger.edit(MessageReference(THREAD, "1"), ANSWER), teams.messenger.post(THREAD, ANSWER, "a")
+    (post if editing else edit).close()
+    with pytest.raises(error) as raised:
+        await (edit if editing else post)
+    assert getattr(raised.value, "retry_after", None) == retry_after
+    assert teams.connector.failures == []
+    assert teams.connector.sent == teams.connector.updated == []
+
+
+async def test_a_service_that_is_not_there_is_unavailable(teams: TeamsAdapter) -> None:
+    nowhere = {"service_url": "http://127.0.0.1:9/teams/", "tenant_id": TENANT, "threaded": True}
+    await teams.references.put(CHANNEL, nowhere)
+    with pytest.raises(ChatUnavailable):
+        await teams.messenger.post(THREAD, ANSWER, "answer")
+
+
+async def test_nothing_is_ever_said_about_an_exception_in_the_chat(teams: TeamsAdapter) -> None:
+    await teams.deliver(teams.connector.activity())
+    teams.connector.failures = [Failure(500)]
+    with pytest.raises(ChatUnavailable):
+        await teams.messenger.post(THREAD, ANSWER, "answer")
+    assert teams.connector.sent == []
+
+
+async def test_the_access_token_is_fetched_once(teams: TeamsAdapter) -> None:
+    await teams.deliver(teams.connector.activity())
+    await asyncio.gather(*(teams.messenger.post(THREAD, ANSWER, f"answer-{number}") for number in range(5)))
+    assert teams.connector.tokens_issued == 1
+    assert len(teams.connector.sent) == 5
+
+
+@pytest.mark.parametrize(
+    ("token_answer", "error"),
+    [
+        ((401, {"error": "invalid_client"}), ConfigurationError),
+        ((400, {"error": "unauthorized_client"}), ConfigurationError),
+        ((503, {}), ChatUnavailable),
+        ((429, {}), ChatUnavailable),
+        ((200, {}), ChatUnavailable),
+        ((200, {"access_token": "x", "expires_in": "never"}), ChatUnavailable),
+    ],
+)
+async def test_without_an_access_token_nothing_is_sent(
+    teams: TeamsAdapter, token_answer: tuple[int, dict[str, Any]], error: type[Exception]
+) -> None:
+    await teams.deliver(teams.connector.activity(type="typing"))
+    teams.connector.token_answer = token_answer
+    with pytest.raises(error):
+        await teams.messenger.post(THREAD, ANSWER, "answer")
+    assert teams.connector.sent == []
+
+
+async def test_a_wrong_password_is_a_matter_of_the_configuration(teams: TeamsAdapter) -> None:
+    transport = open_transport("agents", AccessToken(APP_ID, "wrong", frozenset({TENANT}), teams.connector.cloud))
+    await teams.deliver(teams.connector.activity())
+    teams.messenger._transport = transport
+    with pytest.raises(ConfigurationError, match="TEAMS_APP_PASSWORD"):
+        await teams.messenger.post(THREAD, ANSWER, "answer")

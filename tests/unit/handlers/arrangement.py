@@ -1,0 +1,79 @@
+"""A store, a chat and a clock around the handlers that arrange incidents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from core.conversation import Audience, Channel, Person, Place, Platform
+from core.feedback import Feedback
+from core.incident import AlertDelivery, Incident, IncidentState
+from core.messages import IncidentMessage, Verdict
+from core.samples import START, alert
+from handlers.arrange_incident import Surroundings, arrange_incident
+from handlers.open_incident import open_incident
+from handlers.post_message import Poster
+from handlers.present_incident import present_incident
+from tests.fakes.clock import FakeClock
+from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.store import InMemoryStore
+
+CALLS = {"api": ("db",), "web": ("api",)}
+CHANNELS = (
+    Channel("incidents", {Platform.SLACK: "C0INC"}),
+    Channel("secret", {Platform.SLACK: "C0SECRET"}, private=True),
+)
+HOUR = timedelta(hours=1)
+ADA = Person(Platform.SLACK, "U0ADA", "Ada")
+
+
+class World:
+    """A store, a chat and a clock around the handlers."""
+
+    def __init__(self) -> None:
+        self.store = InMemoryStore()
+        self.chat = RecordingMessenger()
+        self.poster = Poster(self.store, {Platform.SLACK: self.chat})
+        self.clock = FakeClock(START)
+
+    async def opens(self, service: str, channel: str = "C0INC") -> str:
+        """An alert of a service arrives; the id of its incident is the service."""
+        fired = replace(alert(), fingerprint=service, service=service, summary=f"{service} is slow", name=service)
+        fired = replace(fired, starts_at=self.clock.now(), labels={"service": service})
+        arrived = AlertDelivery(service, "alertmanager", service, (fired,), self.clock.now())
+        place = Place(Platform.SLACK, channel)
+        incident = await open_incident(arrived, store=self.store, places_for=lambda _: (place,), new_id=lambda: service)
+        assert incident is not None
+        return incident.id
+
+    async def shows(self, incident_id: str, around: Surroundings | None = None) -> Incident:
+        around = around or Surroundings(CHANNELS, (), CALLS)
+        await arrange_incident(incident_id, around, store=self.store, clock=self.clock)
+        await present_incident(incident_id, store=self.store, poster=self.poster, clock=self.clock, channels=CHANNELS)
+        return self.store.incidents.by_id[incident_id]
+
+    def message(self, incident_id: str) -> IncidentMessage:
+        """The incident's message as it stands."""
+        shown = [each for each in self.chat.standing.values() if isinstance(each, IncidentMessage)]
+        return next(each for each in shown if each.incident.id == incident_id)
+
+    def waiting(self) -> list[str]:
+        """The workflows that were asked for, and of which incident."""
+        return [f"{task.workflow} {task.subject}" for task in self.store.tasks.added.values()]
+
+    async def resolves(self, incident_id: str) -> None:
+        incident = self.store.incidents.by_id[incident_id]
+        over = replace(incident, state=IncidentState.RESOLVED, resolved_at=self.clock.now())
+        await self.store.incidents.save(replace(over, revision=incident.revision + 1))
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def pressed(verdict: Verdict, subject: str, choice: str = "") -> Feedback:
+    place = Place(Platform.SLACK, "C0INC", "1")
+    return Feedback(f"{verdict} {subject}", verdict, subject, ADA, place, START, audience=Audience(), choice=choice)

@@ -1,0 +1,69 @@
+"""What monitoring systems say of an incident: whether it is silenced, and whether anything fires."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from core.errors import ToolUnavailable
+from core.incident import Incident, Stage
+from core.samples import START
+from core.silences import Matcher, Silence
+from handlers.arrange_incident import Surroundings
+from handlers.check_firing import over_already
+from tests.unit.handlers.arrangement import CALLS, CHANNELS, HOUR, World, world
+
+__all__ = ["world"]  # the fixture
+
+
+class Monitor:
+    """Implements `core.ports.AlertMonitor`."""
+
+    def __init__(self, *, fires: bool | None = None, silences: Sequence[Silence] = (), down: bool = False) -> None:
+        self.name = "Alertmanager"
+        self._fires = fires
+        self._silences = list(silences)
+        self._down = down
+
+    async def firing(self, incident: Incident) -> bool | None:
+        if self._down:
+            raise ToolUnavailable("It is down.")
+        return self._fires
+
+    async def silences(self) -> list[Silence]:
+        if self._down:
+            raise ToolUnavailable("It is down.")
+        return self._silences
+
+
+async def test_silences_of_a_monitoring_system_count_and_one_that_is_down_silences_nothing(world: World) -> None:
+    silence = Silence("s1", (Matcher("service", frozenset({"db"})),), START - HOUR, START + HOUR, by="Alertmanager")
+    around = Surroundings(CHANNELS, (), CALLS, monitors=(Monitor(down=True), Monitor(silences=[silence])))
+    assert (await world.shows(await world.opens("db"), around)).silenced is not None
+    around = Surroundings(CHANNELS, (), CALLS, monitors=(Monitor(down=True),))
+    assert (await world.shows(await world.opens("api"), around)).silenced is None
+
+
+@pytest.mark.parametrize(
+    ("monitors", "expected"),
+    [
+        ([], False),
+        ([Monitor(fires=None), Monitor(down=True)], False),
+        ([Monitor(fires=False)], True),
+        ([Monitor(fires=False), Monitor(fires=True)], False),
+        ([Monitor(fires=False), Monitor(down=True)], True),
+    ],
+)
+async def test_a_long_analysis_is_spared_where_a_system_says_that_nothing_fires(
+    world: World, monitors: list[Monitor], *, expected: bool
+) -> None:
+    incident = await world.shows(await world.opens("db"))
+    assert bool(await over_already(incident, monitors)) is expected
+
+
+async def test_a_resolved_incident_needs_no_long_analysis(world: World) -> None:
+    await world.opens("db")
+    await world.resolves("db")
+    assert "resolved" in await over_already(world.store.incidents.by_id["db"], [Monitor(fires=True)])
+    assert world.store.incidents.by_id["db"].stage is Stage.TRIAGING

@@ -1,0 +1,119 @@
+"""People put incidents together and take them apart, whatever the rules say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import fields
+
+import pytest
+
+from core.conversation import Platform
+from core.incident import Incident
+from core.messages import JoinRequest, Notice, Verdict
+from handlers import group_incidents as group_module
+from handlers.group_incidents import NONE_OPEN, PICK_ONE, ask_where_it_belongs, join_incident, separate_incident
+from handlers.post_message import Poster
+from tests.fakes.store import InMemoryStore
+from tests.fakes.store.incidents import InMemoryIncidents
+from tests.unit.handlers.arrangement import CHANNELS, World, pressed, world
+
+__all__ = ["world"]  # the fixture
+
+KEPT = [each.name for each in fields(InMemoryIncidents)]
+
+
+class SlowlySaved(InMemoryIncidents):
+    """Another transaction may read before what this one saves is seen."""
+
+    async def save(self, incident: Incident) -> None:
+        await asyncio.sleep(0)
+        await InMemoryIncidents.save(self, incident)
+
+
+class Overlapping(InMemoryStore):
+    """Transactions that do not wait for each other, as those of several processes on one PostgreSQL."""
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[InMemoryStore]:
+        yield self
+
+
+async def test_a_separated_incident_is_looked_into_and_never_absorbed_again(world: World) -> None:
+    await world.shows(await world.opens("db"))
+    await world.shows(await world.opens("api"))
+    await separate_incident(pressed(Verdict.SEPARATE, "api"), store=world.store)
+    alone = await world.shows("api")
+    assert (alone.absorbed, alone.apart_from) == (None, ("db",))
+    assert world.waiting().count("investigate_incident api") == 2
+    assert world.message("api").leader is None
+    await world.shows("db")
+    assert world.message("db").parts == ()
+    await separate_incident(pressed(Verdict.SEPARATE, "api"), store=world.store)
+    assert world.store.incidents.by_id["api"] == alone, "pressed twice, it does nothing more"
+
+
+async def test_a_person_puts_incidents_together_that_no_rule_connects(world: World) -> None:
+    await world.shows(await world.opens("shelf"))
+    await world.shows(await world.opens("till"))
+    await world.shows(await world.opens("vault", "C0SECRET"))
+    await ask_where_it_belongs(
+        pressed(Verdict.BELONGS, "till"), channels=CHANNELS, store=world.store, poster=world.poster
+    )
+    assert list(world.chat.standing.values())[-1] == JoinRequest("till", (("shelf", "shelf is slow"),))
+    for choice in ("vault", "", "till"):
+        join = pressed(Verdict.JOIN, "till", choice)
+        await join_incident(join, channels=CHANNELS, store=world.store, poster=world.poster)
+        assert world.store.incidents.by_id["till"].absorbed is None, "it may not be picked"
+    assert list(world.chat.standing.values())[-1] == Notice(PICK_ONE)
+    join = pressed(Verdict.JOIN, "till", "shelf")
+    await join_incident(join, channels=CHANNELS, store=world.store, poster=world.poster)
+    absorbed = world.store.incidents.by_id["till"].absorbed
+    assert absorbed is not None
+    assert (absorbed.leader, absorbed.person) == ("shelf", "Ada")
+    join = pressed(Verdict.JOIN, "shelf", "till")
+    await join_incident(join, channels=CHANNELS, store=world.store, poster=world.poster)
+    assert world.store.incidents.by_id["shelf"].absorbed is None, "no circles"
+
+
+async def test_two_who_put_each_incident_into_the_other_at_once_make_no_circle(world: World) -> None:
+    for service in ("shelf", "till"):
+        await world.shows(await world.opens(service))
+    store = Overlapping(incidents=SlowlySaved(**{each: getattr(world.store.incidents, each) for each in KEPT}))
+    picks = (pressed(Verdict.JOIN, "till", "shelf"), pressed(Verdict.JOIN, "shelf", "till"))
+    poster = Poster(store, {Platform.SLACK: world.chat})
+    await asyncio.gather(*(join_incident(pick, channels=CHANNELS, store=store, poster=poster) for pick in picks))
+    assert [each.id for each in store.incidents.by_id.values() if each.absorbed] == ["till"]
+
+
+async def test_the_newest_of_many_open_incidents_can_be_picked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_module, "MAX_PARTS", 2)
+    for service in ("shelf", "till", "vault"):
+        await world.opens(service)
+        world.clock.advance(60)
+    await ask_where_it_belongs(
+        pressed(Verdict.BELONGS, "till"), channels=CHANNELS, store=world.store, poster=world.poster
+    )
+    assert list(world.chat.standing.values())[-1] == JoinRequest("till", (("vault", "vault is slow"),))
+
+
+async def test_what_is_put_elsewhere_is_told_no_more_where_it_was(world: World) -> None:
+    await world.shows(await world.opens("db"))
+    await world.shows(await world.opens("api"))
+    await world.shows(await world.opens("till"))
+    await world.shows("db")
+    asked = world.waiting().count("present_incident db")
+    join = pressed(Verdict.JOIN, "api", "till")
+    await join_incident(join, channels=CHANNELS, store=world.store, poster=world.poster)
+    assert world.waiting().count("present_incident db") == asked + 1
+    await world.shows("db")
+    assert world.message("db").parts == ()
+
+
+async def test_alone_there_is_nothing_to_pick(world: World) -> None:
+    await world.shows(await world.opens("till"))
+    await ask_where_it_belongs(
+        pressed(Verdict.BELONGS, "till"), channels=CHANNELS, store=world.store, poster=world.poster
+    )
+    assert list(world.chat.standing.values())[-1] == Notice(NONE_OPEN)
