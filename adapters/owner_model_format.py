@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from adapters.array_format import ArrayFormat, Arrays
+from core.triage.boosted_trees import BoostedTrees
+from core.triage.complement_bayes import ComplementBayes
 from core.triage.distil import Alignment
 from core.triage.likeness import Likeness
 from core.triage.meaning import Meaning
 from core.triage.owner_model import FORMAT, OwnerModel
 from core.triage.postings import Postings
+from core.triage.ranking import Ranking
 from core.triage.stacking import Stack
 
 _INDEXES = ("words", "characters", "titles")
@@ -30,9 +34,9 @@ def _pack(model: OwnerModel) -> Arrays:
     arrays: dict[str, Any] = {
         "meta": np.frombuffer(json.dumps(meta).encode(), np.uint8),
         "owners": model.owners,
-        "centre": model.stack.centre,
-        "weights": model.stack.weights,
+        "held": model.bayes.held,
     }
+    arrays |= _ranking_arrays("", model.ranking)
     arrays |= {f"dual-{number}": dual for number, dual in enumerate(model.duals)}
     arrays |= _meaning_arrays(model.meaning) if model.meaning else {}
     for index in _INDEXES:
@@ -53,9 +57,10 @@ def _unpack(arrays: Arrays) -> OwnerModel | None:
         Likeness(*indexes),
         Alignment(meta["counterparts"]),
         duals,
-        Stack(arrays["centre"], arrays["weights"]),
+        ComplementBayes(arrays["held"]),
+        _ranking("", arrays),
         (),
-        _meaning(meta["embedder"], arrays) if meta.get("embedder") else None,
+        _meaning(meta["embedder"], arrays) if meta["embedder"] else None,
     )
 
 
@@ -64,18 +69,34 @@ def _meaning_arrays(meaning: Meaning) -> dict[str, Any]:
         "digests": np.frombuffer(b"".join(meaning.digests), np.uint8).reshape(len(meaning.digests), -1),
         "vectors": meaning.vectors,
         "meaning-duals": np.stack(meaning.duals),
-        "meaning-centre": meaning.stack.centre,
-        "meaning-weights": meaning.stack.weights,
-    }
+    } | _ranking_arrays("meaning-", meaning.ranking)
 
 
 def _meaning(embedder: str, arrays: Arrays) -> Meaning:
     digests: list[bytes] = [digest.tobytes() for digest in arrays["digests"]]
-    stack = Stack(arrays["meaning-centre"], arrays["meaning-weights"])
-    return Meaning(embedder, tuple(digests), arrays["vectors"], tuple(arrays["meaning-duals"]), stack)
+    ranking = _ranking("meaning-", arrays)
+    return Meaning(embedder, tuple(digests), arrays["vectors"], tuple(arrays["meaning-duals"]), ranking)
+
+
+def _ranking_arrays(prefix: str, ranking: Ranking) -> dict[str, Any]:
+    return {
+        f"{prefix}centre": ranking.stack.centre,
+        f"{prefix}weights": ranking.stack.weights,
+        f"{prefix}forests": np.array(len(ranking.trees)),
+    } | {
+        f"{prefix}forest-{number}-{field.name}": np.asarray(getattr(trees, field.name))
+        for number, trees in enumerate(ranking.trees)
+        for field in fields(trees)
+    }
+
+
+def _ranking(prefix: str, arrays: Arrays) -> Ranking:
+    trees = [
+        BoostedTrees(**{field.name: arrays[f"{prefix}forest-{number}-{field.name}"] for field in fields(BoostedTrees)})
+        for number in range(int(arrays[f"{prefix}forests"]))
+    ]
+    return Ranking(Stack(arrays[f"{prefix}centre"], arrays[f"{prefix}weights"]), tuple(trees))
 
 
 OWNER_MODEL = ArrayFormat(_pack, _unpack)
-"""What was held out is not kept: labels were made of it when the model was new. A version of Plumbline that knows no
-`meaning` reads the rest.
-"""
+"""What was held out is not kept: labels were made of it when the model was new."""

@@ -8,7 +8,7 @@ from core.triage.managers import Ground
 from core.triage.negotiate import LEARNED_FROM, Verdict
 from core.triage.owner_model import OwnerModel
 
-VERSION = "owner-evidence-3"
+VERSION = "owner-evidence-4"
 NEAR = 0.5  # similarity from which a past incident counts as the same again
 OWNERSHIP_INFORMS = 0.5  # how far knowing the alert's service alone can decide
 LEARNED_INFORMS = 1.0  # how far a model fitted to the history can decide

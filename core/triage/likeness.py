@@ -35,6 +35,12 @@ class IncidentText:
         """Equal for incidents that say the same."""
         return " ".join(_words(self.text))
 
+    @property
+    def words(self) -> Counter[str]:
+        """How often it has each word, and each pair of words that stand together."""
+        words = _words(self.text)
+        return Counter([*words, *map(" ".join, pairwise(words))])
+
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
@@ -47,7 +53,7 @@ class Likeness:
     @classmethod
     def of(cls, texts: Sequence[IncidentText]) -> Self:
         return cls(
-            Postings.of(_word_counts(text.text) for text in texts),
+            Postings.of(text.words for text in texts),
             Postings.of(_character_counts(text.text) for text in texts),
             Postings.of(_character_counts(text.title) for text in texts),
         )
@@ -55,7 +61,7 @@ class Likeness:
     def to(self, text: IncidentText) -> NDArray[np.float64]:
         """The mean cosine with each of the texts, in [0, 1], shape (texts,)."""
         return (
-            self.words.similarities(_word_counts(text.text))
+            self.words.similarities(text.words)
             + self.characters.similarities(_character_counts(text.text))
             + self.titles.similarities(_character_counts(text.title))
         ) / 3
@@ -71,11 +77,6 @@ class Likeness:
 
 def _words(text: str) -> list[str]:
     return [word for word in _WORD.findall(text[:MAX_CHARACTERS].casefold()) if len(word) <= MAX_WORD]
-
-
-def _word_counts(text: str) -> Counter[str]:
-    words = _words(text)
-    return Counter([*words, *map(" ".join, pairwise(words))])
 
 
 def _character_counts(text: str) -> Counter[str]:

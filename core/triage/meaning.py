@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from core.incident import PastIncident
 from core.triage.embeddings import Embeddings, Vector, digest_of, embedded_text
 from core.triage.kernel_ridge import kernel_ridge
-from core.triage.stacking import Stack
+from core.triage.neighbours import neighbour_signals
+from core.triage.ranking import Ranking
 
 FloatArray = NDArray[np.float64]
 
@@ -30,36 +31,40 @@ def _meant_and_said(cosines: NDArray[np.float32], likeness: NDArray[np.float32])
 
 
 KERNELS: tuple[tuple[Kernel, float], ...] = ((_meant, 0.1), (_meant_and_said, 0.05))  # with their ridge
+NEIGHBOURHOODS = (4, 12)  # powers of the cosine with which past incidents vote
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
     """`digests[i]` and row `i` of `vectors` belong to incident `i`; `duals[k]` has shape (incidents, teams).
 
-    `stack` was fitted to the signals of the words followed by those of the meaning.
+    `ranking` was fitted to the signals of the words followed by those of the meaning.
     """
 
     embedder: str
     digests: tuple[bytes, ...]
     vectors: NDArray[np.float32]
     duals: tuple[NDArray[np.float32], ...]
-    stack: Stack
+    ranking: Ranking
 
     @property
     def embeddings(self) -> Embeddings:
         """Those that it was learned from."""
         return Embeddings(self.embedder, dict(zip(self.digests, self.vectors, strict=True)))
 
-    def signals(self, vector: Vector, likeness: NDArray[np.float32]) -> FloatArray:
-        """What an incident's vector says for each team, shape (teams, signals); `likeness` is that of its words."""
+    def signals(self, vector: Vector, likeness: NDArray[np.float32], owners: NDArray[np.int32]) -> FloatArray:
+        """What an incident's vector says for each team, shape (teams, signals); `likeness` is that of its words, and
+        `owners` are the places of the teams of the incidents.
+        """
         cosines = self.vectors @ vector
         scores = [kernel(cosines, likeness) @ dual for (kernel, _), dual in zip(KERNELS, self.duals, strict=True)]
-        return np.stack(scores, axis=1).astype(np.float64)
+        voted = neighbour_signals(np.maximum(cosines, 0)[np.newaxis], owners, scores[0].shape[0], NEIGHBOURHOODS)
+        return np.stack([*scores, *(votes[0] for votes in voted)], axis=1, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class MeaningFit:
-    """A meaning that has no stack yet; `signals` are of incidents as if left out, shape (incidents, teams, signals)."""
+    """A meaning that has no ranking yet; `signals` are of incidents as if left out, shape (incidents, teams, signals)."""
 
     embedder: str
     digests: tuple[bytes, ...]
@@ -81,8 +86,12 @@ class MeaningFit:
         vectors = embeddings.rows(digests)
         cosines = vectors @ vectors.T
         fits = [kernel_ridge(kernel(cosines, likeness), ridge, targets, same) for kernel, ridge in KERNELS]
-        signals = np.stack([held for _, held in fits], axis=2)
+        for block in same:
+            cosines[np.ix_(block, block)] = 0
+        owners = targets.argmax(axis=1).astype(np.int32)
+        voted = neighbour_signals(np.maximum(cosines, 0), owners, targets.shape[1], NEIGHBOURHOODS)
+        signals = np.stack([*(held for _, held in fits), *voted], axis=2)
         return cls(embeddings.embedder, digests, vectors, tuple(dual for dual, _ in fits), signals)
 
-    def with_stack(self, stack: Stack) -> Meaning:
-        return Meaning(self.embedder, self.digests, self.vectors, self.duals, stack)
+    def with_ranking(self, ranking: Ranking) -> Meaning:
+        return Meaning(self.embedder, self.digests, self.vectors, self.duals, ranking)

@@ -1,7 +1,8 @@
 """Which team owns such incidents, learned from the past ones and checked on those that were left out.
 
-Regressions on the likeness of incidents and their nearest neighbours speak for each team; how much each of them,
-the team's document and its number of incidents count is learned from predictions for incidents that were left out.
+Regressions on the likeness of incidents, the words of the teams and the nearest neighbours speak for each team; how much
+each of them, the team's document and its number of incidents count is learned from predictions for incidents that were
+left out.
 Where an embedding model gave vectors, regressions on them speak too; without the vector of an incident, the rest does.
 """
 
@@ -17,19 +18,19 @@ from numpy.typing import NDArray
 
 from core.incident import PastIncident
 from core.team import Team
+from core.triage.complement_bayes import ComplementBayes
 from core.triage.distil import Alignment
 from core.triage.documents import matches
 from core.triage.embeddings import Embeddings, Vector
 from core.triage.kernel_ridge import kernel_ridge
 from core.triage.likeness import IncidentText, Likeness
 from core.triage.meaning import Meaning, MeaningFit
-from core.triage.stacking import Stack, fit_stack
+from core.triage.neighbours import neighbour_signals
+from core.triage.ranking import LeftOut, Ranking, fit_ranking
 
-FORMAT = 1  # of what is kept: a model of another one is learned anew
+FORMAT = 2  # of what is kept: a model of another one is learned anew
 MAX_INCIDENTS = 8_000  # that are learned from: a fit takes 12 bytes for each pair of them, 16 with vectors
 QUOTA = 50  # newest incidents of each team that are learned from before the newest of all
-MAX_PAIRS = 600_000  # of an incident and a team, that the weights of the signals are learned from
-PAIRS_AT_ONCE = 100_000  # each takes half a kilobyte
 MIN_INCIDENTS = 300  # below which too little is left out to learn from
 
 FloatArray = NDArray[np.float64]
@@ -54,7 +55,7 @@ def _local(likeness: NDArray[np.floating]) -> NDArray[np.floating]:
 
 KERNELS: tuple[tuple[Kernel, float], ...] = ((_plain, 0.1), (_curved, 0.05), (_local, 0.03))  # with their ridge
 NEIGHBOURHOODS = (3, 8)  # powers of the likeness with which past incidents vote: a wide circle and a narrow one
-SIGNALS = len(KERNELS) + len(NEIGHBOURHOODS) + 1  # those of an incident without a vector
+SIGNALS = len(KERNELS) + 1 + len(NEIGHBOURHOODS) + 1  # those of an incident without a vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +65,6 @@ class HeldOut:
     owner: str
     probability: float
     correct: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _LeftOut:
-    """What is known beside the signals of past incidents, as if each had been left out; shapes (incidents, teams)."""
-
-    counts: NDArray[np.int64]  # of each team's other incidents
-    documents: FloatArray
-    owners: NDArray[np.int32]
-
-    def stacked(self, signals: FloatArray) -> tuple[Stack, FloatArray]:
-        """The stack of the signals, and its probabilities."""
-        incidents, teams = len(self.owners), self.counts.shape[1]
-        guessable = self.counts[np.arange(incidents), self.owners] > 0  # a team's only incident would give itself away
-        rows = np.flatnonzero(guessable)[:: 1 + incidents * teams // MAX_PAIRS]
-        stack = fit_stack(signals[rows], np.log1p(self.counts)[rows], self.documents[rows], self.owners[rows])
-        pieces = np.array_split(np.arange(incidents), 1 + incidents * teams // PAIRS_AT_ONCE)
-        probabilities = [
-            stack.probabilities(signals[piece], np.log1p(self.counts)[piece], self.documents[piece]) for piece in pieces
-        ]
-        return stack, np.concatenate(probabilities)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +79,8 @@ class OwnerModel:
     likeness: Likeness
     alignment: Alignment
     duals: tuple[NDArray[np.float32], ...]
-    stack: Stack
+    bayes: ComplementBayes
+    ranking: Ranking
     held_out: tuple[HeldOut, ...]
     meaning: Meaning | None = None
 
@@ -130,9 +111,12 @@ class OwnerModel:
         targets = np.eye(len(teams), dtype=np.float32)[owners]
         fits = [kernel_ridge(kernel(among), ridge, targets, same) for kernel, ridge in KERNELS]
         meant = MeaningFit.of(learned, embeddings, among, targets, same) if embeddings else None
+        bayes = ComplementBayes.of(likeness.words, owners, len(teams))
+        worded = bayes.left_out(likeness.words, owners, [text.words for text in texts], same)
         for block in same:
             among[np.ix_(block, block)] = 0
-        signals = _signals([held for _, held in fits], among.astype(np.float64), owners, len(teams))
+        voted = neighbour_signals(among, owners, len(teams), NEIGHBOURHOODS)
+        signals = np.stack([*(held for _, held in fits), worded, *voted], axis=2)
         alignment = Alignment.fitted([text.text for text in texts], documented)
         matched = np.stack(
             [
@@ -140,14 +124,15 @@ class OwnerModel:
                 for incident, text in zip(learned, texts, strict=True)
             ]
         )
-        left_out = _LeftOut(_other_counts(owners, len(teams), same), matched, owners)
-        stack, probabilities = left_out.stacked(signals)
+        left_out = LeftOut(_other_counts(owners, len(teams), same), matched, owners, same)
+        ranking, probabilities = fit_ranking(signals, left_out)
         meaning = None
         if meant is not None:
-            meaning_stack, probabilities = left_out.stacked(np.concatenate([signals, meant.signals], axis=2))
-            meaning = meant.with_stack(meaning_stack)
+            meaning_ranking, probabilities = fit_ranking(np.concatenate([signals, meant.signals], axis=2), left_out)
+            meaning = meant.with_ranking(meaning_ranking)
         held_out = _held_out(probabilities, owners, teams)
-        return cls(teams, owners, likeness, alignment, tuple(dual for dual, _ in fits), stack, held_out, meaning)
+        duals = tuple(dual for dual, _ in fits)
+        return cls(teams, owners, likeness, alignment, duals, bayes, ranking, held_out, meaning)
 
     def probabilities(
         self, text: IncidentText, teams: Sequence[Team], vector: Vector | None = None
@@ -162,23 +147,25 @@ class OwnerModel:
         """What the history says for each of `teams`, shape (teams, signals): more of them with a vector."""
         likeness = self.likeness.to(text)
         narrow = likeness.astype(np.float32)  # as the weights are: otherwise each product would copy them first
-        scores = [(kernel(narrow) @ dual)[np.newaxis] for (kernel, _), dual in zip(KERNELS, self.duals, strict=True)]
-        found = _signals(scores, likeness[np.newaxis], self.owners, len(self.teams))[0]
+        scores = [kernel(narrow) @ dual for (kernel, _), dual in zip(KERNELS, self.duals, strict=True)]
+        worded = self.bayes.scores(self.likeness.words, self.owners, text.words)
+        voted = neighbour_signals(likeness[np.newaxis], self.owners, len(self.teams), NEIGHBOURHOODS)
+        found = np.stack([*scores, worded, *(votes[0] for votes in voted)], axis=1, dtype=np.float64)
         if self.meaning is not None and vector is not None:
-            found = np.concatenate([found, self.meaning.signals(vector, narrow)], axis=1)
+            found = np.concatenate([found, self.meaning.signals(vector, narrow, self.owners)], axis=1)
         unknown = np.zeros((1, found.shape[1]))
         return np.concatenate([found, unknown])[self._places(teams)]
 
     def weighed(self, signals: FloatArray, text: IncidentText, teams: Sequence[Team]) -> dict[str, float]:
         """The probabilities that follow from the signals and from what the documents of the teams say now."""
         names = [team.id for team in teams]
-        counts = np.append(np.log1p(np.bincount(self.owners, minlength=len(self.teams))), 0.0)[self._places(teams)]
+        counts = np.append(np.bincount(self.owners, minlength=len(self.teams)), 0)[self._places(teams)]
         documented = _document_shares(self.alignment.aligned(text.text), teams, names)
-        probabilities = self._stack_of(signals).probabilities(signals, counts, documented)
+        probabilities = self._ranking_of(signals).probabilities(signals, counts, documented)
         return dict(zip(names, probabilities.tolist(), strict=True))
 
-    def _stack_of(self, signals: FloatArray) -> Stack:
-        return self.meaning.stack if self.meaning is not None and signals.shape[1] > SIGNALS else self.stack
+    def _ranking_of(self, signals: FloatArray) -> Ranking:
+        return self.meaning.ranking if self.meaning is not None and signals.shape[1] > SIGNALS else self.ranking
 
     def _places(self, teams: Sequence[Team]) -> list[int]:
         place = {team: number for number, team in enumerate(self.teams)}
@@ -232,19 +219,3 @@ def _held_out(probabilities: FloatArray, owners: NDArray[np.int32], teams: Seque
         HeldOut(teams[team], float(probabilities[row, team]), bool(team == owners[row]))
         for row, team in enumerate(first)
     )
-
-
-def _signals(
-    scores: Sequence[NDArray[np.floating]], likeness: FloatArray, owners: NDArray[np.int32], teams: int
-) -> FloatArray:
-    """What speaks for each team, shape (incidents, teams, signals): the regressions, the neighbours' votes, the nearest."""
-    by_owner = np.argsort(owners, kind="stable")
-    owning, first = np.unique(owners[by_owner], return_index=True)
-    nearest = np.zeros((len(likeness), teams))
-    nearest[:, owning] = np.maximum.reduceat(likeness[:, by_owner], first, axis=1)
-    found = [np.asarray(score, np.float64) for score in scores]
-    for power in NEIGHBOURHOODS:
-        weights = likeness**power
-        votes = np.stack([np.bincount(owners, row, teams) for row in weights])
-        found.append(votes / (weights.sum(axis=1, keepdims=True) + 1e-9))
-    return np.stack([*found, nearest], axis=2)

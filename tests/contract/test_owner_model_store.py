@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from adapters.owner_model_format import OWNER_MODEL
 from core.ports import OwnerModelStore
+from core.triage import boosted_trees, ranking
 from core.triage.likeness import IncidentText
 from core.triage.owner_model import OwnerModel
 from handlers.embed_incidents import embed_past_incidents
@@ -67,14 +66,16 @@ async def test_what_an_embedding_model_adds_comes_back_too(store: OwnerModelStor
         assert loaded.probabilities(TEXT, TEAMS, vector) == meant.probabilities(TEXT, TEAMS, vector)
 
 
-def test_a_model_that_was_saved_before_there_were_embeddings_is_read() -> None:
-    arrays = dict(OWNER_MODEL.pack(model()))
-    meta = json.loads(arrays["meta"].tobytes())
-    del meta["embedder"]
-    loaded = OWNER_MODEL.unpack(arrays | {"meta": np.frombuffer(json.dumps(meta).encode(), np.uint8)})
+async def test_its_trees_come_back_too(store: OwnerModelStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking, "MIN_TREE_PAIRS", 100)
+    monkeypatch.setattr(boosted_trees, "TREES", 5)
+    grown = OwnerModel.fitted(past_incidents(), TEAMS)
+    assert grown is not None
+    await store.save(grown)
+    loaded = await store.load()
     assert loaded is not None
-    assert loaded.meaning is None
-    assert loaded.probabilities(TEXT, TEAMS) == model().probabilities(TEXT, TEAMS)
+    assert len(loaded.ranking.trees) == len(grown.ranking.trees) > 0
+    assert loaded.probabilities(TEXT, TEAMS) == grown.probabilities(TEXT, TEAMS)
 
 
 async def test_the_last_one_saved_counts(store: OwnerModelStore) -> None:
