@@ -29,7 +29,7 @@ T = TypeVar("T")
 async def fit_apart(passages: Sequence[Passage], embedder: str) -> Encoder:
     """Fit the encoder in a fresh process, which takes its memory along when it ends. Raises IndexUnavailable."""
     try:
-        return await _apart(learned_encoder, passages, embedder)
+        return await apart(learned_encoder, passages, embedder)
     except BrokenProcessPool as error:
         raise IndexUnavailable(
             f"The process that learns from {len(passages)} passages was killed, probably for want of memory: "
@@ -42,7 +42,7 @@ async def fit_owners_apart(
 ) -> OwnerModel | None:
     """`OwnerModel.fitted` in a fresh process. Raises PlumblineError if that is killed."""
     try:
-        return await _apart(OwnerModel.fitted, incidents, teams, None, embeddings)
+        return await apart(OwnerModel.fitted, incidents, teams, None, embeddings)
     except BrokenProcessPool as error:
         raise PlumblineError(
             f"The process that learns from {len(incidents)} past incidents was killed, probably for want of memory: "
@@ -50,7 +50,8 @@ async def fit_owners_apart(
         ) from error
 
 
-async def _apart(function: Callable[..., T], *arguments: object) -> T:
+async def apart(function: Callable[..., T], *arguments: object) -> T:
+    """What `function` returns, computed on one core of a fresh process. Raises BrokenProcessPool if that is killed."""
     spawn = get_context("spawn")
     with ProcessPoolExecutor(max_workers=1, mp_context=spawn, initializer=_end_with_parent) as process:
         return await asyncio.get_running_loop().run_in_executor(process, _on_one_core, function, arguments)
@@ -70,5 +71,7 @@ def _exit_after(sentinel: int) -> None:
 
 def _on_one_core(function: Callable[..., T], arguments: tuple[object, ...]) -> T:
     """The other cores are for those who wait, and on a busy machine more threads only wait for each other."""
+    # For what the function loads, as the limit is of what is there; written for libraries, not read as a setting.
+    os.environ["OMP_NUM_THREADS"] = "1"  # noqa: TID251
     with threadpool_limits(1):
         return function(*arguments)
