@@ -21,7 +21,7 @@ from adapters.model_pool.pool import ModelPool
 from adapters.owner_model_format import OWNER_MODEL
 from adapters.sources.curated import CuratedSource
 from adapters.sources.past_incidents import load_past_incidents
-from adapters.store.database import migrate, open_database
+from adapters.store.database import migrate, migrate_when_there, open_database
 from adapters.store.learned_models import SqlLearnedModel
 from adapters.store.store import SqlStore
 from bot.catalogue_wiring import with_catalogues
@@ -94,7 +94,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         stack.enter_context(threadpool_limits(1, user_api="blas"))
         engine = open_database(settings.database)
         stack.push_async_callback(engine.dispose)
-        await migrate(engine)
+        await (migrate_when_there if is_shared(engine) else migrate)(engine)
         session = await stack.enter_async_context(aiohttp.ClientSession())
         workspace = await with_catalogues(workspace, settings)
         clock = SystemClock()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -29,6 +31,8 @@ MIGRATING = 0x706C756D62  # PostgreSQL's advisory lock for it; any number that m
 # A machine that vanished without a word keeps its locks for half a minute, and not for the two hours of the kernel.
 KEEPALIVE = {"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
 DEADLOCK = "40P01"  # SQLSTATE
+PATIENCE = 15.0  # seconds that a server is waited for at the start
+PAUSE = 0.5  # seconds between two looks whether it is there
 
 
 def open_database(url: str) -> AsyncEngine:
@@ -114,6 +118,18 @@ def _is_outage(error: DBAPIError) -> bool:
 
 def _state(error: Exception) -> str:
     return getattr(getattr(error, "orig", None), "sqlstate", None) or ""
+
+
+async def migrate_when_there(engine: AsyncEngine) -> None:
+    """`migrate`, where the server may be about to start, or to come back. Raises StoreUnavailable after PATIENCE."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return await migrate(engine)
+        except StoreUnavailable:
+            if time.monotonic() >= deadline:
+                raise
+            await asyncio.sleep(PAUSE)
 
 
 async def migrate(engine: AsyncEngine) -> None:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from adapters.store import database as store_database
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.database import migrate, open_database
 from adapters.store.store import SqlStore
@@ -44,6 +45,33 @@ async def test_a_server_that_is_not_there_makes_the_store_unavailable() -> None:
     with pytest.raises(ChatUnavailable):
         await SqlConsoleMessages(engine).latest()
     await engine.dispose()
+
+
+async def test_a_server_that_comes_up_late_is_waited_for_and_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = open_database(sqlite_url(tmp_path))
+    looks = 0
+
+    async def migrate_at_the_third_look(engine: AsyncEngine) -> None:
+        nonlocal looks
+        looks += 1
+        if looks < 3:
+            raise StoreUnavailable("The database is starting.")
+        await migrate(engine)
+
+    monkeypatch.setattr(store_database, "PAUSE", 0.001)
+    monkeypatch.setattr(store_database, "migrate", migrate_at_the_third_look)
+    await store_database.migrate_when_there(late)
+    await add(SqlStore(late), "first")
+    await late.dispose()
+
+    monkeypatch.undo()
+    monkeypatch.setattr(store_database, "PATIENCE", 0.0)
+    nobody = open_database(NOBODY)
+    with pytest.raises(StoreUnavailable):
+        await store_database.migrate_when_there(nobody)
+    await nobody.dispose()
 
 
 async def test_a_full_disk_refuses_what_is_new_and_keeps_what_is_there(tmp_path: Path) -> None:
