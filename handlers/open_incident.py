@@ -148,6 +148,7 @@ class _Group:
         return incident
 
     def _is_new(self, delivery: AlertDelivery, incident: Incident) -> bool:
+        """Whether nothing said the same before; from now on this did."""
         key = _delivery_key(incident, delivery)
         if key in self._known or key in self._received:
             return False

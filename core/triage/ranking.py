@@ -65,9 +65,8 @@ class Ranking:
 def fit_ranking(signals: FloatArray, left_out: LeftOut) -> tuple[Ranking, FloatArray]:
     """The ranking, and what it says of the incidents, shape (incidents, teams): of each the trees that did not see it."""
     incidents, teams = left_out.counts.shape
-    guessable = (
-        left_out.counts[np.arange(incidents), left_out.owners] > 0
-    )  # a team's only incident would give itself away
+    # A team's only incident would give itself away.
+    guessable = left_out.counts[np.arange(incidents), left_out.owners] > 0
     size = PAIRS_AT_ONCE // teams + 1
     pieces = [slice(begin, begin + size) for begin in range(0, incidents, size)]
     stack, stacked = _fit_logit(signals, left_out, guessable, pieces)

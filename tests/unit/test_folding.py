@@ -6,21 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from core.conversation import Place, Platform
 from core.folding import REOPEN_WINDOW, fold, open_from, reopens
-from core.incident import (
-    MAX_KEPT_ALERTS,
-    Acknowledgement,
-    Alert,
-    AlertDelivery,
-    AlertStatus,
-    Incident,
-    IncidentState,
-    Severity,
-)
+from core.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -64,35 +53,6 @@ def test_an_acknowledgement_stands_until_it_is_taken_back_or_the_alert_fires_ane
     changes: list[Alert], acknowledged: Acknowledgement | None
 ) -> None:
     assert after(*changes).acknowledged == acknowledged
-
-
-@given(
-    st.lists(
-        st.lists(
-            st.tuples(st.integers(0, 3 * MAX_KEPT_ALERTS), st.booleans()), min_size=1, max_size=2 * MAX_KEPT_ALERTS
-        ),
-        min_size=1,
-        max_size=8,
-    )
-)
-def test_whoever_fires_is_known_however_many_do_and_in_whatever_order_they_begin_and_end(
-    deliveries: list[list[tuple[int, bool]]],
-) -> None:
-    incident = after()
-    firing = {"a"}
-    for minute, delivery in enumerate(deliveries, 1):
-        told = {f"{number:03d}": fires for number, fires in delivery}
-        incident = fold(incident, said(*(_told(name, fires, NOW + minute * MINUTE) for name, fires in told.items())))
-        firing = {name for name in firing | told.keys() if told.get(name, True)}
-        kept = {alert.fingerprint for alert in incident.alerts if alert.status is AlertStatus.FIRING}
-        assert kept | set(incident.also_firing) == firing
-        assert list(incident.also_firing) == sorted(set(incident.also_firing) - kept)
-
-
-def _told(name: str, fires: bool, at: datetime) -> Alert:
-    return replace(
-        FIRING, fingerprint=name, status=AlertStatus.FIRING if fires else AlertStatus.RESOLVED, starts_at=NOW, as_of=at
-    )
 
 
 def test_an_incident_is_acknowledged_once_every_alert_that_fires_is() -> None:

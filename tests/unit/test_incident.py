@@ -203,6 +203,9 @@ def test_an_incident_is_open_exactly_while_an_alert_of_it_fires(deliveries: list
         assert incident.state is (IncidentState.OPEN if any(truth.values()) else IncidentState.RESOLVED)
         assert len(incident.alerts) <= MAX_KEPT_ALERTS
         assert incident.alert_count >= len(truth)
+        kept = {alert.fingerprint for alert in incident.alerts if alert.status is AlertStatus.FIRING}
+        assert kept | set(incident.also_firing) == {name for name, fires in truth.items() if fires}
+        assert list(incident.also_firing) == sorted(set(incident.also_firing) - kept)
 
 
 def test_the_description_says_each_thing_once() -> None:
