@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
 LANGUAGE = "data-language"  # the attribute of a <pre> that names the language of its code
-LEFT_OUT = ("script", "style", "nav", "head", "title")
+MAX_COLUMNS = 100  # of a table; what reaches over further ones is not repeated
+MAX_REPEATED = 2_000  # cells that are added to a table
+MAX_REPEATED_TEXT = 200  # characters of such a cell; one with more is left empty
+LEFT_OUT = ("script", "style", "nav", "head", "title", "s", "del", "strike")  # the last three: what is struck out
 
 
 def parsed(html: str) -> BeautifulSoup:
@@ -24,8 +29,12 @@ def markdown_of(soup: BeautifulSoup | Tag) -> str:
 
     for tag in soup(LEFT_OUT):
         tag.decompose()
+    for table in soup("table"):
+        _fill_rows(table)
     for cell in soup(("td", "th")):
         _make_one_line(cell)
+    for line_end in soup.select("pre br"):
+        line_end.replace_with("\n")
     try:
         text = markdownify(
             str(soup),
@@ -40,6 +49,84 @@ def markdown_of(soup: BeautifulSoup | Tag) -> str:
     except RecursionError:  # tags within tags, deeper than anybody writes
         text = soup.get_text()
     return text.replace("\xa0", " ").strip()
+
+
+def _fill_rows(table: Tag) -> None:
+    """Every cell stands below the one that names it, where Markdown has no cells that reach over several rows.
+
+    Such a cell is repeated in each of them. Where the rows are named by their first cell and the columns by none, an
+    empty header says so: the first row would be taken for one.
+    """
+    rows = [row for row in table("tr") if row.find_parent("table") is table]
+    if rows and _names_itself(rows[0]):
+        rows[0].insert_before(_row(len(_cells(rows[0]))))
+    reaching: dict[int, _Reaching] = {}
+    room = MAX_REPEATED
+    for number, row in enumerate(rows):
+        column, cells = 0, deque(_cells(row))
+        while room and (cells or column <= max(reaching, default=-1)):
+            if (above := reaching.get(column)) is None and cells:
+                cell = cells.popleft()
+                if column < MAX_COLUMNS and (last := number + _span(cell, "rowspan", len(rows) - number) - 1) > number:
+                    text = " ".join(cell.get_text(" ").split())
+                    reaching[column] = _Reaching(text if len(text) <= MAX_REPEATED_TEXT else "", last, _width(cell))
+                column += _width(cell)
+                continue
+            room -= 1
+            text, width = (above.text, above.width) if above else ("", 1)
+            repeated = _cell(text, width)
+            if cells:
+                cells[0].insert_before(repeated)
+            else:
+                row.append(repeated)
+            if above and above.last_row == number:
+                del reaching[column]
+            column += width
+
+
+@dataclass(frozen=True, slots=True)
+class _Reaching:
+    """A cell that reaches down to a row: its text, and over how many columns."""
+
+    text: str
+    last_row: int
+    width: int
+
+
+def _names_itself(row: Tag) -> bool:
+    kinds = [cell.name for cell in _cells(row)]
+    return kinds[:1] == ["th"] and "td" in kinds
+
+
+def _cells(row: Tag) -> list[Tag]:
+    return row.find_all(("td", "th"), recursive=False)
+
+
+def _width(cell: Tag) -> int:
+    return _span(cell, "colspan", MAX_COLUMNS) or 1
+
+
+def _span(cell: Tag, attribute: str, most: int) -> int:
+    """How far a cell reaches; 0 is as far as there is anything."""
+    given = str(cell.get(attribute) or "1")
+    return min(int(given[:6]) or most, most) if given.isdecimal() else 1
+
+
+def _row(cells: int) -> Tag:
+    from bs4 import Tag
+
+    row = Tag(name="tr")
+    for _ in range(cells):
+        row.append(Tag(name="th"))
+    return row
+
+
+def _cell(text: str, width: int) -> Tag:
+    from bs4 import Tag
+
+    cell = Tag(name="td", attrs={"colspan": str(width)})
+    cell.string = text
+    return cell
 
 
 def _make_one_line(cell: Tag) -> None:

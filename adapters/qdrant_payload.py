@@ -37,6 +37,7 @@ def to_payload(encoded: EncodedPassage) -> dict[str, Any]:
         "content_hash": passage.content_hash,
         "part_urls": list(passage.part_urls),
         "anchors": str(passage.anchors),
+        "repeats": list(passage.repeats),
         WINDOWS: _text(encoded.windows.to_bytes()),
         WORDING: _text(encoded.wording.to_bytes()),
     }
@@ -59,6 +60,7 @@ def from_payload(point_id: str, payload: Mapping[str, Any]) -> Passage:
         content_hash=payload["content_hash"],
         part_urls=tuple(payload.get("part_urls", ())),
         anchors=AnchorStyle(payload.get("anchors", AnchorStyle.SLUG)),
+        repeats=tuple(payload.get("repeats", ())),
     )
 
 

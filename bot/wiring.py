@@ -20,6 +20,7 @@ from adapters.fitting import fit_apart, fit_owners_apart
 from adapters.model_pool.pool import ModelPool
 from adapters.owner_model_format import OWNER_MODEL
 from adapters.sources.curated import CuratedSource
+from adapters.sources.former import FormerSource
 from adapters.sources.past_incidents import load_past_incidents
 from adapters.store.database import migrate, migrate_when_there, open_database
 from adapters.store.learned_models import SqlLearnedModel
@@ -31,6 +32,7 @@ from bot.on_call_wiring import open_on_call
 from bot.settings import Settings
 from bot.source_sections import PastIncidentsSection, SourceSection
 from bot.source_wiring import open_source
+from bot.team_documents import current_teams
 from bot.tool_wiring import Tools, open_tools
 from bot.workspace import Workspace
 from core.conversation import Place, Platform
@@ -166,9 +168,13 @@ def _index(settings: Settings) -> PassageIndex:
 
 
 def embedder(model: str) -> Embedder | None:
-    """The model of that name or in that folder; None for `latent`, the one that is fitted to the corpus."""
+    """The model of that name or in that folder; None for `latent`, with which the one fitted to the corpus is alone."""
     if model == "latent":
         return None
+    if model == "words":
+        from adapters.word_vectors import WordVectorEmbedder
+
+        return WordVectorEmbedder()
     from adapters.embeddings import SentenceTransformerEmbedder
 
     return SentenceTransformerEmbedder(model)
@@ -203,7 +209,7 @@ async def learn_owners(core: Core) -> bool:
     await fit_severity(core.history.whole, store=core.store, clock=core.clock)
     return await fit_triage(
         core.history.incidents,
-        teams=core.workspace.teams,
+        teams=await current_teams(core.workspace),
         models=core.owner_models,
         fit=fit_owners_apart,
         store=core.store,
@@ -215,8 +221,12 @@ async def learn_owners(core: Core) -> bool:
 async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], only: str) -> IngestReport:
     knowledge = core.knowledge
     sources = [source for source in knowledge.sources if only in ("", source.name)]
+    async with core.store.transaction() as transaction:
+        before = {ingestion.source: ingestion.finished_at for ingestion in await transaction.ingestions.all()}
+    # Settings that name no source at all are taken for the wrong ones.
+    former = before.keys() - {source.name for source in sources} if core.workspace.sources and not only else set[str]()
     report = await ingest_knowledge(
-        sources,
+        [*sources, *map(FormerSource, sorted(former))],
         knowledge.index,
         knowledge.encoders,
         knowledge.embedder,
@@ -226,7 +236,8 @@ async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], onl
         redact=redactor(core),
     )
     async with core.store.transaction() as transaction:
-        before = {ingestion.source: ingestion.finished_at for ingestion in await transaction.ingestions.all()}
+        for name in former:
+            await transaction.ingestions.forget(name)
     for source in sources:
         documents = len(await knowledge.index.content_hashes(source.name))
         failure, now = report.failed.get(source.name, ""), core.clock.now()

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import structlog
 
+from core.answering.rewrite import only_calls
 from core.conversation import Platform, Question, Turn
 from core.errors import ChatUnavailable
 from core.knowledge.document import Document
@@ -32,7 +33,8 @@ async def in_context(
 ) -> Question:
     """The question with what was said in its thread, or with what it quotes of it where nobody can read the thread.
 
-    Once Plumbline was asked in the thread, its own conversation goes on, and only what began the thread comes before.
+    Once Plumbline was asked in the thread, its own conversation goes on, and only what began the thread comes before: the
+    first message that is no mere greeting.
     What the question itself quotes is nearest to it. A thread that cannot be read now costs the context and not the answer.
     """
     said = [turn for turn in await _said(question, threads) if turn not in question.history]
@@ -41,7 +43,8 @@ async def in_context(
     async with store.transaction() as transaction:
         own = await transaction.conversations.history(question.place, MAX_TURNS)
     if own:
-        said = said[:1] if said and said[0].text != own[0].text else []
+        began = next((turn for turn in said if not only_calls(turn.text)), own[0])
+        said = [began] if began.text != own[0].text else []
     quoted = [turn for turn in question.history if turn not in own]
     clean = await asyncio.to_thread(_clean, [*said, *quoted], redact)
     return replace(question, history=(*clean[: len(said)], *own, *clean[len(said) :]))

@@ -28,8 +28,9 @@ from core.ports import Changes, Clock
 PAGE = 200  # messages or users of one answer; Slack may give fewer
 FULL_READ_EVERY = timedelta(days=7)
 CLOCK_SKEW = timedelta(minutes=10)  # how far our clock may be ahead of Slack's
+GONE = "channel_not_found"
 REMEDIES = {
-    "channel_not_found": "check the channel's id, and invite the bot if the channel is private",
+    GONE: "check the channel's id, and invite the bot if the channel is private",
     "invalid_auth": "check the token",
     "missing_scope": "install the app again with the scopes of its manifest",
     "not_authed": "set the token",
@@ -109,11 +110,18 @@ class SlackChannelsSource:
             except _SlackRefusal as error:
                 # Of one channel: the others are read all the same.
                 refusals.append(f"{channel_id}: {error}")
+                if error.code == GONE and (known := self._known(channel_id, known_ids)):
+                    # Deleted, or private now and without us: who still may read it is not known any more.
+                    positions.pop(channel_id, None)
+                    yield Changes((), known, cursor_of(positions))
         wanted = tuple(f"{self._name}/{channel_id}/" for channel_id in self._channels)
         left = frozenset(known for known in known_ids if not known.startswith(wanted))
         yield Changes((), left, cursor_of({key: value for key, value in positions.items() if key in self._channels}))
         if refusals:
             raise SourceUnavailable(" ".join(refusals))
+
+    def _known(self, channel_id: str, known_ids: frozenset[str]) -> frozenset[str]:
+        return frozenset(known for known in known_ids if known.startswith(f"{self._name}/{channel_id}/"))
 
     async def _read(
         self, channel_id: str, position: _Position, workspace: _Workspace, known_ids: frozenset[str]
@@ -134,7 +142,7 @@ class SlackChannelsSource:
     ) -> tuple[list[Document], frozenset[str], _Position]:
         """From the newest message down: each page is all that there is between two times."""
         prefix = f"{self._name}/{channel.id}/"
-        known = {known.removeprefix(prefix) for known in known_ids if known.startswith(prefix)}
+        known = {known.removeprefix(prefix) for known in self._known(channel.id, known_ids)}
         messages, finished = await self._page(channel.id, position.before)
         upper = float(position.before or "inf")
         oldest = min((message.ts for message in messages), key=float, default="")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import unescape
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,6 +24,7 @@ MAX_MEMBERS = 200  # of a private channel that are readers by name; in a larger 
 _SAID = frozenset({None, "thread_broadcast", "file_share", "me_message", "bot_message"})
 """The subtypes that hold something that was said; the others tell of joins, topics, deletions and the like."""
 
+_CODE = re.compile(r"\n?```\n?(.*?)\n?```\n?|```", re.DOTALL)
 _REFERENCE = re.compile(r"<([^<>\s|]+)(?:\|([^<>]*))?>")
 
 
@@ -30,8 +32,12 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
+Timestamp = Annotated[str, Field(pattern=r"^\d{1,11}\.\d{1,9}$")]
+"""Seconds, to a year that a date can have."""
+
+
 class _Edited(_Model):
-    ts: str
+    ts: Timestamp
 
 
 class _File(_Model):
@@ -47,13 +53,13 @@ class _Attachment(_Model):
 class Message(_Model):
     """One message. `ts` names it within its channel and tells the second that it was posted in."""
 
-    ts: str = Field(pattern=r"^\d+\.\d+$")
+    ts: Timestamp
     user: str | None = None
     text: str | None = None
     subtype: str | None = None
     thread_ts: str | None = None
     reply_count: int = 0
-    latest_reply: str | None = None
+    latest_reply: Timestamp | None = None
     edited: _Edited | None = None
     bot_id: str | None = None
     files: list[_File] | None = None
@@ -128,7 +134,13 @@ def text_of(message: Message, directory: Directory) -> str:
         "\n".join(filter(None, (each.title, each.text or each.fallback))) for each in message.attachments or ()
     )
     files = "".join(f"\n(attachment: {file.name})" for file in message.files or () if file.name)
-    return (unescape(_REFERENCE.sub(lambda match: _named(match, directory), text)) + files).strip()
+    named = unescape(_REFERENCE.sub(lambda match: _named(match, directory), text))
+    return (_with_fences(named) + files).strip()
+
+
+def _with_fences(text: str) -> str:
+    """Code between fences that have lines of their own, as in Markdown; one that is never closed is none."""
+    return _CODE.sub(lambda match: "" if match[1] is None else f"\n```\n{match[1]}\n```\n", text)
 
 
 def thread_document(

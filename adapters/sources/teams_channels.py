@@ -77,8 +77,18 @@ class TeamsChannelsSource:
         positions = positions_of(cursor, _Position)
         wanted = set[str]()
         refusals = list[str]()
+        all_listed = True
         for team_id, channel_ids in self._teams.items():
-            for channel in await self._channels(team_id, channel_ids):
+            try:
+                channels = await self._channels(team_id, channel_ids)
+            except Refused as error:
+                # Of one team: the others are read all the same.
+                refusals.append(f"{team_id}: {error}")
+                all_listed &= error.status in GONE
+                continue
+            missing = sorted({*channel_ids} - {channel.id for channel in channels})
+            refusals += [f"The team {team_id} shows no channel {channel_id}." for channel_id in missing]
+            for channel in channels:
                 wanted.add(channel.id)
                 known = frozenset(known for known in known_ids if known.startswith(self._id(channel.id, "")))
                 try:
@@ -88,8 +98,9 @@ class TeamsChannelsSource:
                 except Refused as error:
                     # Of one channel: the others are read all the same.
                     refusals.append(f"#{channel.name}: {error}")
-        left = frozenset(known for known in known_ids if known.split("/")[1] not in wanted)
-        yield Changes((), left, cursor_of({key: value for key, value in positions.items() if key in wanted}))
+        if all_listed:
+            left = frozenset(known for known in known_ids if known.split("/")[1] not in wanted)
+            yield Changes((), left, cursor_of({key: value for key, value in positions.items() if key in wanted}))
         if refusals:
             raise SourceUnavailable(" ".join(refusals))
 
@@ -186,8 +197,6 @@ class TeamsChannelsSource:
             each async for page in self._pages(f"teams/{quote(team_id)}/channels") for each in page.get("value", ())
         ]
         standard = [str(value["id"]) for value in values if value.get("membershipType") == "standard"]
-        if missing := set(wanted) - {str(value.get("id")) for value in values}:
-            raise SourceUnavailable(f"{self._name}: the team {team_id} shows no channel {min(missing)}.")
         channels = list[TeamsChannel]()
         for value in values:
             channel_id = str(value["id"])

@@ -26,6 +26,9 @@ class SqlIngestions:
             },
         )
 
+    async def forget(self, source: str) -> None:
+        await self._connection.execute(sa.delete(ingestions).where(ingestions.c.source == source))
+
     async def all(self) -> list[Ingestion]:
         rows = await self._connection.execute(sa.select(ingestions).order_by(ingestions.c.source))
         return [Ingestion(row.source, row.finished_at, row.documents, row.failure) for row in rows]

@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 
 from core.answering.answer import Citation, Sentence
 from core.answering.intent import Intent, intent_of, satisfaction
-from core.answering.statements import Statement, statements
+from core.answering.statements import Statement, objects, statements
 from core.knowledge.anchors import anchor
 from core.knowledge.document import DocumentKind, Passage
 from core.knowledge.layout import FIX, ROOT_CAUSE, split_thread, url_of
@@ -19,6 +19,7 @@ from core.knowledge.terms import distinct_terms, terms, tokens
 
 READ_PASSAGES = 5  # best passages whose sections are considered
 MAX_STATEMENTS = 5  # in an answer
+MAX_OBJECTIONS = 2  # of a thread's answer
 SHORT_SECTION = 3  # statements up to which a section is quoted as a whole
 NEAR_BEST = 0.7  # share of the best statement's score that another one of its section needs
 NEW_COVERAGE = 0.25  # share of the question's term weight that a second section must add
@@ -140,7 +141,7 @@ def citation(number: int, statement: Statement) -> Citation:
         passage_id=passage.id,
         title=passage.title,
         heading=statement.heading,
-        anchor=anchor(passage.anchors, passage.title, statement.heading),
+        anchor=anchor(passage.anchors, passage.title, statement.heading, statement.repeat),
         url=_url(statement),
         quote=text if len(text) <= MAX_QUOTE else f"{text[: MAX_QUOTE - 1]}…",
         updated_at=passage.updated_at,
@@ -149,19 +150,20 @@ def citation(number: int, statement: Statement) -> Citation:
 
 def _cited(chosen: Sequence[Statement], coverage: float) -> Composition:
     """One numbered citation for each section, or message of a thread, in the order in which they are used."""
-    firsts: dict[tuple[str, str, str], Statement] = {}
+    firsts: dict[tuple[str, str, int, str], Statement] = {}
     for statement in chosen:
-        firsts.setdefault(_place(statement), statement)
+        firsts.setdefault(place_of(statement), statement)
     numbers = {place: number for number, place in enumerate(firsts, start=1)}
     return Composition(
-        tuple(Sentence(statement.text, (numbers[_place(statement)],)) for statement in chosen),
+        tuple(Sentence(statement.text, (numbers[place_of(statement)],)) for statement in chosen),
         tuple(citation(numbers[place], first) for place, first in firsts.items()),
         coverage,
     )
 
 
-def _place(statement: Statement) -> tuple[str, str, str]:
-    return statement.passage.id, statement.heading, _url(statement)
+def place_of(statement: Statement) -> tuple[str, str, int, str]:
+    """What is cited as one: the section of a passage, or the message of a thread."""
+    return statement.passage.id, statement.heading, statement.repeat, _url(statement)
 
 
 def _url(statement: Statement) -> str:
@@ -178,7 +180,7 @@ def _sections(wanted: _Wanted, passages: Sequence[RankedPassage]) -> list[_Secti
     for found in passages:
         new = [item for item in statements(found.passage) if (found.passage.document_id, item.text) not in seen]
         seen |= {(found.passage.document_id, item.text) for item in new}
-        for heading, members in groupby(new, key=lambda item: item.heading):
+        for (heading, _), members in groupby(new, key=lambda item: (item.heading, item.repeat)):
             section = tuple(members)
             if all(item.introduces for item in section):
                 continue
@@ -263,7 +265,18 @@ def _chosen(wanted: _Wanted, section: _Section) -> list[Statement]:
         near = [item for item in members if scores.get(item.order, -1.0) >= NEAR_BEST * scores[best.order]]
         chosen = sorted(near, key=lambda item: (item is not best, -scores[item.order]))[: MAX_STATEMENTS - 1]
         chosen += [item for item in members if len(chosen) == 1 and _continues(best, item)]
+    if section.passage.kind is DocumentKind.THREAD:
+        objections = _objections(members, chosen)
+        chosen = [*chosen[: MAX_STATEMENTS - len(objections)], *objections]
     return _best_first(wanted, _with_lead_ins(members, chosen)[:MAX_STATEMENTS], best)
+
+
+def _objections(members: Sequence[Statement], chosen: Sequence[Statement]) -> list[Statement]:
+    """What was said last against the chosen statements of a thread, or put them right: nobody quotes them without."""
+    first = min(item.order for item in chosen)
+    return [item for item in members if item.order > first and item not in chosen and objects(item.text)][
+        -MAX_OBJECTIONS:
+    ]
 
 
 def _continues(best: Statement, item: Statement) -> bool:

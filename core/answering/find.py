@@ -15,8 +15,9 @@ from core.answering.verify import supported
 from core.aside import aside
 from core.confidence.evidence import CERTAIN, decidability, lead, support
 from core.confidence.prediction import Evaluation
-from core.conversation import Question
+from core.conversation import Audience, Question
 from core.knowledge.chain import evidence_chain, evidence_chains
+from core.knowledge.document import DocumentKind
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval, Retriever
 
@@ -32,14 +33,23 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
     Raises IndexUnavailable.
     """
     query = standalone(question.text, question.history)
-    whole = await aside(answer, question, query, await retriever.search(query, question.audience, RETRIEVED))
+    whole = await aside(answer, question, query, await search(query, question.audience, retriever))
     parts = part_queries(question.text, query)
     if len(parts) == 1:
         return whole
-    retrievals = [await retriever.search(part, question.audience, RETRIEVED) for part in parts]
+    retrievals = [await search(part, question.audience, retriever) for part in parts]
     if not evidence_chains([retrieval.passages for retrieval in retrievals]):
         return whole
     return better([await aside(answer, question, *part) for part in zip(parts, retrievals, strict=True)], whole)
+
+
+async def search(query: str, audience: Audience, retriever: Retriever) -> Retrieval:
+    """What is found that can answer: a thread that says nothing, as nobody answered in it, hides no page that does."""
+    found = await retriever.search(query, audience, RETRIEVED)
+    telling = [
+        each for each in found.passages if each.passage.kind is not DocumentKind.THREAD or statements(each.passage)
+    ]
+    return replace(found, passages=telling)
 
 
 def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer, Evaluation]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from core.answering.answer import Citation, Sentence
-from core.answering.compose import citation
+from core.answering.compose import citation, place_of
 from core.answering.statements import Statement, statements
 from core.context_budget import fit_context
 from core.knowledge.document import Passage
@@ -54,26 +54,26 @@ class Evidence:
         return Evidence({number: item for number, item in self.statements.items() if number in numbers})
 
     def cited(self, sentences: Sequence[Sentence]) -> tuple[tuple[Sentence, ...], tuple[Citation, ...]]:
-        """Sentences that cite statements → the same citing sections, which are numbered in the order of their use.
+        """Sentences that cite statements → the same citing sections or, of a thread, messages, numbered in the order of their use.
 
-        A section is quoted with the first of its statements that is cited.
+        Each is quoted with the first of its statements that is cited.
         """
-        firsts: dict[tuple[str, str], Statement] = {}
+        firsts: dict[tuple[str, str, int, str], Statement] = {}
         for sentence in sentences:
             for number in sentence.citations:
                 statement = self.statements[number]
-                firsts.setdefault(_place(statement), statement)
+                firsts.setdefault(place_of(statement), statement)
         numbers = {place: number for number, place in enumerate(firsts, start=1)}
         return (
             tuple(
-                Sentence(item.text, tuple(dict.fromkeys(numbers[_place(self.statements[n])] for n in item.citations)))
+                Sentence(item.text, tuple(dict.fromkeys(numbers[place_of(self.statements[n])] for n in item.citations)))
                 for item in sentences
             ),
             tuple(citation(numbers[place], statement) for place, statement in firsts.items()),
         )
 
     def _grouped(self) -> Iterator[tuple[tuple[int, Statement], list[tuple[int, Statement]]]]:
-        for _, group in groupby(self.statements.items(), key=lambda item: _place(item[1])):
+        for _, group in groupby(self.statements.items(), key=lambda item: _section_of(item[1])):
             members = list(group)
             yield members[0], members
 
@@ -102,5 +102,5 @@ async def fitting(model: LanguageModel, evidence: Evidence, instructions: Messag
     return evidence.only({number for position in fitted.evidence for number in sections[position].statements})
 
 
-def _place(statement: Statement) -> tuple[str, str]:
-    return statement.passage.id, statement.heading
+def _section_of(statement: Statement) -> tuple[str, str, int]:
+    return statement.passage.id, statement.heading, statement.repeat

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from core.answering.find import RETRIEVED
+from core.answering.find import search
 from core.answering.model_text import adds_literals
 from core.answering.rewrite import standalone
 from core.confidence.evidence import decidability
@@ -64,7 +64,7 @@ async def understood(
 
 
 async def _searched(query: str, question: Question, retriever: Retriever) -> UnderstoodQuestion:
-    retrieval = await retriever.search(query, question.audience, RETRIEVED)
+    retrieval = await search(query, question.audience, retriever)
     chain = evidence_chain(retrieval.passages)
     evidence = chain.passages if chain else ()
     return UnderstoodQuestion(query, retrieval, evidence, decidability(evidence, retrieval))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from core.answering.statements import without_emoji
 from core.conversation import Speaker, Turn
 from core.knowledge.terms import terms
 
@@ -17,24 +18,36 @@ _LEADING = re.compile(
     r"|(?:it|its|that|this|those|these|they|them|there|he|she)\b)",
     re.IGNORECASE,
 )
-_CORRECTION = re.compile(r"^\s*(?:no|nope|not that|sorry|i mean|i meant|actually)\b", re.IGNORECASE)
+_CORRECTION = re.compile(
+    r"^\s*(?:(?:not that|sorry|i mean|i meant|actually)\b"
+    # “No space left on device” corrects nobody.
+    r"|(?:no|nope)(?=\s*(?:[^\w\s]|$)|\s+(?:i|in|on|for|at|from|with|to|not|the|that|this|it|we|wait)\b))",
+    re.IGNORECASE,
+)
 _PRONOUN = re.compile(
     r"\b(?:it|its|that|this one|those|these|they|them|there|the same|the other|the second|the first)\b"
     r"|\bthis(?=\s*(?:[^\w\s]|$))",
     re.IGNORECASE,
 )
+_CALL = frozenset(
+    "hi hello hey good morning afternoon evening day dear team all folks guys everyone everybody anyone anybody somebody "
+    "someone around here there available online awake quick question help please need can could you me us i a is have do "
+    "does know any idea ideas thoughts suggestions pointers advice".split()
+)
+"""Words that only call for somebody: they name no subject."""
+
 _PREPOSITION = re.compile(r"^\s*(?:and\s+)?(?:in|on|for|with|from|at|to)\b", re.IGNORECASE)
 
 
 def standalone(question: str, history: Sequence[Turn]) -> str:
     """The question itself, or, if it is a follow-up, the question that it follows with the new words added.
 
-    In a thread of other people, it follows what the thread began with.
+    In a thread of other people, it follows what the thread began with, a greeting left out.
     The new words come twice, as they are what changed: “no, in staging” must outweigh the production asked about first.
     """
     asked = [turn.text for turn in history if turn.speaker is Speaker.PERSON]
     is_theirs = len(asked) == len(history)  # nobody asked us before: the thread is about what it began with
-    asked = asked[:1] if is_theirs else asked[-CARRIED_TURNS:]
+    asked = [turn for turn in asked if not only_calls(turn)][:1] if is_theirs else asked[-CARRIED_TURNS:]
     topic = ""
     for earlier in asked:
         topic = f"{topic} {earlier}" if topic and is_follow_up(earlier) else earlier
@@ -45,11 +58,16 @@ def standalone(question: str, history: Sequence[Turn]) -> str:
 def is_follow_up(question: str) -> bool:
     """Whether a question cannot be understood alone.
 
-    A correction, a question that leans on an earlier one (“and …”, “what about …”, “in …”) or a pronoun in a short one.
+    A correction, a call for help, a question that leans on an earlier one (“and …”, “what about …”, “in …”) or a pronoun in a short one.
     """
     words = len(terms(question))
-    if _CORRECTION.match(question) or words == 0:
+    if _CORRECTION.match(question) or words == 0 or only_calls(question):
         return True
     if words < SHORT_QUESTION:
         return bool(_LEADING.match(question) or _PREPOSITION.match(question) or _PRONOUN.search(question))
     return bool(_LEADING.match(question)) and words < 2 * SHORT_QUESTION
+
+
+def only_calls(text: str) -> bool:
+    """Whether a message greets, or asks for somebody or for help, and says nothing else."""
+    return _CALL.issuperset(re.findall(r"\w+", without_emoji(text).lower()))

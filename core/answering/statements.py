@@ -7,10 +7,11 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import zip_longest
 
 from core.knowledge.document import DocumentKind, Passage
 from core.knowledge.layout import SERVICE, split_thread
-from core.knowledge.markdown import Block, BlockKind, blocks, plain
+from core.knowledge.markdown import Block, BlockKind, blocks, has_header, plain
 from core.knowledge.terms import terms
 
 MAX_STATEMENT = 700  # characters; longer code is cut at a line end, a longer sentence at a word
@@ -20,13 +21,33 @@ REMEMBERED = 1_000  # passages whose statements are kept in memory: a few MB
 MIN_TERMS = 4  # terms of a sentence in a chat below which it is thanks or chatter, unless it holds code or a number
 
 _SPECIFIC = re.compile(r"[`\d]")
+_OBJECTION = re.compile(
+    r"^\W*(?:no|nope|not|never|wrong|careful|caution|correction|actually|update|edit|do not|don['’]?t)\b"
+    r"|\b(?:is|was|are) (?:wrong|outdated|obsolete|no longer|not (?:true|right|correct))\b|\b(?:do not|don['’]?t) do (?:that|this|it)\b",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(
     r"""(?:(?<=[.!?])|(?<=[.!?]["')\]*_`])|(?<=[.!?]["')\]*_`]{2}))\s+(?=["'(\[*_]*[A-Z0-9`])"""
     r"|(?<=[!?])\s+|(?<=[。！？])|\n{2,}"
 )
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|approx|no|cf|incl)|\b[A-Z])\.[\"')]*\s*$", re.IGNORECASE)
 _MARKER = re.compile(r"^\s*(?:[-*+•]|(\d{1,3})[.)])[ \t]+")
+_QUESTION = re.compile(
+    r"\?(?=\s|$)|？"
+    r"|^\s*(?:@\S{1,80}\s{1,5})?\W{0,5}(?:how|what|who|where|when|why|which|can|could|does|do|is|are|has|anyone|anybody)\b",
+    re.IGNORECASE,
+)
+_THANKS = frozenset(
+    "thanks thank thx ty you u so much very cheers great nice cool good perfect awesome works worked working fine ok okay "
+    "yes yep yeah sure done got it found solved same here me too will do checking looking lgtm a lot again now that this i "
+    "we helped knows know for the hi hello hey".split()
+)
+"""Words that a reply may be made of without saying anything."""
+
+_EMOJI = re.compile(r":(?!\d)[\w+-]+:")
 _COLUMNS = re.compile(r"\S(?: {2,}|\t)\S")  # a line of a table in plain text
+_EMPHASIS = re.compile(r"^([*_]{1,3})((?:(?!\1).)+)\1$")  # of a whole cell
+_BAR = re.compile(r"(?<!\\)\|")
 _FENCE_LINE = re.compile(r"^\s*(?:`{3,}|~{3,}).*$")
 
 
@@ -34,6 +55,7 @@ _FENCE_LINE = re.compile(r"^\s*(?:`{3,}|~{3,}).*$")
 class Statement:
     """`text` is verbatim but for list markers, table bars and white space; code stands between fences.
 
+    `repeat` is how many headings of the same text as `heading` stand above that one in the document.
     `lead_in` is the sentence before it that ends with a colon, empty if there is none. `order` is its place in the
     passage, `group` the list, paragraph or code block that it belongs to, `step` its number in an ordered list (0 if
     in none).
@@ -44,6 +66,7 @@ class Statement:
     text: str
     heading: str = ""
     lead_in: str = ""
+    repeat: int = 0
     order: int = 0
     group: int = 0
     step: int = 0
@@ -58,12 +81,16 @@ class Statement:
 def statements(passage: Passage) -> tuple[Statement, ...]:
     """Every statement of a passage in order. Headings are no statements.
 
-    Of a thread that was answered only the replies count, and of those not the questions and not the thanks.
+    Of a thread that was answered only the replies count, and of those not the questions and not the thanks. One that was
+    not says what its message says, and nothing if that is a question.
     """
     if passage.kind is DocumentKind.THREAD:
         message, replies = split_thread(passage.text)
-        informative = [item for item in _statements(passage, replies) if _informs(item.text)]
-        return tuple(informative or _statements(passage, message))
+        answers = [item for item in _statements(passage, replies) if not item.text.endswith("?")]
+        informative = [item for item in answers if _informs(item.text)]
+        if informative or not _QUESTION.search(message):
+            return tuple(informative or _statements(passage, message))
+        return tuple(item for item in answers if not _thanks(item.text))
     found = _statements(passage, passage.text)
     if passage.kind is DocumentKind.INCIDENT:
         return tuple(item for item in found if not item.text.startswith(SERVICE))
@@ -73,13 +100,16 @@ def statements(passage: Passage) -> tuple[Statement, ...]:
 def _statements(passage: Passage, text: str) -> list[Statement]:
     found: list[Statement] = []
     heading, lead_in, group, previous = passage.heading, "", 0, None
+    repeats = iter(passage.repeats)
+    repeat = next(repeats, 0)
     for block in blocks(text):
         if block.kind is BlockKind.HEADING:
             heading, lead_in, previous = block.heading, "", None
+            repeat = next(repeats, 0)
             continue
         if block.kind is not previous or block.kind is not BlockKind.LIST_ITEM:
             group += 1
-        context = Statement(passage, block.kind, "", heading, "", 0, group)
+        context = Statement(passage, block.kind, "", heading, repeat=repeat, group=group)
         if block.kind is not BlockKind.PARAGRAPH:
             context = replace(context, lead_in=lead_in)
         for piece, step in _pieces(block):
@@ -92,7 +122,22 @@ def _statements(passage: Passage, text: str) -> list[Statement]:
 
 def _informs(text: str) -> bool:
     """Whether a sentence of a chat says something that others could use."""
-    return not text.endswith("?") and (len(terms(text)) >= MIN_TERMS or bool(_SPECIFIC.search(text)))
+    text = without_emoji(text)
+    return len(terms(text)) >= MIN_TERMS or bool(_SPECIFIC.search(text)) or objects(text)
+
+
+def _thanks(text: str) -> bool:
+    return _THANKS.issuperset(re.findall(r"[^\W\d_]+", without_emoji(text).lower()))
+
+
+def without_emoji(text: str) -> str:
+    """The text without what chats write an emoji as: `:wave:`."""
+    return _EMOJI.sub("", text)
+
+
+def objects(text: str) -> bool:
+    """Whether a sentence of a chat takes back or corrects what was said before: what it is about cannot stand alone."""
+    return bool(_OBJECTION.search(text))
 
 
 def sentences(text: str) -> list[str]:
@@ -131,13 +176,24 @@ def _code(block: str) -> str:
 
 
 def _rows(table: str) -> Iterator[str]:
-    """Each row with its cells named by the header."""
-    rows = [[plain(cell) for cell in line.strip().strip("|").split("|")] for line in table.splitlines()]
-    header, *body = [row for row in rows if any(set(cell) - set("-: ") for cell in row)] or [[]]
-    for row in body:
-        yield _bounded(
-            "; ".join(f"{name}: {cell}" if name else cell for name, cell in zip(header, row, strict=False) if cell)
-        )
+    """Each row with its cells named by the header; where it names nothing, by the first cell of the row."""
+    lines = table.splitlines()
+    header, body = ([*map(plain, _cells(lines[0]))], lines[2:]) if has_header(lines) else ([], lines)
+    for row in map(_cells, body):
+        named = [
+            f"{name}: {cell}" if name else cell
+            for name, cell in zip_longest(header, row, fillvalue="")
+            if cell.strip("-: ")
+        ]
+        first, rest = (named, []) if any(header) else (named[:1], named[1:])
+        if named:
+            yield _bounded(": ".join("; ".join(part) for part in (first, rest) if part))
+
+
+def _cells(row: str) -> list[str]:
+    """What stands between the bars of a row; a bar after a backslash parts nothing."""
+    cells = _BAR.split(row.strip())
+    return [_EMPHASIS.sub(r"\2", cell.strip()).replace(r"\|", "|") for cell in cells[1 : None if cells[-1] else -1]]
 
 
 def _bounded(text: str) -> str:

@@ -40,11 +40,11 @@ def joined(answers: Sequence[tuple[Answer, Evaluation]]) -> tuple[Answer, Evalua
     It is worth as much as its weakest part: both measures are the smallest of theirs.
     """
     sentences: list[Sentence] = []
-    citations: dict[tuple[str, str, str], Citation] = {}
+    citations: dict[tuple[str, str, str, str], Citation] = {}
     for answer, _ in answers:
         numbers: dict[int, int] = {}
         for source in answer.citations:
-            place = (source.passage_id, source.heading, source.url)
+            place = (source.passage_id, source.heading, source.anchor, source.url)
             kept = citations.setdefault(place, replace(source, number=len(citations) + 1))
             numbers[source.number] = kept.number
         said = {sentence.text for sentence in sentences}

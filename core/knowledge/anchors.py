@@ -15,12 +15,13 @@ class AnchorStyle(StrEnum):
     CONFLUENCE_SERVER = "confluence server"  # `#Canaries-Rollbackbyhand`: the page's title, and the heading
 
 
-def anchor(style: AnchorStyle, title: str, heading: str) -> str:
-    """What follows the # of a link to a heading of a page with this title."""
+def anchor(style: AnchorStyle, title: str, heading: str, repeat: int = 0) -> str:
+    """What follows the # of a link to a heading of a page with this title, below `repeat` others of the same text."""
     match style:
         case AnchorStyle.SLUG:
-            return slug(heading)
+            return f"{slug(heading)}-{repeat}" if repeat else slug(heading)
         case AnchorStyle.CONFLUENCE_CLOUD:
-            return quote(re.sub(r"\s+", "-", plain(heading)))
+            name = re.sub(r"\s+", "-", plain(heading))
         case AnchorStyle.CONFLUENCE_SERVER:
-            return quote(re.sub(r"\s+", "", f"{title}-{plain(heading)}"))
+            name = re.sub(r"\s+", "", f"{title}-{plain(heading)}")
+    return quote(f"{name}.{repeat}" if repeat else name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from core.curated import is_curated, question_of
 from core.knowledge.document import Passage
@@ -15,21 +16,36 @@ STEPPED_BACK = 0.5  # what the score of everything else is multiplied by: too li
 
 
 def confirmed_first(query: str, ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
-    """The passages with those first that people confirmed as the answer to this very question."""
-    asked = set(terms(query))
-    answers = [found for found in ranked if _answers(found.passage, asked)]
-    if not answers:
+    """The passages with those first that people confirmed as the answer to this very question.
+
+    Of several such answers the nearest question counts, and then what was confirmed last: it corrects what was before.
+    """
+    asked = frozenset(terms(query))
+    likeness = {found.passage.document_id: _likeness(found.passage, asked) for found in ranked}
+    latest = max(ranked, key=lambda found: (likeness[found.passage.document_id], _confirmed_at(found)), default=None)
+    if latest is None or not likeness[latest.passage.document_id]:
         return list(ranked)
+    document = latest.passage.document_id
+    answer = [replace(found, score=1.0, withheld=0.0) for found in ranked if found.passage.document_id == document]
     others = [
         replace(found, score=STEPPED_BACK * found.score, withheld=STEPPED_BACK * found.withheld)
         for found in ranked
-        if found not in answers
+        if found.passage.document_id != document
     ]
-    return [*(replace(found, score=1.0, withheld=0.0) for found in answers), *others]
+    return [*answer, *others]
 
 
-def _answers(passage: Passage, asked: set[str]) -> bool:
+def _likeness(passage: Passage, asked: frozenset[str]) -> float:
+    """The share of the terms of two questions that both hold; 0 if they are not the same question.
+
+    Each with a word of its own, such as production and staging, they are not.
+    """
     if not is_curated(passage.document_id):
-        return False
-    answered = set(terms(question_of(passage.title)))
-    return len(asked & answered) >= SAME_QUESTION * len(asked | answered) > 0
+        return 0.0
+    answered = frozenset(terms(question_of(passage.title)))
+    share = len(asked & answered) / (len(asked | answered) or 1)
+    return share if share >= SAME_QUESTION and (asked <= answered or answered <= asked) else 0.0
+
+
+def _confirmed_at(found: RankedPassage) -> datetime:
+    return found.passage.updated_at or datetime.min.replace(tzinfo=UTC)

@@ -67,7 +67,8 @@ class Passage:
     """A stretch of a document, short enough to be ranked and quoted.
 
     `text` is Markdown without the title prefix; `heading` is the nearest heading above its first line. `number`
-    counts from 1 within the document. `content_hash` is that of the whole document.
+    counts from 1 within the document. `content_hash` is that of the whole document. `repeats` tells of that heading, and
+    then of each in `text`, how many of the same text stand above it in the document; empty if none does of any.
     """
 
     id: str
@@ -85,6 +86,7 @@ class Passage:
     content_hash: str
     part_urls: tuple[str, ...] = ()
     anchors: AnchorStyle = AnchorStyle.SLUG
+    repeats: tuple[int, ...] = ()
 
     @property
     def prefix(self) -> str:

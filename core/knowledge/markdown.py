@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -18,15 +19,19 @@ class BlockKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines of a document, verbatim. `heading` is the nearest heading at or above it, without markup."""
+    """Whole lines of a document, verbatim. `heading` is the nearest heading at or above it, without markup.
+
+    `repeat` is how many headings of the same text stand above that one.
+    """
 
     kind: BlockKind
     text: str
     heading: str = ""
     level: int = 0
+    repeat: int = 0
 
 
-_FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
+_FENCE = re.compile(r"^\s*(`{3,}(?=[^`]*$)|~{3,})")  # with backticks after it, it is code within a line
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
 _UNDERLINE = re.compile(r"^ {0,3}(=+|-{3,})[ \t]*$")
 _MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
@@ -40,15 +45,37 @@ _MARKUP = re.compile(r"[*`]+|(?<![^\W_])_+|_+(?![^\W_])")
 def blocks(text: str) -> list[Block]:
     """The blocks of a Markdown text in order. Every line that is not blank is in exactly one of them."""
     found: list[Block] = []
-    heading = ""
+    heading, repeat = "", 0
+    seen: Counter[str] = Counter()
     for kind, lines in _grouped(text.splitlines()):
         level = 0
         if kind is BlockKind.HEADING:
             match = _HEADING.match(lines[0])
             heading = plain(match[2] if match else lines[0])
             level = len(match[1]) if match else 1 if lines[1].lstrip().startswith("=") else 2
-        found.append(Block(kind, "\n".join(lines), heading, level))
+            repeat = seen[slug(heading)]
+            seen[slug(heading)] += 1
+        found.append(Block(kind, "\n".join(lines), heading, level, repeat))
     return found
+
+
+def has_header(table: Sequence[str]) -> bool:
+    """Whether the first of the lines of a table names what stands below it: the second one is then a rule."""
+    return len(table) > 1 and "-" in table[1] and set(table[1]) <= set("|:- \t")
+
+
+def framed(block: Block) -> tuple[list[str], list[str], list[str]]:
+    """The lines of a block: first those that every part of it must begin with, then its own, then those to end with.
+
+    A row means nothing without the header of its table, and code is no code without its fences.
+    """
+    lines = block.text.splitlines()
+    if block.kind is BlockKind.TABLE and has_header(lines):
+        return lines[:2], lines[2:], []
+    if block.kind is BlockKind.CODE and (fence := _FENCE.match(lines[0])):
+        is_closed = len(lines) > 1 and _closing(fence[1]).match(lines[-1])
+        return lines[:1], lines[1:-1] if is_closed else lines[1:], [fence[1]]
+    return [], lines, []
 
 
 def plain(text: str) -> str:
@@ -107,9 +134,12 @@ def _run_end(lines: list[str], start: int, belongs: Callable[[str], bool]) -> in
 def _fence_end(lines: list[str], start: int) -> int:
     """After the closing fence of a fence that a line or list item begins with; one never closed runs to the end."""
     fence = _FENCE.match(_MARKER.sub("", lines[start]))
-    mark = fence[1] if fence else "```"
-    closing = re.compile(rf"^\s*{re.escape(mark[0])}{{{len(mark)},}}\s*$")
+    closing = _closing(fence[1] if fence else "```")
     return next((index + 1 for index in range(start + 1, len(lines)) if closing.match(lines[index])), len(lines))
+
+
+def _closing(mark: str) -> re.Pattern[str]:
+    return re.compile(rf"^\s*{re.escape(mark[0])}{{{len(mark)},}}\s*$")
 
 
 def _item_end(lines: list[str], start: int, indent: int) -> int:

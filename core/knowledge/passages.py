@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from core.knowledge.document import Document, DocumentKind, Passage
-from core.knowledge.markdown import Block, BlockKind, blocks
+from core.knowledge.markdown import Block, BlockKind, blocks, framed
 
 PASSAGE_TOKENS = 800  # most tokens of a passage
 OVERLAP_TOKENS = 200  # most tokens at the start of a passage that ended the one before it
@@ -25,11 +25,11 @@ def passages_of(document: Document) -> list[Passage]:
     if not document.text.strip():
         return []
     if document.kind is not DocumentKind.PAGE:
-        return [_passage(document, document.content_hash, 1, "", document.text.strip())]
+        return [_passage(document, document.content_hash, 1, document.text.strip())]
     content_hash = document.content_hash
     groups = _packed([piece for block in blocks(document.text) for piece in _bounded(block)])
     return [
-        _passage(document, content_hash, number, group[0].heading, "\n\n".join(block.text for block in group))
+        _passage(document, content_hash, number, "\n\n".join(block.text for block in group), group)
         for number, group in enumerate(groups, start=1)
     ]
 
@@ -44,13 +44,15 @@ def token_count(text: str) -> int:
     return len(_TOKEN.findall(text))
 
 
-def _passage(document: Document, content_hash: str, number: int, heading: str, text: str) -> Passage:
+def _passage(document: Document, content_hash: str, number: int, text: str, group: Sequence[Block] = ()) -> Passage:
+    headings = [*group[:1], *(block for block in group if block.kind is BlockKind.HEADING)]
+    repeats = tuple(block.repeat for block in headings)
     return Passage(
         id=passage_id(document.id, number),
         document_id=document.id,
         number=number,
         title=document.title,
-        heading=heading,
+        heading=group[0].heading if group else "",
         text=text,
         family=document.family,
         kind=document.kind,
@@ -61,6 +63,7 @@ def _passage(document: Document, content_hash: str, number: int, heading: str, t
         content_hash=content_hash,
         part_urls=document.part_urls,
         anchors=document.anchors,
+        repeats=repeats if any(repeats) else (),
     )
 
 
@@ -98,25 +101,37 @@ def _overlap_start(sizes: Sequence[int], start: int, end: int, room: int) -> int
 
 
 def _bounded(block: Block) -> Iterator[Block]:
-    """The block itself, or, if it alone is larger than a passage, runs of its lines (of its words, if need be)."""
+    """The block itself, or, if it alone is larger than a passage, runs of its lines (of its words, if need be).
+
+    Each run stands between the header or the fences of the whole, if these leave it room.
+    """
     if token_count(block.text) <= PASSAGE_TOKENS:
         yield block
         return
-    lines = [piece for line in block.text.splitlines() for piece in _bounded_line(line)]
+    opening, own, closing = framed(block)
+    room = PASSAGE_TOKENS - token_count("\n".join((*opening, *closing)))
+    if room < PASSAGE_TOKENS // 2:
+        opening, own, closing, room = [], block.text.splitlines(), [], PASSAGE_TOKENS
+    for run in _runs([piece for line in own for piece in _bounded_line(line, room)], room):
+        yield Block(block.kind, "\n".join((*opening, *run, *closing)), block.heading, block.level, block.repeat)
+
+
+def _runs(lines: Sequence[str], room: int) -> Iterator[list[str]]:
+    """The lines in order, as many at a time as have no more than `room` tokens."""
     kept: list[str] = []
     size = 0
     for line in lines:
         line_size = token_count(line)
-        if kept and size + line_size > PASSAGE_TOKENS:
-            yield Block(block.kind, "\n".join(kept), block.heading, block.level)
+        if kept and size + line_size > room:
+            yield kept
             kept, size = [], 0
         kept.append(line)
         size += line_size
-    yield Block(block.kind, "\n".join(kept), block.heading, block.level)
+    yield kept
 
 
-def _bounded_line(line: str) -> Iterator[str]:
-    starts = [match.start() for match in _TOKEN.finditer(line)][::PASSAGE_TOKENS]
+def _bounded_line(line: str, room: int) -> Iterator[str]:
+    starts = [match.start() for match in _TOKEN.finditer(line)][::room]
     bounds = [0, *starts[1:], len(line)]
     for begin, end in pairwise(bounds):
         yield line[begin:end]

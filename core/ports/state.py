@@ -200,6 +200,10 @@ class IngestionStore(Protocol):
         """The last ingestion of every source, by name."""
         ...
 
+    async def forget(self, source: str) -> None:
+        """Without an effect for a source that is not known."""
+        ...
+
 
 class CursorStore(Protocol):
     """How far each changing source has been read."""

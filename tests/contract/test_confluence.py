@@ -263,6 +263,41 @@ def test_a_table_is_a_table_with_each_row_on_one_line() -> None:
     ]
 
 
+def rows(html: str) -> list[str]:
+    return [line.replace(" ", "") for line in markdown(f"<table><tbody>{html}</tbody></table>").splitlines()]
+
+
+def test_a_cell_that_reaches_over_rows_stands_in_each_of_them() -> None:
+    found = rows(
+        "<tr><th>Service</th><th>Region</th><th>Limit</th></tr>"
+        '<tr><td rowspan="2">ledger</td><td>eu</td><td>50</td></tr><tr><td>us</td><td>80</td></tr>'
+        '<tr><td>till</td><td rowspan="0" colspan="2">any</td></tr><tr><td>quay</td></tr>'
+    )
+    assert found[2:] == ["|ledger|eu|50|", "|ledger|us|80|", "|till|any||", "|quay|any||"]
+
+
+def test_a_table_whose_rows_are_named_by_their_first_cell_has_an_empty_header() -> None:
+    assert rows("<tr><th>Owner</th><td>Ledger</td></tr><tr><th>Port</th><td>8080</td></tr>") == [
+        "|||",
+        "|---|---|",
+        "|Owner|Ledger|",
+        "|Port|8080|",
+    ]
+
+
+def test_cells_that_reach_far_make_no_page_large() -> None:
+    wide = '<td rowspan="60000">' + "x" * 50 + "</td>"
+    assert len(markdown(f"<table><tr>{wide * 100}</tr>{'<tr><td>y</td></tr>' * 500}</table>")) < 1_000_000
+
+
+def test_lines_of_code_end_where_they_end() -> None:
+    assert markdown("<pre>drain \\<br/>  n7</pre>") == "```\ndrain \\\n  n7\n```"
+
+
+def test_what_its_authors_struck_out_is_not_said() -> None:
+    assert markdown("<p><s>Use drain.</s> Use cordon.</p><p><del>Old.</del></p>") == "Use cordon."
+
+
 def test_links_lead_to_pages_and_attachments_and_pictures_are_there_by_name() -> None:
     link = '<ac:link><ri:page ri:space-key="OPS" ri:content-title="Freeze" /><ac:link-body>the <b>freeze</b></ac:link-body></ac:link>'
     file = '<ac:link><ri:attachment ri:filename="plan.pdf" /></ac:link>'

@@ -19,6 +19,15 @@ async def test_the_last_ingestion_of_every_source_is_kept(store: Store) -> None:
         ]
 
 
+async def test_a_source_that_is_no_longer_read_is_forgotten(store: Store) -> None:
+    async with store.transaction() as transaction:
+        await transaction.ingestions.record(Ingestion("wiki", NOW, 7))
+        await transaction.ingestions.record(Ingestion("handbook", NOW, 3))
+        await transaction.ingestions.forget("wiki")
+        await transaction.ingestions.forget("unknown")
+        assert await transaction.ingestions.all() == [Ingestion("handbook", NOW, 3)]
+
+
 async def test_how_far_a_source_was_read_is_kept_per_source(store: Store) -> None:
     async with store.transaction() as transaction:
         await transaction.cursors.save("wiki", SourceCursor("page 1", 10))

@@ -82,6 +82,19 @@ async def test_ids_become_what_a_person_reads(slack: SlackWorld) -> None:
     assert found.text == f"Message: {said}"
 
 
+async def test_code_stands_between_fences_on_lines_of_their_own(slack: SlackWorld) -> None:
+    """Slack sends them at the beginning and at the end of the code's own lines."""
+    slack.server.post(CHANNEL, ROOT, "How is a node drained?")
+    reply(slack, 10_000, "Run ```kubectl cordon n7\nkubectl drain n7``` and wait.")
+    reply(slack, 20_000, "```\nkubectl get pods\n```")
+    reply(slack, 30_000, "Nobody closed ```this.")
+    (found,) = await documents(slack)
+    assert found.text.split("responses:\n\n")[1] == (
+        "Run \n```\nkubectl cordon n7\nkubectl drain n7\n```\n and wait.\n\n"
+        "```\nkubectl get pods\n```\n\nNobody closed this."
+    )
+
+
 async def test_joins_and_other_events_are_no_documents_and_no_replies(slack: SlackWorld) -> None:
     slack.server.post(CHANNEL, ROOT, "A question?")
     slack.server.post(CHANNEL, "1769910001.000100", "<@U1> has joined", subtype="channel_join")
@@ -118,6 +131,7 @@ async def test_what_we_said_ourselves_is_not_learned_from(slack: SlackWorld) -> 
 async def test_a_message_that_makes_no_sense_is_left_out_and_the_others_are_read(slack: SlackWorld) -> None:
     slack.server.post(CHANNEL, ROOT, "Good.")
     slack.server.messages[CHANNEL]["1769910001.000100"] = {"ts": "1769910001.000100", "text": {"not": "text"}}
+    slack.server.post(CHANNEL, "9" * 18 + ".000100", "Later than any year.")
     assert [document.text for document in await documents(slack)] == ["Message: Good."]
 
 
@@ -220,3 +234,22 @@ async def test_a_channel_that_refuses_keeps_no_other_from_being_read(slack: Slac
             await anext(reading)
     assert [document.text for part in parts for document in part.documents] == ["Message: A question?"]
     assert [part.removed_ids for part in parts] == [frozenset(), frozenset()]
+
+
+async def test_what_was_read_in_a_channel_that_slack_no_longer_shows_goes(slack: SlackWorld) -> None:
+    """It was deleted, or made private without us: nobody is known who still may read it."""
+    slack.server.post(CHANNEL, ROOT, "A question?")
+    cursor = (await read(slack))[-1].cursor
+    channel = slack.server.channels.pop(CHANNEL)
+    known, parts = frozenset({f"docs/{CHANNEL}/{ROOT}"}), list[Changes]()
+
+    async def collect() -> None:
+        async for part in slack.source.changes(cursor, known):
+            parts.append(part)
+
+    with pytest.raises(SourceUnavailable, match="channel_not_found"):
+        await collect()
+    assert frozenset[str]().union(*(part.removed_ids for part in parts)) == known
+    slack.server.channels[CHANNEL] = channel
+    again = [document.id for part in await read(slack, parts[-1].cursor) for document in part.documents]
+    assert again == [f"docs/{CHANNEL}/{ROOT}"]

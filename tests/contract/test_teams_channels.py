@@ -236,3 +236,40 @@ async def test_a_channel_that_the_team_does_not_show_is_told(teams: TeamsWorld) 
 async def test_a_channel_that_is_no_longer_there_goes(teams: TeamsWorld) -> None:
     parts = await read(teams, "", frozenset({"docs/19:old@thread.tacv2/1"}))
     assert parts[-1].removed_ids == {"docs/19:old@thread.tacv2/1"}
+
+
+async def read_until_it_fails(teams: TeamsWorld, known: frozenset[str], error: str) -> list[Changes]:
+    parts = list[Changes]()
+
+    async def collect() -> None:
+        async for part in teams.source.changes("", known):
+            parts.append(part)
+
+    with pytest.raises(SourceUnavailable, match=error):
+        await collect()
+    return parts
+
+
+GONE = "19:gone@thread.tacv2"
+
+
+async def test_a_channel_that_was_deleted_goes_and_keeps_no_other_from_being_read(teams: TeamsWorld) -> None:
+    teams.server.post(TEAMS_CHANNEL, "1000", "<p>A question?</p>")
+    teams.source._teams = {TEAM: (GONE, TEAMS_CHANNEL)}
+    parts = await read_until_it_fails(teams, frozenset({f"docs/{GONE}/1"}), f"shows no channel {GONE}")
+    assert {document.text for part in parts for document in part.documents} == {"Message: A question?"}
+    assert parts[-1].removed_ids == {f"docs/{GONE}/1"}
+
+
+@pytest.mark.parametrize(("status", "removed"), [(404, {f"docs/{GONE}/1"}), (403, set[str]())])
+async def test_a_team_that_refuses_keeps_no_other_from_being_read(
+    teams: TeamsWorld, status: int, removed: set[str]
+) -> None:
+    """What was read in it goes only with the team itself: a consent may come back."""
+    teams.server.post(TEAMS_CHANNEL, "1000", "<p>A question?</p>")
+    teams.source._teams = {"team-refusing": (), TEAM: ()}
+    if status == 403:
+        teams.server.forbidden_teams.add("team-refusing")
+    parts = await read_until_it_fails(teams, frozenset({f"docs/{GONE}/1"}), f"HTTP status {status}")
+    assert {document.text for part in parts for document in part.documents} == {"Message: A question?"}
+    assert parts[-1].removed_ids == removed

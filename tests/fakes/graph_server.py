@@ -30,6 +30,7 @@ class FakeGraph(FakeServer):
         self.oldest_link = 0  # a link that is older is refused
         self.tokens: list[str] = []
         self.secret = CLIENT_SECRET
+        self.forbidden_teams: set[str] = set()
         self.members_visible = True
         self.consented = True  # to reading messages
         self.page_size = MOST
@@ -146,7 +147,10 @@ class FakeGraph(FakeServer):
         return web.json_response({"access_token": self.issue(), "expires_in": 3599, "token_type": "Bearer"})
 
     async def _team(self, request: web.Request) -> web.Response:
-        return self._answer(request, lambda: self.teams[request.match_info["team"]])
+        team = request.match_info["team"]
+        if team in self.forbidden_teams:
+            return web.json_response({"error": {"code": "Forbidden"}}, status=403)
+        return self._answer(request, lambda: self.teams[team]) if team in self.teams else _unknown()
 
     async def _channels(self, request: web.Request) -> web.Response:
         return self._paged(request, list(self.channels[request.match_info["team"]].values()))

@@ -40,11 +40,13 @@ class RunningBot(BotClient):
         slack: WatchedSlack,
         said: list[Message],
         store: Store,
+        company: Path,
     ) -> None:
         super().__init__(address, session)
         self.app = app
         self.slack = slack
         self.store = store
+        self.company = company  # the folder of plumbline.yaml
         self.said = said  # on the local page, posted or edited, in order
 
 
@@ -89,6 +91,8 @@ async def _running(settings: Settings, slack: WatchedSlack) -> AsyncIterator[Run
             said.append(message)
             await super().edit(reference, message)
 
+    assert settings.config is not None
+    company = settings.config.parent
     async with open_core(settings, load_workspace(settings.config)) as core:
         await ingest(core)
         try:
@@ -100,7 +104,7 @@ async def _running(settings: Settings, slack: WatchedSlack) -> AsyncIterator[Run
                     server.running(core) as address,
                     aiohttp.ClientSession(headers={"Authorization": f"Bearer {TOKEN}"}) as session,
                 ):
-                    yield RunningBot(address, session, apps[0], slack, said, core.store)
+                    yield RunningBot(address, session, apps[0], slack, said, core.store, company)
         finally:
             # The engine holds one instance per process, and has no public way to forget it.
             _get_or_create_dbos_registry().instance_info_map.clear()

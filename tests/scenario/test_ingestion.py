@@ -77,3 +77,32 @@ async def test_where_reading_goes_on_is_kept_from_one_process_to_the_next(tmp_pa
                 cursor = await transaction.cursors.load("runbooks")
             assert cursor is not None
             assert cursor.position == git(tmp_path / "runbooks", "rev-parse", "HEAD")
+
+
+async def test_a_source_that_is_no_longer_named_takes_its_documents_along(tmp_path: Path) -> None:
+    path = company(tmp_path)
+    settings = load_settings(data_dir=tmp_path / "data", config=path)
+    async with open_core(settings, load_workspace(settings.config)) as core:
+        await ingest(core)
+    named = yaml.safe_load(path.read_text(encoding="utf-8"))
+    path.write_text(yaml.safe_dump(named | {"sources": named["sources"][1:]}), encoding="utf-8")
+    async with open_core(settings, load_workspace(settings.config)) as core:
+        assert (await ingest(core, only="runbooks")).removed == 0
+        assert (await ingest(core)).removed == 1
+        assert list(await texts(core)) == ["runbooks/drain.md"]
+        assert set(await freshness(core)) == {"runbooks", "curated"}
+    path.write_text(yaml.safe_dump(named), encoding="utf-8")
+    async with open_core(settings, load_workspace(settings.config)) as core:
+        assert (await ingest(core)).added == 1
+        assert set(await texts(core)) == {"handbook/till.md", "runbooks/drain.md"}
+
+
+async def test_settings_that_name_no_source_at_all_take_nothing_away(tmp_path: Path) -> None:
+    path = company(tmp_path)
+    settings = load_settings(data_dir=tmp_path / "data", config=path)
+    async with open_core(settings, load_workspace(settings.config)) as core:
+        await ingest(core)
+    path.write_text("{}", encoding="utf-8")
+    async with open_core(settings, load_workspace(settings.config)) as core:
+        assert (await ingest(core)).removed == 0
+        assert set(await texts(core)) == {"handbook/till.md", "runbooks/drain.md"}

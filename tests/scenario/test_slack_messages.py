@@ -146,6 +146,11 @@ def test_any_message_is_within_slack_s_limits(text: str, count: int, name: str) 
     assert block_kit.problems(rendered.text, rendered.blocks) == []
 
 
+def test_references_of_a_badge_keep_to_the_limit_with_their_title() -> None:
+    rendered = render(messages.everywhere("0" * 132, 22)["badge explanation"])
+    assert block_kit.problems(rendered.text, rendered.blocks) == []
+
+
 def test_what_does_not_fit_is_counted() -> None:
     sentences = tuple(Sentence(f"Sentence {number} {'x' * 500}.", (1,)) for number in range(10))
     text = shown(AnswerMessage(messages.answer(sentences=sentences)))

@@ -39,7 +39,9 @@ class Redactor:
 
     def __call__(self, document: Document) -> Document:
         """The document without names, addresses and secrets, and without the people who were in it."""
-        people = (*self._configured, *document.people)
+        named = {name.casefold() for names in document.people for name in names}
+        # Whom the source knows too is one person.
+        people = (*(names for names in self._configured if names[0].casefold() not in named), *document.people)
         numbers = dict[int, int]()
 
         def redacted(text: str) -> str:

@@ -16,3 +16,6 @@ class InMemoryIngestions:
 
     async def all(self) -> list[Ingestion]:
         return [self.by_source[source] for source in sorted(self.by_source)]
+
+    async def forget(self, source: str) -> None:
+        self.by_source.pop(source, None)

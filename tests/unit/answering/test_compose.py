@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from core.answering.compose import MAX_STATEMENTS, compose
+from core.answering.statements import statements
 from core.knowledge.document import Document, DocumentKind
 from core.knowledge.layout import thread_text, thread_urls
 from core.knowledge.passages import passages_of
@@ -92,6 +93,24 @@ def test_every_sentence_is_cited_with_title_heading_anchor_and_address() -> None
     assert first.quote in RUNBOOK
 
 
+def test_a_heading_that_stands_there_twice_is_two_sections_with_a_link_each() -> None:
+    page = found(
+        "# Deploy\n\n## Ledger\n\n### Verify\n\nThe ledger is verified by its clerk.\n\n"
+        "## Till\n\n### Verify\n\nThe till is verified with `till check`."
+    )
+    composition = answer("how is the till verified?", page)
+    assert [sentence.text for sentence in composition.sentences] == ["The till is verified with `till check`."]
+    assert [source.anchor for source in composition.citations] == ["verify-1"]
+
+
+def test_the_repeats_of_a_heading_are_counted_over_passages() -> None:
+    text = "\n\n".join(f"## Verify\n\n{f'word{n} ' * 700}\n\nThe number is {n}." for n in range(3))
+    passages = passages_of(Document("docs/a.md", "docs", "runbooks", "Title", text))
+    found = {(item.text, item.repeat) for passage in passages for item in statements(passage)}
+    assert {(f"The number is {n}.", n) for n in range(3)} <= found
+    assert len({text for text, _ in found}) == len(found)
+
+
 def test_an_answer_is_bounded() -> None:
     text = "\n\n".join(f"Drain the runner number {n} now." for n in range(30))
     assert 1 <= len(texts("drain the runner now", found(text))) <= MAX_STATEMENTS
@@ -140,6 +159,21 @@ def test_a_citation_of_a_thread_leads_to_the_very_message() -> None:
     [passage] = passages_of(document)
     composition = answer("how do I drain a full runner?", RankedPassage(passage, 5.0, 0.6, 1.0, 1.0, 1.0, 0.5))
     assert [source.deep_link for source in composition.citations] == ["https://chat/1-1"]
+
+
+def test_what_was_said_in_a_thread_is_not_quoted_without_the_objection_to_it() -> None:
+    replies = [
+        "Restart the ingest worker with `worker restart --now`.",
+        "No, don't do that.",
+        "It loses mail that nobody read.",
+        "The dashboard shows it after a minute.",
+        "It is blue.",
+        "Blue since the spring of this year.",
+    ]
+    quoted = texts(
+        "how do I restart the ingest worker?", found(thread_text("worker?", replies), kind=DocumentKind.THREAD)
+    )
+    assert quoted[:2] == replies[:2]
 
 
 def test_a_section_whose_heading_is_asked_for_comes_before_a_special_one() -> None:

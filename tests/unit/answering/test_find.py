@@ -11,8 +11,9 @@ import pytest
 from core.answering.find import ANSWER_THRESHOLD, ENGINE, NEAREST, find_answer
 from core.confidence.evidence import CERTAIN
 from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
-from core.knowledge.document import Document
+from core.knowledge.document import Document, DocumentKind
 from core.knowledge.encoder import Encoder
+from core.knowledge.layout import thread_text
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
@@ -138,6 +139,19 @@ async def test_nobody_is_answered_from_what_they_may_not_read(retriever: Retriev
     assert "docs/runbooks/secret" not in {citation.document_id for citation in answer.citations}
     answer, _ = await find_answer(question(asked, readers=frozenset({PUBLIC, PRIVATE})), retriever)
     assert answer.citations[0].document_id == "docs/runbooks/secret"
+
+
+async def test_a_question_that_somebody_else_asked_is_no_answer_and_hides_none() -> None:
+    asked = "How do I roll back a canary?"
+    thread = Document(
+        "chat/1", "chat", "chat", f"#ci: {asked}", thread_text(asked, ["thanks, found it"]), DocumentKind.THREAD
+    )
+    page = Document("docs/rollback", "docs", "runbooks", "Rollback", PAGES["runbooks/rollback"])
+    found, _ = await find_answer(question(asked), await retriever_of([thread, page]))
+    assert {source.document_id for source in found.citations} == {"docs/rollback"}
+    assert not found.abstained
+    alone, _ = await find_answer(question(asked), await retriever_of([thread]))
+    assert alone.abstained
 
 
 async def test_before_anything_was_ingested_it_abstains() -> None:

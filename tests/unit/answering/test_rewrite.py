@@ -24,6 +24,9 @@ HISTORY = (Turn(Speaker.PERSON, ASKED), Turn(Speaker.PLUMBLINE, "slipway rollbac
         "why?",
         "ok, and the same for south?",
         "actually I meant the flag",
+        "No in staging",
+        "no - the one for bookings, not the one for payments in the north",
+        "nope, I asked about the canary in staging and not about the one in production",
     ],
 )
 def test_a_follow_up_carries_the_topic_along(question: str) -> None:
@@ -38,6 +41,8 @@ def test_a_follow_up_carries_the_topic_along(question: str) -> None:
         "Which Kafka topics does vessel-tracker write, and how long are they kept?",
         "booking-api answers 503, who is on call?",
         "Nobody can log in: unknown kid in all services",
+        "No space left on device on ledger-db, which volume is it?",
+        "No route to host from booking-api to ledger-db, which rule is missing?",
     ],
 )
 def test_a_question_that_stands_alone_is_left_as_it_is(question: str) -> None:
@@ -59,7 +64,16 @@ def test_without_a_history_nothing_is_added() -> None:
     assert standalone(" and for staging? ", ()) == "and for staging?"
 
 
-@pytest.mark.parametrize("question", ["how do we fix this?", "what should we do?", "any runbook for it?"])
+@pytest.mark.parametrize(
+    "question", ["how do we fix this?", "what should we do?", "any runbook for it?", "can you help?", "any ideas?"]
+)
 def test_in_somebody_else_s_thread_a_question_is_about_what_the_thread_began_with(question: str) -> None:
     theirs = tuple(Turn(Speaker.PERSON, text) for text in ("The till is slow", "same here", "restarted it", "no use"))
     assert standalone(question, theirs) == f"The till is slow {question} {question}"
+
+
+@pytest.mark.parametrize("greeting", ["Good morning all", "Hi team, anyone around?", "quick question :wave:", "👋"])
+def test_a_greeting_is_not_what_somebody_else_s_thread_is_about(greeting: str) -> None:
+    theirs = tuple(Turn(Speaker.PERSON, text) for text in (greeting, "The till is slow", "same here"))
+    assert standalone("what should we do?", theirs) == "The till is slow what should we do? what should we do?"
+    assert standalone("what should we do?", theirs[:1]) == "what should we do?"

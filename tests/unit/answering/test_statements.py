@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from core.answering.statements import MAX_STATEMENT, Statement, sentences, statements
 from core.knowledge.document import Document, DocumentKind
 from core.knowledge.layout import thread_text
@@ -57,6 +59,34 @@ def test_a_table_row_names_its_cells() -> None:
     ]
 
 
+def test_a_cell_is_quoted_as_it_stands() -> None:
+    table = r"""
+| Do | Command |
+|---|---|
+| clean | `rm -r /tmp/cache/*` |
+| find | `ps aux \| grep java` |
+| look | curl /_cat/indices |
+"""
+    assert texts(table) == [
+        "Do: clean; Command: `rm -r /tmp/cache/*`",
+        "Do: find; Command: `ps aux | grep java`",
+        "Do: look; Command: curl /_cat/indices",
+    ]
+
+
+@pytest.mark.parametrize("header", ["", "| | |\n|---|---|\n"])
+def test_where_a_table_has_no_header_no_row_is_taken_for_one(header: str) -> None:
+    assert texts(f"{header}| Owner | Ledger |\n| Port | 8080 | 8081 |") == ["Owner: Ledger", "Port: 8080; 8081"]
+
+
+def test_a_cell_without_a_word_or_a_number_says_nothing() -> None:
+    assert texts("| a | b |\n|---|---|\n| - | -- |\n| 1 | - |\n||") == ["a: 1"]
+
+
+def test_a_cell_beyond_the_header_is_not_lost() -> None:
+    assert texts("| a | b |\n|---|---|\n|| 2 | 3 |") == ["b: 2; 3"]
+
+
 def test_lines_of_a_plain_text_table_are_statements_of_their_own() -> None:
     assert texts("skiff   2 vCPU\nbarge   8 vCPU") == ["skiff   2 vCPU", "barge   8 vCPU"]
 
@@ -68,8 +98,37 @@ def test_of_a_thread_only_replies_that_say_something_count() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "objection",
+    [
+        "No, don't do that.",
+        "that is wrong",
+        "Careful: it loses mail.",
+        "Correction:",
+        "don’t",
+        "It is outdated.",
+    ],
+)
+def test_what_takes_back_what_was_said_is_no_chatter(objection: str) -> None:
+    assert texts(thread_text("how?", ["Run `worker restart`.", objection]), DocumentKind.THREAD)[1:] == [objection]
+
+
 def test_a_thread_that_nobody_answered_is_its_message() -> None:
     assert texts(thread_text("stuck at staging.", ["why?"]), DocumentKind.THREAD) == ["stuck at staging."]
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["How do I fix the worker?", "the worker is stuck. anybody knows why? it is urgent", "@bot how do I fix it"],
+)
+def test_a_question_that_nobody_answered_says_nothing(message: str) -> None:
+    for replies in ([], ["thanks, found it"], ["did you look at the dashboard?", "ok :+1:"]):
+        assert texts(thread_text(message, replies), DocumentKind.THREAD) == []
+
+
+def test_a_short_answer_counts_where_there_is_no_longer_one() -> None:
+    text = thread_text("how do I fix the worker?", ["which?", "Restart it.", "thanks a lot"])
+    assert texts(text, DocumentKind.THREAD) == ["Restart it."]
 
 
 def test_a_past_incident_does_not_repeat_its_service() -> None:

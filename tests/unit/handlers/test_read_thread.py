@@ -75,6 +75,14 @@ async def test_a_second_question_goes_on_with_the_first_and_with_what_began_the_
     assert rewritten.startswith("p99 of the till is 4 s how do we fix this? and in staging?")
 
 
+async def test_a_greeting_is_not_what_a_second_question_is_about(thread: Thread) -> None:
+    thread.say("Good morning all", "p99 of the till is 4 s", "can you help?")
+    await thread.answered("can you help?")
+    question = await thread.ask("what should we do?")
+    assert [turn.text for turn in question.history] == ["p99 of the till is 4 s", "can you help?", "So."]
+    assert standalone(question.text, question.history).startswith("p99 of the till is 4 s can you help? what should")
+
+
 async def test_a_thread_that_began_with_a_question_to_plumbline_begins_with_it_once(thread: Thread) -> None:
     thread.say("how do I drain a runner?")
     await thread.answered("how do I drain a runner?")

@@ -33,6 +33,10 @@ def test_a_fence_that_is_never_closed_runs_to_the_end() -> None:
     assert kinds("```\ncode\n\n# still code") == [(BlockKind.CODE, "```\ncode\n\n# still code")]
 
 
+def test_backticks_that_are_closed_on_their_line_are_no_fence() -> None:
+    assert kinds("```drain n7```\nafter") == [(BlockKind.PARAGRAPH, "```drain n7```\nafter")]
+
+
 def test_a_list_item_holds_its_indented_lines_and_code() -> None:
     item = "1. Drain it:\n\n   ```\n   drain\n   ```\n\n   and wait."
     assert kinds(f"{item}\n2. Next\nlazy line\n\nAfter") == [

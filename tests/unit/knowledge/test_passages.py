@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.knowledge.document import Document, DocumentKind
+from core.knowledge.markdown import BlockKind, blocks
 from core.knowledge.passages import OVERLAP_TOKENS, PASSAGE_TOKENS, passage_id, passages_of, token_count
 
 
@@ -62,6 +63,39 @@ def test_a_block_larger_than_a_passage_is_split_at_line_ends_or_at_words() -> No
         passages = passages_of(document(text))
         assert len(passages) > 2
         assert all(token_count(passage.text) <= PASSAGE_TOKENS for passage in passages)
+
+
+def test_every_part_of_a_table_has_its_header() -> None:
+    rows = [f"| ledger-{n} | {8000 + n} |" for n in range(2 * PASSAGE_TOKENS // 5)]
+    passages = passages_of(document("\n".join(["| Service | Port |", "|---|---|", *rows])))
+    assert len(passages) > 2
+    assert all(passage.text.startswith("| Service | Port |\n|---|---|\n| ledger") for passage in passages)
+    assert all(token_count(passage.text) <= PASSAGE_TOKENS for passage in passages)
+    assert [row for passage in passages for row in passage.text.splitlines()[2:]] == rows
+
+
+def test_every_part_of_a_block_of_code_is_code_and_what_follows_is_none() -> None:
+    lines = [f"drain n{n}" for n in range(PASSAGE_TOKENS)]
+    text = "\n".join(["```sh", *lines, "```", "", "## Then", "", "Wait."])
+    found = [block for passage in passages_of(document(text)) for block in blocks(passage.text)]
+    code = [block.text for block in found if block.kind is BlockKind.CODE]
+    assert len(code) > 1
+    assert [
+        line for block in code for line in block.removeprefix("```sh\n").removesuffix("\n```").splitlines()
+    ] == lines
+    assert [(block.kind, block.text) for block in found[-2:]] == [
+        (BlockKind.HEADING, "## Then"),
+        (BlockKind.PARAGRAPH, "Wait."),
+    ]
+
+
+@pytest.mark.parametrize(
+    "frame", ["| " + "x " * PASSAGE_TOKENS + "|\n|---|\n| {} |", "```" + "x " * PASSAGE_TOKENS + "\n{}"]
+)
+def test_a_frame_that_leaves_no_room_is_torn_too(frame: str) -> None:
+    passages = passages_of(document(frame.format(sentence(2 * PASSAGE_TOKENS, "word"))))
+    assert all(token_count(passage.text) <= PASSAGE_TOKENS for passage in passages)
+    assert sum(passage.text.split().count("word") for passage in passages) >= 2 * PASSAGE_TOKENS
 
 
 @pytest.mark.parametrize("kind", [DocumentKind.THREAD, DocumentKind.INCIDENT])

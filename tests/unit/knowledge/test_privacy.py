@@ -148,3 +148,12 @@ def test_two_names_joined_by_a_stroke_are_two_names_and_no_path() -> None:
 
 def test_contractions_are_no_names() -> None:
     assert named("don't", (("Don Quist",),)) == []
+
+
+def test_whom_both_a_setting_and_a_source_name_is_one_person() -> None:
+    text = "Ask Asha Brandt, mail asha@marigold.example or ping @abrandt; else Mateo Silvestri."
+    people = (("Asha Brandt", "abrandt", "asha@marigold.example"),)
+    found = Redactor(FakeSecrets(), ["asha brandt", "Mateo Silvestri"])(
+        Document("d", "s", "f", "T", text, people=people)
+    )
+    assert found.text == "Ask Person 1, mail Person 1 or ping Person 1; else Person 2."
