@@ -11,7 +11,7 @@ import structlog
 
 from core.errors import SourceUnavailable
 from core.knowledge.document import Document, Passage
-from core.knowledge.encoder import Encoder
+from core.knowledge.encoder import Encoder, joined
 from core.knowledge.latent import DIMENSIONS
 from core.knowledge.learning import learned_encoder
 from core.knowledge.passages import passages_of
@@ -245,7 +245,7 @@ class _Writer:
         encoder = await self.fit(passages, self._embedder_name)
         # An index that holds nothing may have been lost, and not be there at all.
         if not kept or before is None or before.embedder != self._embedder_name:
-            await self.index.clear(self.embedder.dimensions if self.embedder else DIMENSIONS)
+            await self.index.clear(DIMENSIONS + (self.embedder.dimensions if self.embedder else 0))
         else:
             await self.index.delete_documents(outdated_ids)
         # Until every vector is written anew, the encoder says so: a run that is killed here is then repeated.
@@ -265,7 +265,7 @@ class _Writer:
         if self.embedder is None:
             return encoded
         vectors = await self.embedder.embed_passages([item.passage.indexed_text for item in encoded])
-        return [replace(item, dense=vector) for item, vector in zip(encoded, vectors, strict=True)]
+        return [replace(item, dense=joined(item.dense, vector)) for item, vector in zip(encoded, vectors, strict=True)]
 
     @property
     def _embedder_name(self) -> str:

@@ -151,7 +151,7 @@ async def migrate(engine: AsyncEngine) -> None:
             await connection.run_sync(upgrade)
 
 
-async def insert_absent(connection: AsyncConnection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+async def insert_absent_rows(connection: AsyncConnection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert those rows whose keys are not there already."""
     if rows:
         await connection.execute(_insert_if_absent(table, connection.dialect.name), rows)

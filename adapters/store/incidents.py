@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from adapters.store.database import insert_absent
+from adapters.store.database import insert_absent_rows
 from adapters.store.tables import deliveries, incident_alerts, incidents
 from core.conversation import Place
 from core.errors import Conflict
@@ -30,7 +30,7 @@ class SqlIncidents:
 
     async def add_deliveries(self, received: Mapping[str, datetime]) -> None:
         rows = [{"key": key, "received_at": at} for key, at in received.items()]
-        await insert_absent(self._connection, deliveries, rows)
+        await insert_absent_rows(self._connection, deliveries, rows)
 
     async def get(self, incident_id: str) -> Incident | None:
         return await self._one(incidents.c.id == incident_id)

@@ -17,7 +17,10 @@ evaluations = typer.Typer(no_args_is_help=True, help="Measure Plumbline on files
 out = Console()
 
 Embeddings = Annotated[
-    str, typer.Option(help="`latent`, or a sentence-transformers model's name or folder (extra `embeddings`).")
+    str,
+    typer.Option(
+        help="`latent`; `words` (extra `words`); or a sentence-transformers model's name or folder (extra `embeddings`)."
+    ),
 ]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")]
 

@@ -58,7 +58,7 @@ def run(
 ) -> dict[str, Any]:
     """Figures as in DESIGN, section 7. Raises MalformedInput for a file that is not as described there.
 
-    `embedder` gives the dense vectors in place of the latent model that is fitted to the corpus.
+    `embedder` gives dense vectors beside those of the latent model that is fitted to the corpus.
     """
     return asyncio.run(_run(questions, corpora, unanswerable, embedder))
 
@@ -157,11 +157,10 @@ class _Corpus:
         return await self.index.search_lexical(self.encoder.encode_query(query).lexical, READERS, CANDIDATES)
 
     async def _nearest(self, query: str) -> list[Hit]:
+        encoded = self.encoder.encode_query(query)
         if self.embedder:
-            vector = await self.embedder.embed_query(query)
-        else:
-            vector = self.encoder.encode_query(query).dense
-        return await self.index.search_dense(vector, READERS, CANDIDATES)
+            encoded = encoded.beside(await self.embedder.embed_query(query))
+        return await self.index.search_dense(encoded.dense, READERS, CANDIDATES)
 
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class Retriever:
         query = query[:MAX_QUERY]
         encoded = encoder.encode_query(query)
         if self._embedder:
-            encoded = replace(encoded, dense=await self._embedder.embed_query(query), fidelity=1.0)
+            encoded = encoded.beside(await self._embedder.embed_query(query))
         dense_weight, readers = DENSE_WEIGHT * encoded.fidelity, audience.readers
         lexical = await self._index.search_lexical(encoded.lexical, readers, CANDIDATES)
         dense = await self._index.search_dense(encoded.dense, readers, CANDIDATES) if dense_weight else []

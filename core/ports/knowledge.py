@@ -178,7 +178,7 @@ class PassageIndex(Protocol):
 
 
 class Embedder(Protocol):
-    """A pretrained embedding model, in place of the latent model that is fitted to the corpus.
+    """A pretrained embedding model; in search it stands beside the latent model that is fitted to the corpus.
 
     Every call raises ModelUnavailable when the model fails or does not answer.
     """

@@ -8,6 +8,7 @@ import pytest
 
 from core.conversation import PUBLIC
 from core.errors import IndexUnavailable
+from core.knowledge.latent import DIMENSIONS
 from core.ports import EncodedPassage
 from handlers.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
@@ -120,8 +121,8 @@ async def test_another_embedding_model_rewrites_every_vector(
     source = FakeSource("docs", TEXTS)
     await ingest_knowledge([source], index, encoders)
     await ingest_knowledge([source], index, encoders, FakeEmbedder())
-    assert index.cleared[-1] == 3
-    assert {point.dense.shape for point in index.points.values()} == {(3,)}
+    assert index.cleared[-1] == DIMENSIONS + 3
+    assert {point.dense.shape for point in index.points.values()} == {(DIMENSIONS + 3,)}
     assert encoder_of(encoders).embedder == "tiny"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.knowledge.document import Document, Passage
-from core.knowledge.encoder import Encoder
+from core.knowledge.encoder import Encoder, joined
 from core.knowledge.latent import DIMENSIONS, LatentModel
 from core.knowledge.passages import passages_of
 from core.knowledge.term_numbers import term_numbers
@@ -91,7 +91,23 @@ def test_an_encoder_is_outdated_when_more_than_a_fifth_of_the_corpus_changed() -
     assert encoder.updated(corpus("f"), corpus("ab")).outdated
 
 
-def test_an_encoder_with_an_embedding_model_fits_none_of_its_own() -> None:
+def test_an_encoder_with_an_embedding_model_fits_its_own_all_the_same() -> None:
     encoder = Encoder.fitted(corpus(), "some-model")
     assert encoder.embedder == "some-model"
-    assert encoder.latent.features.size == 0
+    assert encoder.latent.features.size == Encoder.fitted(corpus()).latent.features.size > 0
+
+
+def test_two_models_have_an_equal_say_in_how_near_a_passage_is() -> None:
+    first, second = np.array([1, 0], np.float32), np.array([0.6, 0.8], np.float32)
+    near, far = joined(first, second), joined(second, -second)
+    assert np.linalg.norm(near) == pytest.approx(1.0)
+    assert near @ far == pytest.approx((0.6 - 1.0) / 2)
+
+
+def test_a_query_beside_a_pretrained_vector_is_represented_in_full() -> None:
+    encoder = Encoder.fitted(corpus())
+    unknown = encoder.encode_query("zzz")
+    assert unknown.fidelity == 0.0
+    both = unknown.beside(np.array([1, 0], np.float32))
+    assert both.fidelity == 1.0
+    assert both.dense.shape == (DIMENSIONS + 2,)

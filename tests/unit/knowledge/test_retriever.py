@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from core.conversation import PUBLIC, Audience
 from core.knowledge.document import Document
-from core.knowledge.encoder import Encoder
+from core.knowledge.encoder import Encoder, joined
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import RERANKED, Retriever
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
@@ -137,7 +137,7 @@ async def test_a_changed_passage_is_looked_at_anew() -> None:
     assert after[0].coverage == 1.0
 
 
-async def test_an_embedding_model_takes_the_place_of_the_latent_one() -> None:
+async def test_an_embedding_model_finds_what_the_latent_one_beside_it_does_not_know() -> None:
     class Topics:
         """Knows that a rollback and an undo are the same."""
 
@@ -154,7 +154,7 @@ async def test_an_embedding_model_takes_the_place_of_the_latent_one() -> None:
     model = Topics()
     for key, point in list(index.points.items()):
         [vector] = await model.embed_passages([point.passage.indexed_text])
-        index.points[key] = replace(point, dense=vector)
+        index.points[key] = replace(point, dense=joined(point.dense, vector))
     found = await Retriever(index, encoders, model).retrieve("undo", EVERYBODY, 1)
     assert found[0].passage.document_id == "docs/rollback"
 
