@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
@@ -11,8 +12,9 @@ from rich.text import Text
 from core.answering.answer import Answer, Citation
 from core.confidence.badge_explanation import BadgeExplanation
 from core.conversation import MessageReference, Place
-from core.incident import Explanation, Hypothesis, Incident, OwnerProposal, Stage
+from core.incident import AskedTeam, Explanation, Hypothesis, Incident, OwnerProposal, Stage
 from core.incident_story import (
+    on_call_told,
     owner_story,
     parts_counted,
     standing,
@@ -22,14 +24,18 @@ from core.incident_story import (
     votes_told,
 )
 from core.messages import (
+    A_PERSON_DECIDES,
     ASK,
     ASK_WHAT_IS_RIGHT,
     CONFLICTING,
     COULD_IT_BE,
+    I_AM_UNSURE,
     IS_IT_YOURS,
     JUDGED_BY,
+    NOT_CLEAR,
     ON_CALL,
     ON_CALL_UNKNOWN,
+    OR,
     PING,
     PROPOSED,
     TENTATIVE,
@@ -47,6 +53,7 @@ from core.messages import (
     Message,
     Notice,
     OwnerPing,
+    OwnerQuestion,
     ProposalMessage,
 )
 
@@ -99,13 +106,19 @@ def render(message: Message) -> RenderableType:
             return Text(f"{PROPOSED} {answer.question}\n{answer.text}\n{answer.attestation}")
         case BadgeMessage(explanation):
             return _badge_explanation(explanation)
-        case OwnerPing(team_name, _, badge):
-            on_call = f" {ON_CALL}: {', '.join(message.on_call)}" if message.on_call else ""
-            return Text(f"{team_name}: {PING} {badge.text}{on_call}")
+        case OwnerPing() | OwnerQuestion():
+            return Text(_call(message))
         case DriftAlarm():
             return Text(message.text)
         case Notice(text):
             return Text(text)
+
+
+def _call(message: OwnerPing | OwnerQuestion) -> str:
+    if isinstance(message, OwnerQuestion):
+        return f"{_is_it_theirs([team for team, _ in message.teams])} {I_AM_UNSURE}"
+    on_call = f" {ON_CALL}: {', '.join(message.on_call)}" if message.on_call else ""
+    return f"{message.team_name}: {PING} {message.badge.text}{on_call}"
 
 
 def _answer(answer: Answer) -> RenderableType:
@@ -173,14 +186,21 @@ def _incident(message: IncidentMessage) -> RenderableType:
 
 def _owner(proposal: OwnerProposal, *, asks: bool) -> Text:
     if proposal.owner is None:
-        nearest = ", ".join(candidate.team_name for candidate in proposal.candidates[:2])
-        return Text(f"Owner: nobody can be named; nearest: {nearest or 'no team'}")
+        unclear = f"{NOT_CLEAR if proposal.asked else A_PERSON_DECIDES} {proposal.badge.text}"
+        question = f" · {_is_it_theirs(proposal.asked)}" if proposal.asked else ""
+        nearest = ", ".join(candidate.team_name for candidate in proposal.not_asked[:2])
+        return Text(f"Owner: {unclear}{question}" + (f" · nearest: {nearest}" if nearest else ""))
     unknown = ON_CALL_UNKNOWN.format(name=proposal.on_call_unknown) if proposal.on_call_unknown else ""
     people = unknown or ", ".join(proposal.on_call)
     on_call = f" · on call: {people}" if people else ""
     team = proposal.owner.team_name
     named = IS_IT_YOURS.format(team=team) if asks else team
     return Text(f"Owner: {named} {proposal.badge.text}{on_call}")
+
+
+def _is_it_theirs(teams: Sequence[AskedTeam]) -> str:
+    asked = [(team.team_name, on_call_told(team)) for team in teams]
+    return IS_IT_YOURS.format(team=OR.join(f"{name} ({on_call})" if on_call else name for name, on_call in asked))
 
 
 def _cause(explanation: Explanation, *, asks: bool) -> Text:

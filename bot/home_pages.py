@@ -32,6 +32,7 @@ def workspace_settings(core: Core) -> tuple[tuple[str, str], ...]:
         ("Answers", f"composed by {core.model.name}, and checked" if core.model else "quoted from the documents"),
         ("An owner or a cause is put as a question", _threshold("below", policy.ask_below)),
         ("A surer owner is called", _threshold("above", policy.ping_owner_above)),
+        ("Two teams are called where no owner is clear", "yes" if policy.ping_two_when_unsure else "no"),
         ("A confirmed correction is answered with for", f"{workspace.curated_for.days} days"),
         ("Channels that I know by name", ", ".join(public) or "none"),
         ("What one channel sets for itself", "say “settings” to me there"),

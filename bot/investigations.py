@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
+from bot.team_documents import current_teams
 from bot.wiring import Core, redactor
 from core.audience import incident_audience
 from core.conversation import Audience
@@ -24,7 +25,7 @@ from handlers.keep_quiet import hold_incident, is_held
 from handlers.negotiate_owner import Negotiator, Observe
 from handlers.observe_incident import Readers, observe_incident
 from handlers.post_message import Poster
-from handlers.present_incident import ping_owner, present_incident
+from handlers.present_incident import ping_owner, present_incident, update_details
 from handlers.suggest_duplicate import suggest_duplicate
 from handlers.suggest_severity import suggest_severity
 from handlers.triage_incident import triage_incident
@@ -154,6 +155,7 @@ class Investigations:
         if await is_held(incident_id, store=store):
             return
         await ping_owner(incident_id, policy=policy, teams=core.workspace.teams, store=store, poster=poster)
+        await update_details(incident_id, store=store, poster=poster)
         await write_postmortem(incident_id, store=store, poster=poster, public_url=core.settings.public_url)
 
     async def watch(self) -> None:
@@ -203,7 +205,7 @@ class Investigations:
         )
         return await triage_incident(
             incident,
-            teams=core.workspace.teams,
+            teams=await current_teams(core.workspace),
             history=history,
             store=core.store,
             clock=core.clock,

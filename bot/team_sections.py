@@ -119,14 +119,16 @@ class TeamSection(Section):
                 return people
 
     def _document(self, folder: Path) -> str:
-        if self.document is None:
-            return ""
-        file = folder / self.document
-        try:
-            return file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise ConfigurationError(f"Team {self.id}: {file} cannot be read: {reason}.") from None
+        return read_document(self.id, folder / self.document) if self.document is not None else ""
+
+
+def read_document(team_id: str, file: Path) -> str:
+    """A team's function document. Raises ConfigurationError if it cannot be read."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigurationError(f"Team {team_id}: {file} cannot be read: {reason}.") from None
 
 
 class PagerDutySection(Section):

@@ -63,13 +63,15 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class ConfidenceSection(Section):
     """Below `ask_below` an owner or a cause is put as a question; above `ping_owner_above` the owner is pinged.
 
-    Both are calibrated probabilities; without them, nothing changes. `estimator` says what measures the owners and the
+    Both are calibrated probabilities; without them, nothing changes. With `ping_two_when_unsure` the two teams that are
+    asked are pinged where no owner can be named. `estimator` says what measures the owners and the
     answers of a language model: what was checked anyway (`evidence`), or the model asked in two steps (`two-step`), which
     takes longer. The causes that a model finds are always measured in two steps.
     """
 
     ask_below: Share | None = None
     ping_owner_above: Share | None = None
+    ping_two_when_unsure: bool = False
     estimator: Literal["evidence", "two-step"] = "evidence"
 
 
@@ -102,6 +104,7 @@ class Workspace(BaseModel):
     channels: tuple[Channel, ...]
     sources: tuple[SourceSection, ...]
     teams: tuple[Team, ...]
+    team_documents: dict[str, Path]  # team id → the file that its document was read from
     routes: tuple[Route, ...]
     tools: tuple[ToolSection, ...]
     dependencies: dict[str, tuple[str, ...]]
@@ -148,6 +151,7 @@ def load_workspace(path: Path | None) -> Workspace:
         channels=tuple(_channel(section) for section in channels),
         sources=tuple(_absolute(section, folder) for section in file.sources),
         teams=tuple(section.team(folder) for section in file.teams),
+        team_documents={section.id: folder / section.document for section in file.teams if section.document},
         on_call=file.on_call,
         catalogues=tuple(_absolute(section, folder) for section in file.catalogues),
         routes=tuple(section.route() for section in file.routes) or (Route((channels[0].name,)),),
@@ -158,7 +162,7 @@ def load_workspace(path: Path | None) -> Workspace:
         curated_for=timedelta(days=file.curated.days),
         webhooks=file.webhooks,
         retention=file.retention,
-        policy=Policy(file.confidence.ask_below, file.confidence.ping_owner_above),
+        policy=_policy(file.confidence),
         two_step=file.confidence.estimator == "two-step",
         maintenance=maintenance_of(file.maintenance),
         operators=file.operators,
@@ -240,6 +244,10 @@ def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
         yield from ((("routes", index, "also"), name) for name in route.also)
     if file.operators:
         yield ("operators",), file.operators
+
+
+def _policy(section: ConfidenceSection) -> Policy:
+    return Policy(section.ask_below, section.ping_owner_above, section.ping_two_when_unsure)
 
 
 def _channel(section: ChannelSection) -> Channel:

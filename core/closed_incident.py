@@ -67,7 +67,7 @@ def _undisputed(incident: Incident, teams: Sequence[Team], labels: OwnerLabels) 
 
 
 def _given_to(incident: Incident, teams: Sequence[Team]) -> Team | None:
-    return current_team(incident.hops[-1].given_to, teams) if incident.hops else None
+    return current_team(incident.given_to, teams)
 
 
 def _taken_by(incident: Incident, teams: Sequence[Team]) -> Team | None:

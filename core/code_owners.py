@@ -7,8 +7,9 @@ https://docs.gitlab.com/user/project/codeowners/reference/
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 MAX_RULES = 10_000  # of one file
@@ -33,11 +34,47 @@ class OwnershipRule:
 
 
 @dataclass(frozen=True, slots=True)
+class _Index:
+    """Rules by the name that a path must begin with, or must have somewhere, to be covered; the `others` are for any.
+
+    Large repositories have thousands of rules, of which hardly any speaks of a path.
+    """
+
+    rules: tuple[OwnershipRule, ...]
+    by_beginning: Mapping[str, Sequence[int]]
+    by_name: Mapping[str, Sequence[int]]
+    others: Sequence[int]
+
+    @classmethod
+    def of(cls, rules: tuple[OwnershipRule, ...]) -> _Index:
+        by_beginning: defaultdict[str, list[int]] = defaultdict(list)
+        by_name: defaultdict[str, list[int]] = defaultdict(list)
+        others: list[int] = []
+        for number, rule in enumerate(rules):
+            first = next((step for step in rule.pattern.split("/") if step), "*")
+            if "*" in first or "?" in first:
+                others.append(number)
+            else:
+                (by_beginning if _is_anchored(rule.pattern) else by_name)[first].append(number)
+        return cls(rules, by_beginning, by_name, others)
+
+    def candidates(self, parts: Sequence[str]) -> Iterator[OwnershipRule]:
+        """In the order of the file."""
+        found = {*self.others, *self.by_beginning.get("".join(parts[:1]), ())}
+        found.update(number for part in parts for number in self.by_name.get(part, ()))
+        return (self.rules[number] for number in sorted(found))
+
+
+@dataclass(frozen=True, slots=True)
 class CodeOwners:
     """The rules of one repository, which holds the code of `services`; of any where there are none."""
 
     rules: tuple[OwnershipRule, ...]
     services: frozenset[str] = frozenset()
+    _index: _Index = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_index", _Index.of(self.rules))
 
     @classmethod
     def parsed(cls, text: str, services: frozenset[str] = frozenset()) -> CodeOwners:
@@ -63,7 +100,7 @@ class CodeOwners:
     def rules_for(self, path: str) -> tuple[OwnershipRule, ...]:
         """The rules that say whose a path of the repository is; several where there are several sections."""
         parts = [part for part in path.split("/") if part not in {"", "."}][:MAX_PARTS]
-        last = {rule.section: rule for rule in self.rules if _covers(rule.pattern, parts)}
+        last = {rule.section: rule for rule in self._index.candidates(parts) if _covers(rule.pattern, parts)}
         return tuple(rule for rule in last.values() if rule.owners)
 
     def rules_for_traced(self, path: str) -> tuple[OwnershipRule, ...]:
@@ -105,12 +142,17 @@ def _owners(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(named)
 
 
+def _is_anchored(pattern: str) -> bool:
+    """Whether it names a path from the top on, and not something of this name in any folder."""
+    return "/" in pattern.rstrip("/")
+
+
 def _covers(pattern: str, parts: Sequence[str]) -> bool:
     """Whether a pattern names the path or a folder that it is in. Takes time in proportion to both."""
     steps = [step for step in pattern.split("/") if step]
     if not steps:
         return bool(parts)
-    if "/" not in pattern.rstrip("/"):
+    if not _is_anchored(pattern):
         steps = ["**", *steps]
     is_folder = pattern.endswith("/")
     covers_below = is_folder or "*" not in steps[-1]

@@ -15,6 +15,8 @@ NOBODY = Audience(frozenset())
 class Feedback:
     """`subject` is a prediction id for a judgement, a curated answer's for `confirm`, otherwise an incident id.
 
+    For `reassign` and `not ours` it is the owner's prediction that the person was asked about, if there was one.
+
     `id` is the idempotency key of the chat event. `place` is where a reply belongs (the message's thread), `audience`
     who reads along there. `text` is what was typed into the field above the button, `choice` the id of the team that was
     picked there: both untrusted. `in_form`: the platform asks for the rest in a form of its own, so nobody else need.

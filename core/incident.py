@@ -114,21 +114,39 @@ class TeamScore:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What the manager of team `voter` said in one round: whose incident it is, or None if it abstained, and why."""
+    """What the manager of team `voter` said in one round: whose incident it is, or None if it abstained, and why.
+
+    `hop` counts how often people had sent the incident on before: after each, the rounds begin anew.
+    """
 
     round: int
     voter: str
     choice: str | None
     reason: str
+    hop: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTeam:
+    """A team that is asked if an incident is its own, and who of it is on call.
+
+    `on_call_unknown` names the system that could not say who, empty if it could. All texts are untrusted.
+    """
+
+    team_id: str
+    team_name: str
+    on_call: tuple[str, ...] = ()
+    on_call_unknown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerProposal:
     """Who probably owns the incident. `candidates` are best first and begin with the owner.
 
-    `owner` is None when nobody can be named: then a person is asked, and the candidates say who is nearest. `votes` are
-    those of the negotiation, in its order. `note` says what went otherwise than planned, empty if nothing did.
-    `on_call_unknown` names the system that could not say who is on call, empty if it could.
+    `owner` is None when nobody can be named: then the teams in `asked` are asked, the best two candidates that anything
+    speaks for. `votes` are those of the negotiation, in its order, after those before earlier hops. `note` says what went
+    otherwise than planned, empty if nothing did. `on_call_unknown` names the system that could not say who is on call,
+    empty if it could.
     """
 
     owner: TeamScore | None
@@ -139,6 +157,13 @@ class OwnerProposal:
     votes: tuple[Vote, ...] = ()
     note: str = ""
     on_call_unknown: str = ""
+    asked: tuple[AskedTeam, ...] = ()
+
+    @property
+    def not_asked(self) -> tuple[TeamScore, ...]:
+        """The candidates that are not asked."""
+        asked = {team.team_id for team in self.asked}
+        return tuple(candidate for candidate in self.candidates if candidate.team_id not in asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +377,11 @@ class Incident:
         if self.also_firing or len(standing) < len(given):
             return None
         return max(standing, key=lambda each: each.at, default=None)
+
+    @property
+    def given_to(self) -> str:
+        """The id of the team that a person gave it to, empty if none did or it was turned away since."""
+        return self.hops[-1].given_to if self.hops else ""
 
     @property
     def turned_away(self) -> frozenset[str]:

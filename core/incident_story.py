@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.incident import Absorption, Hop, Incident, IncidentState, Vote
-from core.messages import RelatedIncident, Verdict
+from core.incident import Absorption, AskedTeam, Hop, Incident, IncidentState, Vote
+from core.messages import ON_CALL, ON_CALL_UNKNOWN, RelatedIncident, Verdict
 
 
 def owner_story(incident: Incident) -> tuple[str, ...]:
@@ -13,6 +13,17 @@ def owner_story(incident: Incident) -> tuple[str, ...]:
     owner = incident.owner.owner if incident.owner is not None else None
     names = _names(incident)
     return (*(owner.reasons if owner is not None else ()), *(_hop(hop, names) for hop in incident.hops))
+
+
+MAX_ON_CALL = 3  # people of a team that is asked who are named
+
+
+def on_call_told(team: AskedTeam) -> str:
+    """“on call: Asha Brandt”, also that it is unknown; empty where nobody is. Untrusted."""
+    missing = len(team.on_call) - MAX_ON_CALL
+    people = ", ".join(team.on_call[:MAX_ON_CALL]) + (f" and {missing} more" if missing > 0 else "")
+    told = ON_CALL_UNKNOWN.format(name=team.on_call_unknown) if team.on_call_unknown else people
+    return f"{ON_CALL.lower()}: {told}" if told else ""
 
 
 def suggested_severity(incident: Incident) -> str:
@@ -43,10 +54,10 @@ def suggestions_told(incident: Incident) -> tuple[str, ...]:
 
 
 def votes_told(incident: Incident) -> tuple[str, ...]:
-    """Every vote of the negotiation and its reason, the last round first. Untrusted."""
+    """Every vote of the negotiations and its reason, the last round first. Untrusted."""
     votes = incident.owner.votes if incident.owner is not None else ()
     names = _names(incident)
-    return tuple(_vote(vote, names) for vote in sorted(votes, key=lambda vote: -vote.round))
+    return tuple(_vote(vote, names) for vote in sorted(votes, key=lambda vote: (-vote.hop, -vote.round)))
 
 
 def _names(incident: Incident) -> dict[str, str]:
@@ -63,7 +74,8 @@ def _hop(hop: Hop, names: dict[str, str]) -> str:
 
 def _vote(vote: Vote, names: dict[str, str]) -> str:
     choice = names.get(vote.choice, vote.choice) if vote.choice else "nobody"
-    return f"Round {vote.round}, {names.get(vote.voter, vote.voter)} for {choice}: {vote.reason}"
+    round_told = f"Hop {vote.hop}, round {vote.round}" if vote.hop else f"Round {vote.round}"
+    return f"{round_told}, {names.get(vote.voter, vote.voter)} for {choice}: {vote.reason}"
 
 
 MAX_PARTS = 5  # incidents that are named in the message of the one that leads them

@@ -12,7 +12,7 @@ from core.confidence.drift import Drift
 from core.confidence.prediction import Estimator, PredictionKind
 from core.conversation import Person
 from core.curated import CuratedAnswer
-from core.incident import Incident
+from core.incident import AskedTeam, Incident
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,18 @@ class CauseRequest:
 class HandoverRequest:
     """Asks whose an incident is instead, with a picker of `teams` (ids and names) and a field for the reason.
 
-    `owner` is the name of the team that stands there now, empty if nobody's does.
+    `owner` is the name of the team that stands there now, empty if nobody's does, and `claim` the prediction that says so.
     """
 
     incident_id: str
     owner: str
     teams: tuple[tuple[str, str], ...]
+    claim: str = ""
+
+    @property
+    def subject(self) -> str:
+        """What is spoken of: the claim, so that a late answer says nothing of the next one; else the incident."""
+        return self.claim or self.incident_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +127,16 @@ class OwnerPing:
     badge: Badge
     prediction_id: str = ""
     on_call: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerQuestion:
+    """Calls the teams of which one probably owns an incident, where nobody can be named. At least one team.
+
+    Each comes with its mention, as in `OwnerPing`. It claims nothing.
+    """
+
+    teams: tuple[tuple[AskedTeam, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +192,7 @@ Message = (
     | ProposalMessage
     | BadgeMessage
     | OwnerPing
+    | OwnerQuestion
     | DriftAlarm
     | Notice
 )
@@ -216,6 +233,10 @@ PING = "this is very probably yours."
 ON_CALL = "On call"
 ON_CALL_UNKNOWN = "unknown, {name} did not say"  # who is on call
 IS_IT_YOURS = "Is this yours, {team}?"
+OR = " or "  # between the teams that are asked
+NOT_CLEAR = "not clear"  # whose it is
+A_PERSON_DECIDES = f"{NOT_CLEAR}, a person should decide"
+I_AM_UNSURE = "I am not sure whose it is. “Take it” or “Reassign …” above settles it."
 COULD_IT_BE = "Could it be this? {cause}"
 
 

@@ -42,17 +42,27 @@ class Team:
 
 
 def team_named(text: str, teams: Sequence[Team]) -> Team | None:
-    """The team that somebody means: by its id, name or alias, in any case, with or without the word “team”."""
+    """The team that somebody means: by its id, name or alias, in any case, with or without the word “team”.
+
+    Whoever has a name today is meant by it, and not whoever had it before.
+    """
     said = text.strip(" \t\r\n.,@#").casefold().removeprefix("team ").removesuffix(" team").strip()
-    return next(
-        (team for team in teams if said in {name.casefold() for name in (team.id, team.name, *team.aliases)}), None
-    )
+    by_id = next((team for team in teams if said == team.id.casefold()), None)
+    by_name = next((team for team in teams if said == team.name.casefold()), None)
+    by_alias = next((team for team in teams if said in map(str.casefold, team.aliases)), None)
+    return by_id or by_name or by_alias
 
 
 def current_team(team_id: str, teams: Sequence[Team]) -> Team | None:
     """The team that has this id today, or that took over the one that had it."""
     by_id = next((team for team in teams if team.id == team_id), None)
     return by_id or next((team for team in teams if team_id in team.aliases), None)
+
+
+def current_ids(teams: Sequence[Team]) -> dict[str, str]:
+    """Every id that a team has or had → that of the team of today, as `current_team` finds it."""
+    former = {alias: team.id for team in reversed(teams) for alias in team.aliases}
+    return former | {team.id: team.id for team in teams}
 
 
 def means_nobody(text: str) -> bool:

@@ -60,4 +60,5 @@ def handover_request(incident: Incident, teams: Sequence[Team]) -> HandoverReque
     owner = incident.owner.owner if incident.owner is not None else None
     others = sorted((team for team in teams if owner is None or team.id != owner.team_id), key=lambda team: team.name)
     name = owner.team_name if owner else ""
-    return HandoverRequest(incident.id, name, tuple((team.id, team.name) for team in others))
+    claim = incident.owner.prediction_id if incident.owner is not None else ""
+    return HandoverRequest(incident.id, name, tuple((team.id, team.name) for team in others), claim)

@@ -27,17 +27,20 @@ async def investigate_incident(
 
 
 async def save_findings(found: Incident, read: Incident, *, progress: str = "", store: Store) -> None:
-    """The same for what is known so far: `read` is the incident as it was when the step began, `progress` what goes on."""
+    """The same for what is known so far: `read` is the incident as it was when the step began, `progress` what goes on.
+
+    What this step did not look into stays as another one that ran at the same time left it.
+    """
     await update_incident(
         read.id,
         lambda latest: replace(
             latest,
             owner=found.owner if latest.hops == read.hops else latest.owner,
-            explanation=found.explanation,
-            cut_short=found.cut_short,
+            explanation=found.explanation if found.explanation != read.explanation else latest.explanation,
+            cut_short=found.cut_short if found.cut_short != read.cut_short else latest.cut_short,
             suggested_severity=latest.suggested_severity if latest.severity_by else found.suggested_severity,
             suggested_duplicate=latest.suggested_duplicate if latest.duplicate_of else found.suggested_duplicate,
-            stage=found.stage,
+            stage=found.stage if latest.stage is read.stage else latest.stage,
             progress=progress,
         ),
         store,

@@ -13,9 +13,9 @@ from core.conversation import Channel, MessageReference, Place
 from core.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable
 from core.grouping import share_an_audience
 from core.incident import Incident, IncidentState
-from core.messages import IncidentDetails, IncidentMessage, Notice, OwnerPing, RelatedIncident
+from core.messages import IncidentDetails, IncidentMessage, Notice, OwnerPing, OwnerQuestion, RelatedIncident
 from core.ports import Clock, Store, Transaction
-from core.team import Team
+from core.team import Team, current_team
 from handlers.open_incident import ask_to_present, incident_intent
 from handlers.post_message import Poster
 from handlers.update_incident import update_incident
@@ -157,25 +157,72 @@ async def present_details(incident_id: str, *, store: Store, poster: Poster) -> 
         await poster.post_once(_copy(f"details:{incident_id}", place), thread, IncidentDetails(incident))
 
 
+async def update_details(incident_id: str, *, store: Store, poster: Poster) -> None:
+    """Once people sent the incident on, the details that stand in its thread show what the teams said since then."""
+    async with store.transaction() as transaction:
+        incident = await _load(incident_id, transaction)
+        if not incident.hops or incident.message is None:
+            return
+        thread = replace(incident.message.place, thread=incident.message.message_id)
+        post = await transaction.posts.intend(f"details:{incident_id}", thread)
+    if post.reference is not None:
+        seen = (incident.owner, incident.hops, incident.explanation)
+        version = hashlib.blake2b(repr(seen).encode(), digest_size=16).hexdigest()
+        await poster.post_or_edit(f"details:{incident_id}", thread, IncidentDetails(incident), version)
+
+
 async def ping_owner(incident_id: str, *, policy: Policy, teams: Sequence[Team], store: Store, poster: Poster) -> None:
     """Call the owner into the incident's thread if the badge is as high as the policy asks; once for each owner.
 
-    Not for an incident that is over, taken, silenced or shown as a part of another. A team without a mention on the platform is called by its name.
+    Where the policy calls owners at all, a team that a person gave the incident to is called each time. Where nobody is
+    named, the teams that are asked are called if the policy says so, in one message, once for each hop and pair. Not for an
+    incident that is over, taken, silenced or shown as a part of another. A team without a mention on the platform is
+    called by its name.
     """
     async with store.transaction() as transaction:
         incident = await _load(incident_id, transaction)
-    proposal, message = incident.owner, incident.message
-    if proposal is None or proposal.owner is None or message is None or not policy.pings(proposal.badge):
+    message = incident.message
+    if message is None or incident.state is not IncidentState.OPEN:
         return
-    if incident.state is not IncidentState.OPEN or incident.taken_by or incident.silenced or incident.absorbed:
-        return
-    team = next((team for team in teams if team.id == proposal.owner.team_id), None)
-    if team is None:
+    if incident.taken_by or incident.silenced or incident.absorbed:
         return
     thread = replace(message.place, thread=message.message_id)
+    call = _owner_call(incident, thread, policy, teams) or _question(incident, thread, policy, teams)
+    if call is not None:
+        intent, said = call
+        await poster.post_once(intent, thread, said)
+
+
+def _owner_call(
+    incident: Incident, thread: Place, policy: Policy, teams: Sequence[Team]
+) -> tuple[str, OwnerPing] | None:
+    proposal = incident.owner
+    if proposal is None or proposal.owner is None:
+        return None
+    is_given = incident.given_to == proposal.owner.team_id
+    if not (policy.pings(proposal.badge) or (is_given and policy.calls_owners)):
+        return None
+    team = next((team for team in teams if team.id == proposal.owner.team_id), None)
+    if team is None:
+        return None
     mention = team.mentions.get(thread.platform, "")
     ping = OwnerPing(team.name, mention, proposal.badge, proposal.prediction_id, proposal.on_call)
-    await poster.post_once(f"ping:{incident_id}:{team.id}", thread, ping)
+    again = f":{len(incident.hops)}" if is_given else ""
+    return f"ping:{incident.id}:{team.id}{again}", ping
+
+
+def _question(
+    incident: Incident, thread: Place, policy: Policy, teams: Sequence[Team]
+) -> tuple[str, OwnerQuestion] | None:
+    asked = incident.owner.asked if incident.owner is not None and policy.ping_two_when_unsure else ()
+    if not asked:
+        return None
+    today = [(each, current_team(each.team_id, teams)) for each in asked]
+    question = OwnerQuestion(
+        tuple((each, team.mentions.get(thread.platform, "") if team else "") for each, team in today)
+    )
+    pair = "+".join(sorted(each.team_id for each in asked))
+    return f"ping-two:{incident.id}:{len(incident.hops)}:{pair}", question
 
 
 def _copy(intent: str, place: Place) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.audience import may_see_incident
+from core.confidence.prediction import Prediction, PredictionKind
 from core.conversation import Channel
 from core.feedback import Feedback
 from core.incident import Incident
 from core.messages import Verdict
-from core.ports import Store
+from core.ports import Store, Transaction
 
-# Their subject is an incident.
+# Their subject is an incident, or the claim whose it is.
 ABOUT_INCIDENTS = frozenset(
     {
         Verdict.TAKE_IT,
@@ -33,10 +34,17 @@ async def is_in_sight(feedback: Feedback, *, channels: Sequence[Channel], store:
     if feedback.verdict not in ABOUT_INCIDENTS:
         return True
     async with store.transaction() as transaction:
-        incident = await transaction.incidents.get(feedback.subject)
+        claim = await claim_meant(feedback.subject, transaction)
+        incident = await transaction.incidents.get(claim.subject if claim is not None else feedback.subject)
     if incident is None:
         return False
     return _stands_there(incident, feedback) or may_see_incident(feedback.audience, incident, channels)
+
+
+async def claim_meant(subject: str, transaction: Transaction) -> Prediction | None:
+    """The claim about an incident's owner that a press speaks of; None where it speaks of the incident itself."""
+    prediction = await transaction.predictions.get(subject)
+    return prediction if prediction is not None and prediction.kind is PredictionKind.OWNER else None
 
 
 def _stands_there(incident: Incident, feedback: Feedback) -> bool:

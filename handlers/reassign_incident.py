@@ -14,11 +14,12 @@ from core.feedback import Feedback
 from core.incident import Hop, Incident, OwnerProposal, TeamScore
 from core.messages import Notice, Verdict
 from core.ports import Clock, OnCall, Store, Task
-from core.team import Team
+from core.team import Team, current_team
 from handlers.ask_in_form import handover_request
 from handlers.find_on_call import find_on_call
 from handlers.open_incident import present_task
 from handlers.post_message import Poster
+from handlers.press_in_sight import claim_meant
 from handlers.record_prediction import record_prediction
 from handlers.update_incident import update_incident
 
@@ -29,10 +30,16 @@ MAX_REASON = 300  # characters that are kept
 MAX_HOPS = 20  # that are kept; an incident that goes round longer needs no bot
 
 PICK_ONE = "Pick the team that it belongs to, then press “Reassign”. If you do not know: “Not ours”."
+OVERTAKEN = (
+    "It went on to somebody else since you were asked, so nothing was changed. Not theirs either? “Reassign …” again."
+)
+TOO_MANY_HOPS = (
+    f"It was sent on {MAX_HOPS} times, so nothing is changed any more. Please settle in the thread whose it is."
+)
 
 
 async def ask_whose_it_is(feedback: Feedback, *, teams: Sequence[Team], store: Store, poster: Poster) -> None:
-    """Ask in the incident's thread, once for each hop, unless the platform asks in a form.
+    """Ask in the incident's thread, once for each hop and claim, unless the platform asks in a form.
 
     Nothing for an incident that is not stored.
     """
@@ -40,7 +47,7 @@ async def ask_whose_it_is(feedback: Feedback, *, teams: Sequence[Team], store: S
     if incident is None:
         return
     request = handover_request(incident, teams)
-    await poster.post_once(f"handover:{incident.id}:{len(incident.hops)}", feedback.place, request)
+    await poster.post_once(f"handover:{incident.id}:{len(incident.hops)}:{request.claim}", feedback.place, request)
 
 
 async def reassign_incident(
@@ -52,18 +59,27 @@ async def reassign_incident(
     poster: Poster,
     schedules: Sequence[OnCall] = (),
 ) -> None:
-    """Give the incident to the team that was picked, or (`not ours`) let the others negotiate on."""
+    """Give the incident to the team that was picked, or (`not ours`) let the others negotiate on.
+
+    “Not ours” is said of the team that stood there when the person was asked: if another one stands there by now, nothing
+    moves, and it is said.
+    """
     incident = await _incident(feedback, store)
     if incident is None:
         return
-    picked = next((team for team in teams if team.id == feedback.choice), None)
+    if await _is_overtaken(feedback, incident, store):
+        await poster.post_once(f"overtaken:{feedback.id}", feedback.place, Notice(OVERTAKEN))
+        return
+    picked = current_team(feedback.choice, teams)  # it may have been renamed since it was offered
     if feedback.verdict is Verdict.REASSIGN and picked is None:
         await poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_ONE))
         return
     given = picked if feedback.verdict is Verdict.REASSIGN else None
     hop = _hop(feedback, incident, given)
-    known = [(each.person, each.at) for each in incident.hops]
-    if (hop.person, hop.at) not in known and len(known) < MAX_HOPS:  # or the step ran before, and was killed after it
+    if not _is_known(feedback, incident):  # or the step ran before, and was killed after it
+        if len(incident.hops) >= MAX_HOPS:
+            await poster.post_once(f"too-many-hops:{feedback.id}", feedback.place, Notice(TOO_MANY_HOPS))
+            return
         await _label(feedback, incident, given, store)
         on_call = await find_on_call(given, schedules, clock.now()) if given else ((), "")
         incident = await _hand_over(incident, hop, given, on_call, store, clock)
@@ -83,12 +99,29 @@ async def reassign_incident(
         )
 
 
+async def _is_overtaken(feedback: Feedback, incident: Incident, store: Store) -> bool:
+    """Whether `not ours` speaks of another claim than the one that stands, unless this step ran before."""
+    if feedback.verdict is not Verdict.NOT_OURS or _is_known(feedback, incident):
+        return False
+    async with store.transaction() as transaction:
+        claim = await claim_meant(feedback.subject, transaction)
+    owner = incident.owner.owner if incident.owner is not None else None
+    return claim is not None and claim.value != (owner.team_id if owner else "")
+
+
+def _is_known(feedback: Feedback, incident: Incident) -> bool:
+    return (_person(feedback), feedback.at) in [(hop.person, hop.at) for hop in incident.hops]
+
+
+def _person(feedback: Feedback) -> str:
+    return feedback.person.name or feedback.person.id
+
+
 def _hop(feedback: Feedback, incident: Incident, given: Team | None) -> Hop:
     owner = incident.owner.owner if incident.owner is not None else None
     turned_away = owner.team_id if owner and (given is None or owner.team_id != given.id) else ""
-    person = feedback.person.name or feedback.person.id
     reason = " ".join(feedback.text.split())[:MAX_REASON]
-    return Hop(turned_away, given.id if given else "", person, reason, feedback.at)
+    return Hop(turned_away, given.id if given else "", _person(feedback), reason, feedback.at)
 
 
 async def _label(feedback: Feedback, incident: Incident, given: Team | None, store: Store) -> None:
@@ -142,4 +175,5 @@ async def _given(
 async def _incident(feedback: Feedback, store: Store) -> Incident | None:
     """None for a pasted text that was looked into: nobody can be given that."""
     async with store.transaction() as transaction:
-        return await transaction.incidents.get(feedback.subject)
+        claim = await claim_meant(feedback.subject, transaction)
+        return await transaction.incidents.get(claim.subject if claim is not None else feedback.subject)

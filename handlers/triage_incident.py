@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,7 @@ from core.code_owners import CodeOwners
 from core.confidence.owner_evidence import evaluate_owner, version_with
 from core.confidence.prediction import Evaluation, PredictionKind
 from core.confidence.reference import Claim, settled_case
-from core.incident import Incident, OwnerProposal, Stage, TeamScore, Vote
+from core.incident import AskedTeam, Incident, OwnerProposal, Stage, TeamScore, Vote
 from core.language_model import Urgency
 from core.ports import Clock, Embedder, LanguageModel, OnCall, Store
 from core.team import Team, current_team
@@ -33,6 +34,7 @@ from handlers.team_monitoring import Observe, TeamMonitoring
 ENGINE = "evidence"  # from the incident's text
 ENRICHED_ENGINE = "evidence+monitoring"  # with the cause that monitoring points at; calibrated on its own
 JUDGED_BY = 8  # similar past incidents that a badge rests on
+ASKED = 2  # teams that are asked where nobody can be named
 
 WITHOUT_MODEL = "The language model gave no usable answer: this is what the evidence alone says."
 NEW_TEAM = "{names} owns the service and never had an incident, so that the past says nothing: a person should decide."
@@ -68,7 +70,7 @@ async def triage_incident(
     """
     is_done = incident.stage is Stage.DONE or incident.explanation is not None
     stage = Stage.DONE if is_done else Stage.EXPLAINING
-    if incident.owner is not None and incident.hops and incident.hops[-1].given_to:
+    if incident.owner is not None and incident.given_to:
         return replace(incident, stage=stage)
     enrichment = from_explanation(incident.explanation)
     vector = await embed_incident(incident, owners, embedder)
@@ -177,5 +179,29 @@ async def _recorded(
         store=store,
         clock=clock,
     )
-    on_call, unknown = await find_on_call(evidence.teams[owner.team_id], schedules, clock.now()) if owner else ((), "")
-    return OwnerProposal(owner, found.candidates, on_call, badge, prediction_id, found.votes, found.note, unknown)
+    votes = _with_earlier_hops(found.votes, incident)
+    proposal = OwnerProposal(owner, found.candidates, (), badge, prediction_id, votes, found.note)
+    nearest = [owner] if owner else [each for each in found.candidates if each.score > 0][:ASKED]
+    reached = await _with_on_call(nearest, evidence, schedules, clock)
+    if owner is None:
+        return replace(proposal, asked=reached)
+    return replace(proposal, on_call=reached[0].on_call, on_call_unknown=reached[0].on_call_unknown)
+
+
+async def _with_on_call(
+    teams: Sequence[TeamScore], evidence: TriageEvidence, schedules: Sequence[OnCall], clock: Clock
+) -> tuple[AskedTeam, ...]:
+    """Their schedules are asked at once, and one that cannot say is named instead."""
+    at = clock.now()
+    on_call = await asyncio.gather(*(find_on_call(evidence.teams[team.team_id], schedules, at) for team in teams))
+    return tuple(
+        AskedTeam(team.team_id, team.team_name, people, unknown)
+        for team, (people, unknown) in zip(teams, on_call, strict=True)
+    )
+
+
+def _with_earlier_hops(votes: Sequence[Vote], incident: Incident) -> tuple[Vote, ...]:
+    """What was said before people sent it on stays, and what was said since then is replaced."""
+    hop = len(incident.hops)
+    before = incident.owner.votes if incident.owner is not None else ()
+    return (*(vote for vote in before if vote.hop < hop), *(replace(vote, hop=hop) for vote in votes))

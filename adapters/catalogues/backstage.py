@@ -11,11 +11,11 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, cast
 
 import structlog
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, model_validator
 
 from adapters.catalogues.files import CatalogueFiles
 from core.catalogue import Catalogue
@@ -31,18 +31,28 @@ MAX_LOCATIONS = 500  # files that Locations name
 log = structlog.get_logger()
 
 
-class _Metadata(BaseModel):
+class _Part(BaseModel):
+    @model_validator(mode="before")
+    @classmethod
+    def _without_what_is_empty(cls, given: object) -> object:
+        """`description:` with nothing behind it says as much as no description."""
+        if not isinstance(given, dict):
+            return given
+        return {name: value for name, value in cast("dict[Any, Any]", given).items() if value is not None}
+
+
+class _Metadata(_Part):
     name: str
     title: str = ""
     description: str = ""
     annotations: dict[str, Any] = {}
 
 
-class _Profile(BaseModel):
+class _Profile(_Part):
     displayName: str = ""
 
 
-class _Spec(BaseModel):
+class _Spec(_Part):
     owner: str = ""
     profile: _Profile = _Profile()
     members: list[str] = []
@@ -53,7 +63,7 @@ class _Spec(BaseModel):
     targets: list[str] = []
 
 
-class _Entity(BaseModel):
+class _Entity(_Part):
     kind: str
     metadata: _Metadata
     spec: _Spec = _Spec()
@@ -97,13 +107,25 @@ class _Loader(yaml.SafeLoader):
 
 
 def _parsed(path: PurePosixPath, text: str) -> Iterator[_Entity]:
-    """What is no entity is left out and named in the log: one wrong file must not hide all others."""
+    """What is no entity is left out and named in the log: one wrong entity or file must not hide all others."""
     try:
         for document in yaml.load_all(text, _Loader):
-            if document is not None:
-                yield _Entity.model_validate(document)
-    except (yaml.YAMLError, ValidationError, RecursionError) as error:
-        log.warning("catalogue_file_left_out", path=str(path), error=" ".join(str(error).split())[:300])
+            if document is not None and (entity := _entity(path, document)) is not None:
+                yield entity
+    except (yaml.YAMLError, RecursionError) as error:
+        log.warning("catalogue_file_left_out", path=str(path), error=_in_one_line(error))
+
+
+def _entity(path: PurePosixPath, document: object) -> _Entity | None:
+    try:
+        return _Entity.model_validate(document)
+    except ValidationError as error:
+        log.warning("catalogue_entity_left_out", path=str(path), error=_in_one_line(error))
+        return None
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
 
 
 def _targets(path: PurePosixPath, entity: _Entity) -> Iterator[PurePosixPath]:
@@ -123,11 +145,13 @@ def _targets(path: PurePosixPath, entity: _Entity) -> Iterator[PurePosixPath]:
 
 
 def _teams(entities: Iterable[_Entity]) -> Iterator[Team]:
+    groups = {entity.metadata.name: entity for entity in entities if entity.kind.casefold() == "group"}
+    name_of = _Names(groups)
     services: defaultdict[str, set[str]] = defaultdict(set)
     for entity in entities:
-        if entity.kind.casefold() in SERVICES and entity.spec.owner and not entity.spec.owner.startswith("user:"):
-            services[_name(entity.spec.owner)].add(entity.metadata.name)
-    groups = {entity.metadata.name: entity for entity in entities if entity.kind.casefold() == "group"}
+        owner = entity.spec.owner
+        if entity.kind.casefold() in SERVICES and owner and not owner.casefold().startswith("user:"):
+            services[name_of(owner)].add(entity.metadata.name)
     for name, group in groups.items():
         shown = group.spec.profile.displayName or group.metadata.title or name
         annotations = {key: value for key, value in group.metadata.annotations.items() if isinstance(value, str)}
@@ -157,18 +181,31 @@ def _mentions(annotations: Mapping[str, str]) -> dict[Platform, str]:
 def _dependencies(entities: Iterable[_Entity]) -> dict[str, tuple[str, ...]]:
     """A service that consumes an API calls the one that provides it."""
     services = [entity for entity in entities if entity.kind.casefold() in SERVICES]
+    name_of = _Names(entity.metadata.name for entity in services)
     providers: defaultdict[str, list[str]] = defaultdict(list)
     for entity in services:
         for api in entity.spec.providesApis:
-            providers[_name(api)].append(entity.metadata.name)
+            providers[name_of(api)].append(entity.metadata.name)
     calls: dict[str, tuple[str, ...]] = {}
     for entity in services:
-        consumed = (service for api in entity.spec.consumesApis for service in providers.get(_name(api), [_name(api)]))
-        called = dict.fromkeys([*map(_name, entity.spec.dependsOn), *consumed])
+        apis = map(name_of, entity.spec.consumesApis)
+        consumed = (service for api in apis for service in providers.get(api, [api]))
+        called = dict.fromkeys([*map(name_of, entity.spec.dependsOn), *consumed])
         called.pop(entity.metadata.name, None)
         if called:
             calls[entity.metadata.name] = tuple(called)
     return calls
+
+
+class _Names:
+    """The name that a reference means, as the entity itself (or else the first reference) writes it: case tells nothing apart."""
+
+    def __init__(self, written: Iterable[str]) -> None:
+        self._written = {name.casefold(): name for name in written}
+
+    def __call__(self, reference: str) -> str:
+        name = _name(reference)
+        return self._written.setdefault(name.casefold(), name)
 
 
 def _name(reference: str) -> str:

@@ -21,6 +21,7 @@ from core.messages import (
     Message,
     Notice,
     OwnerPing,
+    OwnerQuestion,
     ProposalMessage,
 )
 
@@ -46,6 +47,7 @@ _KINDS: dict[str, type[Content]] = {
     "proposal": ProposalMessage,
     "badge": BadgeMessage,
     "ping": OwnerPing,
+    "owner question": OwnerQuestion,
     "drift": DriftAlarm,
     "notice": Notice,
 }

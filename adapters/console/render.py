@@ -102,7 +102,7 @@ def verdict_subjects(
     if isinstance(content, CorrectionRequest):
         return {Verdict.CORRECTION: content.prediction_id}
     if isinstance(content, HandoverRequest):
-        return dict.fromkeys((Verdict.REASSIGN, Verdict.NOT_OURS), content.incident_id)
+        return dict.fromkeys((Verdict.REASSIGN, Verdict.NOT_OURS), content.subject)
     if isinstance(content, JoinRequest):
         return {Verdict.JOIN: content.incident_id}
     if isinstance(content, CuratedAnswer):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import AwareDatetime, BaseModel, TypeAdapter
 
 from adapters.tools.http import Http
 from core.errors import ToolUnavailable
@@ -24,8 +24,8 @@ class _User(BaseModel):
 class _Entry(BaseModel):
     user: _User
     escalation_level: int = 1
-    start: datetime | None = None  # both are null for somebody who is always on call
-    end: datetime | None = None
+    start: AwareDatetime | None = None  # both are null for somebody who is always on call
+    end: AwareDatetime | None = None
 
 
 class _Page(BaseModel):

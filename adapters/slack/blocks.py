@@ -18,7 +18,7 @@ MAX_MESSAGE = 12_000  # characters of all texts of a message; undocumented: gith
 MAX_BUTTON_TEXT = 75  # characters
 MAX_OPTION_TEXT = 75  # characters
 MAX_OPTION_VALUE = 150  # characters
-MAX_OPTIONS = 100  # of one picker
+MAX_OPTIONS = 100  # of one picker, or of one group of it
 MAX_BUTTON_VALUE = 2_000  # characters
 MAX_FALLBACK = 500  # characters of the line that a notification shows; Slack takes 4 000
 
@@ -56,10 +56,11 @@ def text_field(identifier: str, label: str, max_length: int) -> Block:
     return {"type": "input", "block_id": identifier, "label": text, "element": element}
 
 
-def picker(identifier: str, label: str, options: Sequence[tuple[str, str]]) -> list[Block]:
+def picker(identifier: str, label: str, options: Sequence[tuple[str, str]], groups: int = 1) -> list[Block]:
     """A list to pick from, of values and names; what was picked comes with every button, under `identifier`.
 
-    Values that are too long for Slack cannot be picked; no list without any.
+    Values that are too long for Slack cannot be picked; no list without any. At most MAX_OPTIONS are shown, or so
+    many in each of the `groups`, which are named after their first and last.
     """
     offered = [
         {"text": _plain(name if name.strip() else value, MAX_OPTION_TEXT), "value": value}
@@ -68,9 +69,21 @@ def picker(identifier: str, label: str, options: Sequence[tuple[str, str]]) -> l
     ]
     if not offered:
         return []
-    element = {"type": "static_select", "action_id": identifier, "options": offered[:MAX_OPTIONS]}
+    element = {"type": "static_select", "action_id": identifier, **_options(offered[: MAX_OPTIONS * groups])}
     field = {"type": "input", "block_id": identifier, "element": element, "optional": True}
     return [field | {"label": _plain(label, MAX_BUTTON_TEXT)}]
+
+
+def _options(offered: Sequence[Block]) -> Block:
+    if len(offered) <= MAX_OPTIONS:
+        return {"options": offered}
+    groups = [offered[start : start + MAX_OPTIONS] for start in range(0, len(offered), MAX_OPTIONS)]
+    return {"option_groups": [{"label": _from_to(group), "options": group} for group in groups]}
+
+
+def _from_to(group: Sequence[Block]) -> Block:
+    first, last = (cut(option["text"]["text"], MAX_OPTION_TEXT // 2 - 2) for option in (group[0], group[-1]))
+    return _plain(f"{first} – {last}", MAX_OPTION_TEXT)
 
 
 def _plain(text: str, limit: int) -> Block:

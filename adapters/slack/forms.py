@@ -32,6 +32,7 @@ CORRECTION, HANDOVER, CAUSE, ASK = "correction", "handover", "cause", "ask"
 
 MAX_TITLE = 24  # characters of a form's title and of its buttons
 MAX_METADATA = 3_000  # characters
+TEAM_GROUPS = 5  # of blocks.MAX_OPTIONS teams: a form holds 250 kB in all
 
 RIGHT_NOW = "Once somebody else confirms it, I answer with it."
 TEAM_OR_NOT = "Leave it empty if you do not know: then the other teams look on."
@@ -67,9 +68,10 @@ def feedback_form(form: Form, about: Origin) -> Block:
             field = blocks.text_field(INPUT, LABEL, MAX_TEXT) | {"optional": True, "hint": _plain(RIGHT_NOW)}
             return _view(CORRECTION, "What is right?", [field], about)
         case HandoverRequest():
-            about = about.model_copy(update={"subject": form.incident_id})
+            about = about.model_copy(update={"subject": form.subject})
             reason = blocks.text_field(INPUT, WHY_NOT_OURS, MAX_TEXT) | {"optional": True}
-            teams = [field | {"hint": _plain(TEAM_OR_NOT)} for field in blocks.picker(PICKER, PICK_TEAM, form.teams)]
+            picker = blocks.picker(PICKER, PICK_TEAM, form.teams, TEAM_GROUPS)
+            teams = [field | {"hint": _plain(TEAM_OR_NOT)} for field in picker]
             return _view(HANDOVER, "Reassign", [*_owner(form.owner), *teams, reason], about)
         case CauseRequest():
             about = about.model_copy(update={"subject": form.prediction_id})

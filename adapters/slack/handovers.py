@@ -32,7 +32,7 @@ def join_request(request: JoinRequest) -> Rendered:
 
 
 def handover_request(request: HandoverRequest) -> Rendered:
-    buttons = [(verdict, request.incident_id) for verdict in (Verdict.REASSIGN, Verdict.NOT_OURS)]
+    buttons = [(verdict, request.subject) for verdict in (Verdict.REASSIGN, Verdict.NOT_OURS)]
     return Rendered(
         fallback([WHOSE_IS_IT]),
         [

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from adapters.slack import blocks
 from adapters.slack.blocks import Block, listing
 from adapters.slack.mrkdwn import bold, code, escape, link, prose
+from adapters.slack.owner_calls import is_it_theirs
 from adapters.slack.parts import (
     LINE,
     NAME,
@@ -36,7 +37,16 @@ from core.incident_story import (
     suggestions_told,
     votes_told,
 )
-from core.messages import COULD_IT_BE, IS_IT_YOURS, ON_CALL, ON_CALL_UNKNOWN, IncidentMessage, Verdict
+from core.messages import (
+    A_PERSON_DECIDES,
+    COULD_IT_BE,
+    IS_IT_YOURS,
+    NOT_CLEAR,
+    ON_CALL,
+    ON_CALL_UNKNOWN,
+    IncidentMessage,
+    Verdict,
+)
 
 SEVERITY_ICONS = {Severity.CRITICAL: "🔴", Severity.WARNING: "🟡", Severity.INFO: "🔵"}
 RESOLVED_ICON = "✅"
@@ -141,8 +151,10 @@ def _owner(incident: Incident, *, asks: bool) -> Iterable[str]:
     if proposal is None:
         yield f"*Owner*  {'_finding the owner …_' if incident.stage is Stage.TRIAGING else 'could not be determined'}"
     elif proposal.owner is None:
-        yield f"*Owner*  {dotted('not clear, a person should decide', badge(proposal.badge))}"
-        yield from _names("Nearest", [candidate.team_name for candidate in proposal.candidates])
+        yield f"*Owner*  {dotted(NOT_CLEAR if proposal.asked else A_PERSON_DECIDES, badge(proposal.badge))}"
+        if proposal.asked:
+            yield is_it_theirs((team, "") for team in proposal.asked)
+        yield from _names("Nearest", [candidate.team_name for candidate in proposal.not_asked])
     else:
         team = escape(proposal.owner.team_name, NAME)
         named = IS_IT_YOURS.format(team=team) if asks else team

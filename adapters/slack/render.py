@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from adapters.slack import blocks
 from adapters.slack.answers import abstention, cited_answer
-from adapters.slack.confidence import badge_explanation, drift_alarm, owner_ping
+from adapters.slack.confidence import badge_explanation, drift_alarm
 from adapters.slack.corrections import correction_request, proposal
 from adapters.slack.handovers import handover_request, join_request
 from adapters.slack.incidents import incident_details, incident_message
 from adapters.slack.mrkdwn import code, prose
+from adapters.slack.owner_calls import owner_call
 from adapters.slack.parts import NAME, Rendered, context, fallback
 from core.messages import (
     AnswerMessage,
@@ -23,6 +24,7 @@ from core.messages import (
     Notice,
     NoticeKind,
     OwnerPing,
+    OwnerQuestion,
     ProposalMessage,
 )
 
@@ -48,8 +50,8 @@ def render(message: Message) -> Rendered:
             return proposal(answer)
         case BadgeMessage(explanation):
             return badge_explanation(explanation)
-        case OwnerPing():
-            return owner_ping(message)
+        case OwnerPing() | OwnerQuestion():
+            return owner_call(message)
         case DriftAlarm():
             return drift_alarm(message)
         case Notice():

@@ -1,4 +1,4 @@
-"""Confidence in Teams: what a badge rests on, a call for the owner, and the alarm when badges no longer hold."""
+"""Confidence in Teams: what a badge rests on, and the alarm when badges no longer hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from adapters.teams.elements import (
     Element,
     Room,
     card,
-    dotted,
     heading,
     line,
     listing,
@@ -24,8 +23,7 @@ from adapters.teams.elements import (
     titled,
 )
 from core.confidence.badge_explanation import BadgeExplanation, BadgeReference
-from core.messages import JUDGED_BY, ON_CALL, PING, WHY, DriftAlarm, OwnerPing
-from core.team import TAG
+from core.messages import JUDGED_BY, WHY, DriftAlarm
 
 PICTURE_DPI = 72  # small enough for a card: a message of Teams holds 28 KB in all
 MAX_SENTENCE = 500  # characters
@@ -44,23 +42,6 @@ def badge_card(explanation: BadgeExplanation, room: Room) -> Card:
 
 def _reference(reference: BadgeReference, room: Room) -> list[Element]:
     return line([run("•", 1), SPACE, run(reference.title, min(room.characters, 200), url=reference.url, size="Small")])
-
-
-def ping_card(ping: OwnerPing) -> Card:
-    """A mention has to stand in a TextBlock; it is the only text of a user's there, and no markup survives in it."""
-    name = "".join(character for character in plain(ping.team_name, 80) if character.isalnum() or character in " -&")
-    on_call = [run(f"{ON_CALL}: {', '.join(ping.on_call)}", MAX_SUMMARY)] if ping.on_call else []
-    badge = run(ping.badge.text, MAX_SUMMARY, weight="Bolder", color="Accent")
-    said = line(dotted([run(PING, MAX_SUMMARY)], [badge], on_call))
-    if not ping.mention:
-        return card([*line([run(ping.team_name, 80, weight="Bolder")]), *said], (), f"{ping.team_name}: {PING}")
-    text = f"<at>{name}</at>"
-    body = [{"type": "TextBlock", "text": text, "wrap": True}, *said]
-    shown = card(body, (), f"{ping.team_name}: {PING}")
-    mentioned = {"id": ping.mention.removeprefix(TAG), "name": name}
-    mentioned |= {"type": "tag"} if ping.mention.startswith(TAG) else {}
-    entity = {"type": "mention", "text": text, "mentioned": mentioned}
-    return Card(shown.content | {"msteams": {"width": "Full", "entities": [entity]}}, shown.summary)
 
 
 def alarm_card(alarm: DriftAlarm, picture: bytes) -> Card:

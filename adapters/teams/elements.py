@@ -23,7 +23,7 @@ ENVELOPE = 1024  # bytes of the activity around a card
 MAX_SUMMARY = 300  # characters
 MAX_CHOICE = 80  # characters of what can be picked
 MAX_VALUE = 64  # characters of the value behind it
-CHOICES_PER_ENTRY = 6  # of a picker: they take less room than the entries of a list
+CHOICES_PER_ENTRY = 20  # of a picker: they take less room than the entries of a list
 MAX_URL = 500  # characters; a longer address is not linked
 
 IN_MENU = WHY_VERDICTS | {

@@ -19,7 +19,7 @@ from core.messages import (
 def handover_card(request: HandoverRequest, room: Room) -> Card:
     asked = line([run(WHOSE_IS_IT, len(WHOSE_IS_IT))])
     body = [*asked, picker("choice", PICK_TEAM, request.teams, room), text_field("text", WHY_NOT_OURS, MAX_TEXT)]
-    buttons = [button(verdict, request.incident_id) for verdict in (Verdict.REASSIGN, Verdict.NOT_OURS)]
+    buttons = [button(verdict, request.subject) for verdict in (Verdict.REASSIGN, Verdict.NOT_OURS)]
     return card(body, buttons, WHOSE_IS_IT)
 
 

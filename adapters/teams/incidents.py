@@ -28,6 +28,7 @@ from adapters.teams.elements import (
     run,
     titled,
 )
+from adapters.teams.owner_calls import is_it_theirs
 from adapters.teams.suggestions import suggestion_buttons, suggestions
 from core.confidence.badge import Badge
 from core.incident import (
@@ -54,8 +55,10 @@ from core.incident_story import (
     votes_told,
 )
 from core.messages import (
+    A_PERSON_DECIDES,
     COULD_IT_BE,
     IS_IT_YOURS,
+    NOT_CLEAR,
     ON_CALL,
     ON_CALL_UNKNOWN,
     IncidentMessage,
@@ -162,9 +165,10 @@ def _owner(incident: Incident, *, asks: bool) -> list[Element]:
         unknown = "finding the owner …" if incident.stage is Stage.TRIAGING else "could not be determined"
         return line([run(unknown, MAX_NAME, italic=True)])
     if proposal.owner is None:
-        candidates = [candidate.team_name for candidate in proposal.candidates]
-        shown = dotted([run("not clear, a person should decide", MAX_NAME)], _badge(proposal.badge))
-        return [*line(shown), *_names("Nearest", candidates)]
+        unclear = NOT_CLEAR if proposal.asked else A_PERSON_DECIDES
+        question = line(is_it_theirs(proposal.asked)) if proposal.asked else []
+        nearest = _names("Nearest", [candidate.team_name for candidate in proposal.not_asked])
+        return [*line(dotted([run(unclear, MAX_NAME)], _badge(proposal.badge))), *question, *nearest]
     team = proposal.owner.team_name
     named = run(IS_IT_YOURS.format(team=team) if asks else team, len(IS_IT_YOURS) + MAX_NAME, weight="Bolder")
     shown = dotted([named], _badge(proposal.badge))

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from adapters.teams.answers import answer_card, footer_card, spoken
-from adapters.teams.confidence import alarm_card, alarm_picture, badge_card, ping_card
+from adapters.teams.confidence import alarm_card, alarm_picture, badge_card
 from adapters.teams.corrections import correction_card, proposal_card
 from adapters.teams.elements import ROOMS, Card, Element, Room, card, fitting, line, listing, note, prose, run
 from adapters.teams.handovers import handover_card, join_card
 from adapters.teams.incidents import details_card, incident_card
+from adapters.teams.owner_calls import call_card
 from core.messages import (
     AnswerMessage,
     BadgeMessage,
@@ -24,6 +25,7 @@ from core.messages import (
     Notice,
     NoticeKind,
     OwnerPing,
+    OwnerQuestion,
     ProposalMessage,
 )
 
@@ -63,8 +65,8 @@ def render(message: Message, rooms: Sequence[Room] = ROOMS) -> Card:
             return fit(lambda room: proposal_card(answer, room))
         case BadgeMessage(explanation):
             return fit(lambda room: badge_card(explanation, room))
-        case OwnerPing():
-            return ping_card(message)
+        case OwnerPing() | OwnerQuestion():
+            return call_card(message)
         case DriftAlarm():
             picture = alarm_picture(message)
             return fit(lambda room: alarm_card(message, picture if room is ROOMS[0] else b""))

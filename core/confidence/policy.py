@@ -11,11 +11,18 @@ from core.confidence.badge import Badge
 class Policy:
     """Probabilities in [0, 1], None for never. A badge that is not calibrated is put like any other.
 
-    Below `ask_below` an owner or a cause is put as a question; above `ping_owner_above` the owner is pinged.
+    Below `ask_below` an owner or a cause is put as a question; above `ping_owner_above` the owner is pinged. With
+    `ping_two_when_unsure` the two teams that are asked are pinged where no owner can be named.
     """
 
     ask_below: float | None = None
     ping_owner_above: float | None = None
+    ping_two_when_unsure: bool = False
+
+    @property
+    def calls_owners(self) -> bool:
+        """Whether any owner is ever pinged."""
+        return self.ping_owner_above is not None
 
     def asks(self, badge: Badge | None) -> bool:
         known = badge.probability if badge else None

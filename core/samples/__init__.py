@@ -25,6 +25,7 @@ from core.samples.parts import (
     resolved_incident,
     suggested_duplicate,
     suggested_severity,
+    unclear_owner,
 )
 from core.samples.text_everywhere import everywhere
 
@@ -51,4 +52,5 @@ __all__ = [
     "resolved_incident",
     "suggested_duplicate",
     "suggested_severity",
+    "unclear_owner",
 ]

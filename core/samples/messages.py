@@ -22,6 +22,7 @@ from core.messages import (
     Notice,
     NoticeKind,
     OwnerPing,
+    OwnerQuestion,
     ProposalMessage,
     RelatedIncident,
 )
@@ -32,6 +33,7 @@ from core.samples.parts import (
     UNCALIBRATED,
     abstention,
     answer,
+    asked_teams,
     badge_explanation,
     confirmed,
     drift_alarm,
@@ -43,6 +45,7 @@ from core.samples.parts import (
     resolved_incident,
     suggested_duplicate,
     suggested_severity,
+    unclear_owner,
 )
 
 SAMPLES: dict[str, Message] = {
@@ -54,6 +57,7 @@ SAMPLES: dict[str, Message] = {
     "incident with its owner": IncidentMessage(incident(stage=Stage.EXPLAINING, owner=owner())),
     "incident explained": IncidentMessage(explained_incident()),
     "incident without an owner": IncidentMessage(explained_incident(owner=owner(owner=None))),
+    "incident whose owner is unclear": IncidentMessage(explained_incident(owner=unclear_owner())),
     "incident without a culprit": IncidentMessage(
         explained_incident(explanation=explanation(hypotheses=(), badge=None, prediction_id=None))
     ),
@@ -97,6 +101,7 @@ SAMPLES: dict[str, Message] = {
         explained_incident(suggested_severity=suggested_severity(), suggested_duplicate=suggested_duplicate())
     ),
     "ping of a team without a mention": OwnerPing("Payments", "", CALIBRATED),
+    "question to two teams": OwnerQuestion(tuple(zip(asked_teams(), ("S0PAYMENTS", ""), strict=True))),
     "drift alarm": drift_alarm(),
     "information": Notice("Ask me about CI/CD and operations.\n• how do I roll back a canary?"),
     "thanks": Notice("Noted, thank you.", NoticeKind.THANKS),

@@ -16,6 +16,7 @@ from core.curated import CuratedAnswer
 from core.incident import (
     Alert,
     AlertStatus,
+    AskedTeam,
     DuplicateSuggestion,
     Evidence,
     EvidenceKind,
@@ -109,6 +110,19 @@ def owner(**fields: object) -> OwnerProposal:
         prediction_id="owner-1",
     )
     return replace(usual, **fields)
+
+
+def asked_teams() -> tuple[AskedTeam, ...]:
+    return (
+        AskedTeam("payments", "Payments", ("Asha Brandt", "Mateo Silvestri")),
+        AskedTeam("bookings", "Bookings", (), "PagerDuty"),
+    )
+
+
+def unclear_owner(**fields: object) -> OwnerProposal:
+    """Nobody could be named: two teams are asked, and a third one is near."""
+    candidates = (*owner().candidates, TeamScore("fleet", "Fleet", 0.1))
+    return owner(**({"owner": None, "candidates": candidates, "on_call": (), "asked": asked_teams()} | fields))
 
 
 def hypothesis(number: int = 1) -> Hypothesis:

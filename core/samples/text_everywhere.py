@@ -10,6 +10,7 @@ from core.confidence.badge_explanation import BadgeReference
 from core.conversation import Person, Platform
 from core.incident import (
     Absorption,
+    AskedTeam,
     Evidence,
     EvidenceKind,
     Explanation,
@@ -35,6 +36,7 @@ from core.messages import (
     Notice,
     NoticeKind,
     OwnerPing,
+    OwnerQuestion,
     ProposalMessage,
     RelatedIncident,
 )
@@ -69,6 +71,9 @@ def everywhere(text: str, count: int = 1) -> dict[str, Message]:
         "abstention": AnswerMessage(replace(said, sentences=())),
         "incident": IncidentMessage(struck),
         "incident without an owner": IncidentMessage(replace(struck, owner=replace(proposal, owner=None))),
+        "incident whose owner is unclear": IncidentMessage(
+            replace(struck, owner=replace(proposal, owner=None, asked=_asked(text, several)))
+        ),
         "details": IncidentDetails(struck),
         "incident put as questions": IncidentMessage(struck, asks_owner=True, asks_cause=True),
         "incident whose on-call is unknown": IncidentMessage(
@@ -92,6 +97,7 @@ def everywhere(text: str, count: int = 1) -> dict[str, Message]:
         "join request": JoinRequest("incident-1", tuple((f"incident-{number}", text) for number in several)),
         "drift alarm": drift_alarm(shown=(0.9,) * 200, correct=(True, False) * 100),
         "ping": OwnerPing(text, "", CALIBRATED, on_call=tuple(text for _ in several)),
+        "question to two teams": OwnerQuestion(tuple((team, "") for team in _asked(text, several))),
         "information": Notice(text),
         "thanks": Notice(text, NoticeKind.THANKS),
         "error": Notice(text, NoticeKind.ERROR, text),
@@ -122,6 +128,11 @@ def _owner(text: str, several: range) -> OwnerProposal:
         votes=tuple(Vote(number, text, text, text) for number in several),
         note=text,
     )
+
+
+def _asked(text: str, several: range) -> tuple[AskedTeam, ...]:
+    people = tuple(text for _ in several)
+    return (AskedTeam("payments", text, people), AskedTeam("bookings", text, (), text))
 
 
 def _explanation(text: str, several: range) -> Explanation:

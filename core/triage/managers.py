@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from core.code_owners import CodeOwners
-from core.incident import Incident
-from core.team import NOBODY, Team
+from core.incident import Incident, PastIncident
+from core.team import NOBODY, Team, current_ids
 from core.triage.candidates import NEIGHBOURS, HistoryVote, discussion_group, history_votes
 from core.triage.code_votes import CodeVote, code_votes, paths_in
 from core.triage.documents import DocumentMatch, matches
@@ -109,10 +109,10 @@ def gather(
     A past incident of a team that was renamed or merged counts for the team that has its name among its aliases.
     """
     known = {team.id: team for team in teams}
-    current = {alias: team.id for team in teams for alias in (*team.aliases, team.id)} | {NOBODY: NOBODY}
+    current = current_ids(teams) | {NOBODY: NOBODY}
     text = "\n".join(part for part in (incident.description, incident.service, enrichment.text) if part)
     neighbours = tuple(
-        replace(neighbour, incident=replace(neighbour.incident, owner=current[neighbour.incident.owner]))
+        replace(neighbour, incident=_of_today(neighbour.incident, current))
         for neighbour in history.similar(text, NEIGHBOURS, without=frozenset({incident.id}))
         if neighbour.incident.owner in current
     )
@@ -132,6 +132,12 @@ def gather(
         frozenset(_owners({incident.service: 1.0}, teams))
         - {current[each] for each in history.owners & current.keys()},
     )
+
+
+def _of_today(past: PastIncident, current: Mapping[str, str]) -> PastIncident:
+    """Under the present ids of the team that owned it and of those that passed it on."""
+    passed_on = tuple(current.get(team, team) for team in past.reassignments)
+    return replace(past, owner=current[past.owner], reassignments=passed_on)
 
 
 def _code_votes(

@@ -43,10 +43,15 @@ class TriageCase:
             ("As reported", self.incident),
             *(("Monitoring", found) for found in self.discussion),
         )
-        return "\n".join(f"{label}: {said}" for label, said in lines if said)
+        return "\n".join(f"{label}: {_as_one(said)}" for label, said in lines if said)
 
     def enriched(self, found: Sequence[str]) -> TriageCase:
         return replace(self, discussion=(*self.discussion, *found))
+
+
+def _as_one(said: str) -> str:
+    """With its further lines set in: none of them passes for a line of its own, such as what monitoring shows."""
+    return "\n  ".join(said.splitlines())
 
 
 async def distil(model: LanguageModel, request: ModelRequest, incident: str, teams: Sequence[Team]) -> TriageCase:

@@ -65,7 +65,8 @@ async def collect_votes(
             ballot = await structured(model, replace(request, messages=messages), prompts.Ballot, choices)
         except (InvalidReply, ModelUnavailable, PromptTooLong) as error:
             return error
-        return Vote(round_number, team.id, None if ballot.team == prompts.NOBODY else ballot.team, ballot.reason)
+        reason = " ".join(ballot.reason.split())  # on one line, which cannot pass for a vote of somebody else's
+        return Vote(round_number, team.id, None if ballot.team == prompts.NOBODY else ballot.team, reason)
 
     votes = await asyncio.gather(*map(vote, group))
     failures = [each for each in votes if isinstance(each, Exception)]

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from core.incident import PastIncident
-from core.team import Team
+from core.team import Team, current_ids
 
 
 def training_incidents(past: Iterable[PastIncident], teams: Sequence[Team]) -> list[PastIncident]:
     """Those whose owner is a team of today, under its present id; without those of teams that are no more."""
-    current = {alias: team.id for team in teams for alias in (*team.aliases, team.id)}
+    current = current_ids(teams)
     return [replace(incident, owner=current[incident.owner]) for incident in past if incident.owner in current]

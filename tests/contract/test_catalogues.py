@@ -45,7 +45,7 @@ spec: {type: database, owner: payments}
 apiVersion: backstage.io/v1alpha1
 kind: Component
 metadata: {name: toy}
-spec: {type: website, owner: "user:default/ana"}
+spec: {type: website, owner: "User:default/ana"}
 """
 GROUPS = """\
 apiVersion: backstage.io/v1alpha1
@@ -167,3 +167,49 @@ async def test_a_file_whose_aliases_would_fill_the_memory_hides_no_other(tmp_pat
     found = await read_backstage(FolderFiles(tmp_path))
     assert "bomb" not in {team.id for team in found.teams}
     assert "payments" in {team.id for team in found.teams}
+
+
+async def test_an_entity_that_is_wrong_hides_no_other_of_its_file_and_an_empty_field_is_no_mistake(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "catalog-info.yaml").write_text(
+        """\
+kind: Group
+metadata: {name: payments, description: , annotations: }
+spec: {type: team, members: }
+---
+kind: Component
+metadata: {name: [till]}
+spec: {owner: payments}
+---
+kind: Component
+metadata: {name: seats}
+spec: {owner: bookings}
+"""
+    )
+    found = await read_backstage(FolderFiles(tmp_path))
+    assert {team.id: set(team.services) for team in found.teams} == {"payments": set(), "bookings": {"seats"}}
+
+
+async def test_a_name_that_is_written_in_another_case_means_the_same(tmp_path: Path) -> None:
+    (tmp_path / "catalog-info.yaml").write_text(
+        """\
+kind: Group
+metadata: {name: payments}
+---
+kind: Component
+metadata: {name: till}
+spec: {owner: "group:default/Payments", dependsOn: ["component:Shelf"], consumesApis: [Stock]}
+---
+kind: Component
+metadata: {name: shelf}
+spec: {owner: Fleet, providesApis: [stock]}
+---
+kind: Component
+metadata: {name: van}
+spec: {owner: fleet}
+"""
+    )
+    found = await read_backstage(FolderFiles(tmp_path))
+    assert {team.id: set(team.services) for team in found.teams} == {"payments": {"till"}, "Fleet": {"shelf", "van"}}
+    assert found.dependencies == {"till": ("shelf",)}

@@ -13,6 +13,7 @@ from core.conversation import MessageReference
 from core.errors import Conflict
 from core.incident import IncidentState
 from core.ports import Store
+from core.samples import unclear_owner
 from tests.contract.records import CHANNEL, MANY, NOW, THREAD, got, incident, saved
 
 
@@ -30,6 +31,11 @@ async def test_an_incident_comes_back_as_it_was_saved(store: Store) -> None:
     await saved(store, incident(also_firing=("a", "b"), labels={"pod": "naïve ☃"}))
     assert await got(store, "i1") == incident(also_firing=("a", "b"), labels={"pod": "naïve ☃"})
     assert await got(store, "i2") is None
+
+
+async def test_the_teams_that_were_asked_come_back(store: Store) -> None:
+    await saved(store, incident(owner=unclear_owner()))
+    assert await got(store, "i1") == incident(owner=unclear_owner())
 
 
 async def test_a_revision_replaces_the_one_before_it(store: Store) -> None:

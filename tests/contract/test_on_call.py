@@ -133,6 +133,18 @@ async def test_an_answer_of_another_form_is_none(kind: str) -> None:
             await schedule.people("payments", START)
 
 
+async def test_times_of_pagerduty_without_a_zone_are_no_answer() -> None:
+    async def without_zone(_: web.Request) -> web.Response:
+        return web.json_response({"oncalls": [{"user": {"summary": "Ines"}, "start": "2026-01-05T09:00:00"}]})
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", without_zone)
+    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+        schedule = served_by("pagerduty")(Http("the server", str(server.make_url("")), session))
+        with pytest.raises(ToolUnavailable, match="as documented"):
+            await schedule.people("payments", START)
+
+
 async def test_pagerduty_is_read_to_its_last_page() -> None:
     crowd = [Shift(f"Person {number}", START, START + WEEK) for number in range(2 * PAGE + 1)]
     server = FakePagerDuty({"P1": crowd})

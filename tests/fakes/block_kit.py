@@ -117,7 +117,7 @@ def _button(path: str, element: dict[str, Any]) -> Iterator[str]:
         yield f"{path}.style: {element['style']!r}"
 
 
-def _picker(path: str, element: dict[str, Any]) -> Iterator[str]:
+def _options(path: str, element: dict[str, Any]) -> Iterator[str]:
     options = element.get("options", [])
     if not 1 <= len(options) <= 100:
         yield f"{path}.options: {len(options)} of them"
@@ -125,6 +125,17 @@ def _picker(path: str, element: dict[str, Any]) -> Iterator[str]:
         yield from _text(f"{path}.options[{index}].text", option.get("text"), ("plain_text",), 75)
         if not 1 <= len(option.get("value", "")) <= 150:
             yield f"{path}.options[{index}].value: {len(option.get('value', ''))} characters"
+
+
+def _picker(path: str, element: dict[str, Any]) -> Iterator[str]:
+    groups = element.get("option_groups")
+    if groups is None:
+        yield from _options(path, element)
+    elif "options" in element or not 1 <= len(groups) <= 100:
+        yield f"{path}.option_groups: {len(groups)} of them, or options beside them"
+    for index, group in enumerate(groups or ()):
+        yield from _text(f"{path}.option_groups[{index}].label", group.get("label"), ("plain_text",), 75)
+        yield from _options(f"{path}.option_groups[{index}]", group)
     if not 1 <= len(element.get("action_id", "")) <= 255:
         yield f"{path}.action_id: {len(element.get('action_id', ''))} characters"
 

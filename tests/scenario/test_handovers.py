@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from adapters.slack.forms import Origin, feedback_form
 from adapters.slack.render import render as render_for_slack
 from adapters.teams.render import render as render_for_teams
 from core.messages import HandoverRequest, Verdict
+from handlers.reassign_incident import OVERTAKEN
 from tests.fakes import slack_payloads
-from tests.fakes.block_kit import buttons
+from tests.fakes.block_kit import buttons, problems, view_problems
 from tests.fakes.slack_api import CHANNEL
 from tests.fakes.slack_bot import slack_bot
 from tests.fakes.teams_adapter import open_teams
@@ -65,6 +69,31 @@ async def test_the_team_picked_in_a_card_of_teams_comes_with_its_button() -> Non
     assert (pressed.verdict, pressed.choice, pressed.text) == (Verdict.REASSIGN, "bookings", "no ledger")
 
 
+HUNDREDS = HandoverRequest("incident-1", "", tuple((f"team-{n:03}", f"Team {n:03} " + "x" * 60) for n in range(300)))
+
+
+def test_each_of_hundreds_of_teams_can_be_picked_in_slacks_form() -> None:
+    form = feedback_form(HUNDREDS, Origin(channel=CHANNEL, ts="1773480600.000200"))
+    assert view_problems(form) == []
+    (picker,) = [
+        block["element"] for block in form["blocks"] if block.get("element", {}).get("type") == "static_select"
+    ]
+    offered = [option["value"] for group in picker["option_groups"] for option in group["options"]]
+    assert offered == [team for team, _ in HUNDREDS.teams]
+    rendered = render_for_slack(HUNDREDS)
+    assert problems(rendered.text, rendered.blocks) == []
+
+
+def test_hundreds_of_teams_can_be_picked_in_teams_as_far_as_a_card_has_room_for_them() -> None:
+    for request, at_least in (
+        (HUNDREDS, 120),
+        (replace(HUNDREDS, teams=tuple((t, t) for t, _ in HUNDREDS.teams)), 300),
+    ):
+        body = render_for_teams(request).content["body"]
+        (picker,) = [element for element in body if element["type"] == "Input.ChoiceSet"]
+        assert len(picker["choices"]) >= at_least
+
+
 @pytest.mark.asyncio(loop_scope="session")
 async def test_an_incident_that_is_turned_away_goes_on_without_that_team_and_is_given_to_the_one_that_is_picked(
     bot: RunningBot,
@@ -83,6 +112,17 @@ async def test_an_incident_that_is_turned_away_goes_on_without_that_team_and_is_
     )
     (hop,) = away["hops"]
     assert (hop["turned_away"], hop["given_to"], hop["reason"]) == ("payments", "", "the till is not at fault")
+    assert {vote["hop"] for vote in away["owner"]["votes"]} == {0, 1}, "what was said before is kept"
+
+    def shown_in_the_thread(messages: list[Message]) -> bool:
+        details = [m for m in of_kind(messages, "details") if m["payload"]["incident"]["id"] == incident_id]
+        return len(details) == 1 and details[0]["payload"]["incident"]["owner"] == away["owner"]
+
+    assert await bot.until("incidents", shown_in_the_thread)
+
+    await _post(bot, message=str(first["id"]), verdict="not-ours", text="nor is the shelf")
+    await bot.until("incidents", lambda messages: OVERTAKEN in str(of_kind(messages, "notice")))
+    assert len((await bot.incident(incident_id, is_done))["hops"]) == 1
 
     await _post(bot, incident=incident_id, verdict="hand-over")
     second = await _request(bot, incident_id, 2)

@@ -36,7 +36,7 @@ ALERT, DETAILS = (Death(Moment.SAID, step) for step in (1, 8))  # the steps of a
 class TeamsHome:
     """The furnished folder of a bot that lives in Teams, one life after the other."""
 
-    def __init__(self, folder: Path, teams: TeamsConnector) -> None:
+    def __init__(self, folder: Path, teams: TeamsConnector, **environment: str) -> None:
         self.teams = teams
         self.log = folder / "log"
         self._environment = {
@@ -46,6 +46,7 @@ class TeamsHome:
             "TEAMS_APP_ID": APP_ID,
             "TEAMS_APP_PASSWORD": APP_PASSWORD,
             "TEAMS_TENANT_ID": TENANT,
+            **environment,
         }
 
     @asynccontextmanager
@@ -81,7 +82,7 @@ async def home(furnished_for_teams: Path, tmp_path: Path) -> AsyncIterator[Teams
         yield TeamsHome(tmp_path, teams)
 
 
-async def _is_added(home: TeamsHome, address: str) -> None:
+async def is_added(home: TeamsHome, address: str) -> None:
     """The app is added to a team, in whose channel of incidents nobody ever spoke with it."""
     general = {"id": TEAM, "conversationType": "channel", "tenantId": TENANT}
     await home.deliver(address, type="conversationUpdate", membersAdded=[{"id": BOT}], conversation=general)
@@ -94,7 +95,7 @@ async def test_an_incident_is_told_once_where_somebody_consented_and_else_once_m
     home.teams.graph.consented = consented
     async with home.life(Death(Moment.ASLEEP)) as bot:
         address = await bot.address()
-        await _is_added(home, address)
+        await is_added(home, address)
         assert (await alarm(address))[0] == 202
         bot.kill()
     for death in deaths:

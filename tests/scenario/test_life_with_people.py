@@ -71,6 +71,20 @@ async def test_an_incident_that_a_note_calls_nobodys_is_nobodys_the_next_time(bo
     assert first["id"] in {similar["id"] for similar in again["explanation"]["similar"]}
 
 
+async def test_a_document_that_a_team_changes_counts_at_the_next_incident_of_the_running_bot(bot: RunningBot) -> None:
+    before, _ = await opened(bot, "carousel-1", "the carousel squeaks")
+    assert before["owner"]["owner"] is None
+    document = bot.company / "teams" / "catalogue.md"
+    text = document.read_text(encoding="utf-8")
+    document.write_text(f"{text}\nThe carousel is ours, and so is whatever squeaks.\n", encoding="utf-8")
+    try:
+        after, _ = await opened(bot, "carousel-2", "the carousel squeaks loudly")
+    finally:
+        document.write_text(text, encoding="utf-8")
+    assert after["owner"]["candidates"][0]["team_id"] == "catalogue"
+    assert "its document speaks of" in " ".join(after["owner"]["candidates"][0]["reasons"])
+
+
 async def test_a_severity_is_suggested_from_the_past_and_stands_once_somebody_confirmed_it(bot: RunningBot) -> None:
     incident, _ = await opened(bot, "severe-1", "till charges time out", service="till")
     suggested = incident["suggested_severity"]

@@ -101,9 +101,9 @@ async def test_a_press_that_leaves_nothing_open_opens_no_form(bot: SlackBot, lab
     [
         (ANSWER, "Wrong", {"correction": "Say it twice."}, Verdict.CORRECTION, "answer-1", "Say it twice.", ""),
         (INCIDENT, "Wrong cause", {"correction": "DNS."}, Verdict.CAUSE_WRONG, "cause-1", "DNS.", ""),
-        (INCIDENT, "Reassign …", {"team": "bookings"}, Verdict.REASSIGN, "incident-1", "", "bookings"),
-        (INCIDENT, "Reassign …", {"correction": "not us"}, Verdict.NOT_OURS, "incident-1", "not us", ""),
-        (INCIDENT, "Wrong owner", {"team": "bookings"}, Verdict.REASSIGN, "incident-1", "", "bookings"),
+        (INCIDENT, "Reassign …", {"team": "bookings"}, Verdict.REASSIGN, "owner-1", "", "bookings"),
+        (INCIDENT, "Reassign …", {"correction": "not us"}, Verdict.NOT_OURS, "owner-1", "not us", ""),
+        (INCIDENT, "Wrong owner", {"team": "bookings"}, Verdict.REASSIGN, "owner-1", "", "bookings"),
     ],
 )
 async def test_what_is_filled_in_is_feedback_in_the_thread_of_the_message(

@@ -10,19 +10,27 @@ from rich.console import Console
 from adapters.slack.render import render as in_slack
 from adapters.teams.render import render as in_teams
 from adapters.terminal import TerminalMessenger
-from core.messages import IncidentMessage, OwnerPing, Verdict
-from core.samples import CALIBRATED, SAMPLES, explained_incident, owner, suggested_duplicate, suggested_severity
+from core.messages import IncidentMessage, OwnerPing, OwnerQuestion, Verdict
+from core.samples import (
+    CALIBRATED,
+    SAMPLES,
+    explained_incident,
+    owner,
+    suggested_duplicate,
+    suggested_severity,
+    unclear_owner,
+)
 from core.team import TAG
 from tests.fakes import adaptive_card, block_kit
 
 SUGGESTED = explained_incident(suggested_severity=suggested_severity(), suggested_duplicate=suggested_duplicate())
 
 
-def slack(message: IncidentMessage | OwnerPing) -> str:
+def slack(message: IncidentMessage | OwnerPing | OwnerQuestion) -> str:
     return "\n".join(block_kit.texts(in_slack(message).blocks))
 
 
-def teams(message: IncidentMessage | OwnerPing) -> str:
+def teams(message: IncidentMessage | OwnerPing | OwnerQuestion) -> str:
     return "\n".join(adaptive_card.texts(in_teams(message).content))
 
 
@@ -75,6 +83,56 @@ def test_a_ping_names_who_is_on_call(shown) -> None:
     assert "On call: Asha Brandt" in shown(OwnerPing("Payments", "", CALIBRATED, on_call=("Asha Brandt",)))
 
 
+QUESTION = "Is this yours, Payments (on call: Asha Brandt, Mateo Silvestri) or Bookings (on call: unknown, PagerDuty did not say)?"
+
+
+@pytest.mark.parametrize("shown", [slack, teams])
+def test_where_nobody_can_be_named_two_teams_are_asked_and_the_others_stand_below(shown) -> None:
+    text = shown(IncidentMessage(explained_incident(owner=unclear_owner()))).replace("*", "")
+    assert QUESTION in text
+    assert "not clear · ●●● 86 %" in text
+    assert "Nearest: Fleet" in text
+    only_two = unclear_owner(candidates=owner().candidates)
+    assert "Nearest" not in shown(IncidentMessage(explained_incident(owner=only_two)))
+
+
+@pytest.mark.parametrize("shown", [slack, teams])
+def test_an_incident_from_before_two_teams_were_asked_shows_whom_it_is_near(shown) -> None:
+    text = shown(IncidentMessage(explained_incident(owner=unclear_owner(asked=()))))
+    assert "not clear, a person should decide" in text
+    assert "Nearest: Payments, Bookings, Fleet" in text
+
+
+@pytest.mark.parametrize("shown", [slack, teams])
+def test_many_people_on_call_are_counted(shown) -> None:
+    (team, _) = unclear_owner().asked
+    crowded = replace(team, on_call=tuple(f"Person {number}" for number in range(9)))
+    text = shown(IncidentMessage(explained_incident(owner=unclear_owner(asked=(crowded,))))).replace("*", "")
+    assert "Is this yours, Payments (on call: Person 0, Person 1, Person 2 and 6 more)?" in text
+
+
+def test_a_question_to_two_teams_mentions_each_that_has_a_mention() -> None:
+    payments, bookings = unclear_owner().asked
+    said = slack(OwnerQuestion(((payments, "S0PAY"), (bookings, ""))))
+    assert said.startswith("Is this yours, <!subteam^S0PAY> (on call: Asha Brandt, Mateo Silvestri) or *Bookings* (on")
+    card = in_teams(OwnerQuestion(((payments, "asha@marigold.example"), (bookings, f"{TAG}MjQz"))))
+    assert [entity["mentioned"]["id"] for entity in card.content["msteams"]["entities"]] == [
+        "asha@marigold.example",
+        "MjQz",
+    ]
+    mentions, question, *_ = adaptive_card.texts(card.content)
+    assert mentions == "<at>Payments</at> <at>Bookings</at>"
+    assert question == QUESTION
+    by_name = in_teams(OwnerQuestion(((payments, ""), (bookings, "")))).content
+    assert "<at>" not in str(by_name)
+    assert QUESTION in adaptive_card.texts(by_name)
+
+
+@pytest.mark.parametrize("mention", ["!channel", "here", "S0|@everyone", "S0><!channel>"])
+def test_a_question_to_two_teams_never_mentions_a_whole_channel(mention: str) -> None:
+    assert "<!" not in slack(OwnerQuestion(tuple((team, mention) for team in unclear_owner().asked)))
+
+
 def test_a_tag_in_teams_is_mentioned_as_a_tag_and_a_person_as_a_person() -> None:
     ((tag,), (person,)) = (
         in_teams(OwnerPing("Payments", mention, CALIBRATED)).content["msteams"]["entities"]
@@ -95,3 +153,6 @@ async def test_the_terminal_says_the_same(capsys: pytest.CaptureFixture[str]) ->
     said = capsys.readouterr().out
     assert "Severity: looks critical" in said
     assert "Duplicate: probably of payment-gateway answers slowly (incident-0)" in said
+    await messenger.post(SUGGESTED.place, SAMPLES["incident whose owner is unclear"], "y")
+    await messenger.post(SUGGESTED.place, SAMPLES["question to two teams"], "z")
+    assert capsys.readouterr().out.count(QUESTION) == 2

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.code_owners import CodeOwners
+from core import code_owners
+from core.code_owners import CodeOwners, _covers
 
 
 def owners(text: str, path: str) -> list[str]:
@@ -71,3 +72,19 @@ def test_a_hostile_file_costs_no_more_than_it_is_long() -> None:
 
 def test_what_cannot_be_understood_is_left_out() -> None:
     assert CodeOwners.parsed("!not-this @acme/team\n" + "x" * 400 + " @acme/team\n").rules == ()
+
+
+def test_of_thousands_of_rules_only_those_are_looked_at_that_may_speak_of_a_path(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    areas = "\n".join(f"/area{number}/src/ @acme/team{number}" for number in range(5_000))
+    code = CodeOwners.parsed(f"{areas}\nsecrets/ @acme/security\n*.md @acme/writers\n")
+    looked_at: list[str] = []
+
+    def covers(pattern: str, parts: list[str]) -> bool:
+        looked_at.append(pattern)
+        return _covers(pattern, parts)
+
+    monkeypatch.setattr(code_owners, "_covers", covers)
+    assert [rule.owners for rule in code.rules_for("area7/src/secrets/x.py")] == [("@acme/security",)]
+    assert looked_at == ["/area7/src/", "secrets/", "*.md"]

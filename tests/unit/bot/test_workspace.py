@@ -175,11 +175,12 @@ def test_confidence_changes_nothing_unless_the_file_says_so(file: Path) -> None:
     assert (workspace.policy, workspace.two_step, workspace.operators) == (Policy(), False, "")
     file.write_text(
         CHANNELS
-        + "operators: help\nconfidence: {ask_below: 0.4, ping_owner_above: 0.8, estimator: two-step}\n"
+        + "operators: help\nconfidence: {ask_below: 0.4, ping_owner_above: 0.8, "
+        + "ping_two_when_unsure: true, estimator: two-step}\n"
         + "teams:\n  - {id: payments, name: Payments, mention: {slack: S0PAY, teams: pay@lantern.example}}\n"
     )
     workspace = load_workspace(file)
-    assert (workspace.policy, workspace.two_step, workspace.operators) == (Policy(0.4, 0.8), True, "help")
+    assert (workspace.policy, workspace.two_step, workspace.operators) == (Policy(0.4, 0.8, True), True, "help")
     assert workspace.teams[0].mentions == {Platform.SLACK: "S0PAY", Platform.TEAMS: "pay@lantern.example"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -110,6 +111,20 @@ def test_a_raw_alert_is_shown_until_there_is_something_better() -> None:
 def test_an_incident_without_an_owner_or_a_culprit_says_so() -> None:
     assert "Nobody can be named" in shown(messages.SAMPLES["incident without an owner"]).get_text()
     assert "No culprit found" in shown(messages.SAMPLES["incident without a culprit"]).get_text()
+
+
+@pytest.mark.parametrize("sample", ["incident whose owner is unclear", "question to two teams"])
+def test_where_nobody_can_be_named_two_teams_are_asked(sample: str) -> None:
+    asked = "Is this yours, Payments (on call: Asha Brandt, Mateo Silvestri) or Bookings (on call: unknown, PagerDuty"
+    assert f"{asked} did not say)?" in shown(messages.SAMPLES[sample]).get_text()
+    assert "Fleet" in shown(messages.SAMPLES["incident whose owner is unclear"]).get_text()
+
+
+def test_a_team_whose_name_is_markup_is_asked_by_it() -> None:
+    team = replace(messages.unclear_owner().asked[0], team_name="<b>Pay</b> & {team}", on_call=("<i>Asha</i>",))
+    asked = messages.explained_incident(owner=messages.unclear_owner(asked=(team,)))
+    text = shown(IncidentMessage(asked)).get_text()
+    assert "Is this yours, <b>Pay</b> & {team} (on call: <i>Asha</i>)?" in text
 
 
 def test_only_what_can_be_judged_is_asked_for() -> None:

@@ -14,7 +14,7 @@ from handlers.ask_in_form import AskInForm
 from tests.fakes.store import InMemoryStore
 
 TEAMS = (Team("payments", "Payments"), Team("fleet", "Fleet"), Team("bookings", "Bookings"))
-HANDOVER = HandoverRequest("incident-1", "Payments", (("bookings", "Bookings"), ("fleet", "Fleet")))
+HANDOVER = HandoverRequest("incident-1", "Payments", (("bookings", "Bookings"), ("fleet", "Fleet")), "owner-1")
 CHANNELS = (Channel("vault", {Platform.SLACK: "C0INC"}, private=True),)
 CLAIMS = {
     "answer-1": (PredictionKind.ANSWER, "q1"),

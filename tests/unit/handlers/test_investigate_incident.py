@@ -87,3 +87,21 @@ async def test_the_team_that_people_give_it_to_meanwhile_stays_its_owner(store: 
     await investigate_incident("i1", find, store=store)
     saved = store.incidents.by_id["i1"]
     assert (saved.owner, saved.hops, saved.stage) == (given, (hop,), Stage.DONE)
+
+
+async def test_a_triage_that_is_still_at_work_takes_nothing_back_of_what_another_step_found_meanwhile(
+    store: InMemoryStore,
+) -> None:
+    explanation = explained_incident().explanation
+
+    async def explain(incident: Incident) -> Incident:
+        return replace(incident, explanation=explanation, cut_short="over already", stage=Stage.DONE)
+
+    async def triage_again(incident: Incident) -> Incident:
+        await investigate_incident("i1", explain, store=store)
+        return replace(incident, owner=owner(), stage=Stage.EXPLAINING)
+
+    await investigate_incident("i1", triage_again, store=store)
+    saved = store.incidents.by_id["i1"]
+    assert (saved.owner, saved.explanation) == (owner(), explanation)
+    assert (saved.cut_short, saved.stage) == ("over already", Stage.DONE)

@@ -65,6 +65,17 @@ async def test_where_they_do_not_agree_a_person_is_asked_and_the_last_votes_say_
     assert {candidate.score for candidate in found.owner.candidates} == {1 / 3}
 
 
+@pytest.mark.parametrize("voters", [("sales", "identity", "stock"), ("sales", "stock"), ("stock",)])
+async def test_at_most_two_teams_are_asked_and_none_that_nobody_votes_for(voters: tuple[str, ...]) -> None:
+    found = await triaged(
+        TriageScript(lambda team, _: team.lower() if team.lower() in voters else None).model(), incident()
+    )
+    assert found.owner is not None
+    assert found.owner.owner is None
+    assert len(found.owner.asked) == min(2, len(voters))
+    assert {team.team_id for team in found.owner.asked} <= set(voters)
+
+
 @pytest.mark.parametrize("error", [ModelUnavailable("down"), InvalidReply("nonsense"), PromptTooLong("too long")])
 async def test_where_the_model_fails_the_evidence_stands_and_says_so(error: Exception) -> None:
     def fails(*_: object) -> str:

@@ -9,12 +9,12 @@ from core.confidence.badge import Badge, Strength
 from core.confidence.policy import NO_POLICY, Policy
 from core.conversation import MessageReference, Place, Platform
 from core.errors import ChatUnavailable, PlumblineError, Undeliverable
-from core.incident import Incident, IncidentState, Stage
-from core.messages import IncidentDetails, IncidentMessage, Message, Notice, OwnerPing
-from core.samples import alert, explained_incident, explanation, owner
+from core.incident import Absorption, Hop, Incident, IncidentState, Silenced, Stage
+from core.messages import IncidentDetails, IncidentMessage, Message, Notice, OwnerPing, OwnerQuestion
+from core.samples import alert, explained_incident, explanation, owner, unclear_owner
 from core.team import Team
 from handlers.post_message import Poster
-from handlers.present_incident import FIRES_AGAIN, ping_owner, present_details, present_incident
+from handlers.present_incident import FIRES_AGAIN, ping_owner, present_details, present_incident, update_details
 from handlers.update_incident import update_incident
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
@@ -181,6 +181,22 @@ async def test_details_are_posted_once_into_the_thread_of_the_message(
     assert chat.posted[1:] == [(thread, IncidentDetails(incident))]
 
 
+async def test_details_that_stand_in_the_thread_follow_an_incident_that_is_sent_on(
+    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
+) -> None:
+    await present_incident("i1", store=store, poster=poster, clock=CLOCK)
+    sent_on = (Hop("payments", "", "Ada", "", RAW.opened_at),)
+    await change(store, hops=sent_on)
+    await update_details("i1", store=store, poster=poster)
+    assert len(chat.posted) == 1, "they are posted when the work is done"
+    await present_details("i1", store=store, poster=poster)
+    await change(store, owner=owner(owner=None, note="Nobody wants it."))
+    for _ in range(2):
+        await update_details("i1", store=store, poster=poster)
+    assert len(chat.posted) == 2
+    assert IncidentDetails(store.incidents.by_id["i1"]) in chat.standing.values()
+
+
 async def test_details_need_a_message_to_stand_under(
     store: InMemoryStore, poster: Poster, chat: RecordingMessenger
 ) -> None:
@@ -237,6 +253,19 @@ async def test_an_owner_with_a_high_badge_is_called_into_the_thread_once(
     assert (ping.team_name, ping.mention) == ("Payments", "S0PAY")
 
 
+async def test_a_team_that_a_person_gives_it_to_is_called_each_time_however_often_such_a_word_held(
+    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
+) -> None:
+    given, away = Hop("", "payments", "Ada", "", RAW.opened_at), Hop("payments", "", "Bo", "", RAW.opened_at)
+    for hops in ((given,), (given,), (given, away), (given, away, given)):
+        store.incidents.by_id["i1"] = with_badges(None, None, hops=hops)
+        await ping_owner("i1", policy=POLICY, teams=TEAMS, store=store, poster=poster)
+    assert [type(message) for _, message in chat.posted] == [OwnerPing, OwnerPing]
+    store.incidents.by_id["i1"] = with_badges(None, None, hops=(given, away, given, given))
+    await ping_owner("i1", policy=NO_POLICY, teams=TEAMS, store=store, poster=poster)
+    assert len(chat.posted) == 2
+
+
 @pytest.mark.parametrize(
     ("incident", "policy", "teams"),
     [
@@ -260,6 +289,62 @@ async def test_nobody_is_called_needlessly(
     store.incidents.by_id["i1"] = incident
     await ping_owner("i1", policy=policy, teams=teams, store=store, poster=poster)
     assert chat.posted == []
+
+
+PING_TWO = Policy(ping_owner_above=0.8, ping_two_when_unsure=True)
+UNCLEAR = replace(DONE, owner=unclear_owner(), message=MESSAGE)
+
+
+async def test_where_nobody_is_named_two_teams_are_asked_in_one_message_once_for_each_hop_and_pair(
+    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
+) -> None:
+    async def called(**fields: object) -> None:
+        store.incidents.by_id["i1"] = replace(UNCLEAR, **fields)
+        await ping_owner("i1", policy=PING_TWO, teams=TEAMS, store=store, poster=poster)
+
+    proposal = unclear_owner()
+    payments, bookings = proposal.asked
+    for asked in ((payments, bookings), (bookings, replace(payments, on_call=("Ines Okafor",)))):
+        await called(owner=replace(proposal, asked=asked))
+    assert chat.posted == [
+        (replace(RAW.place, thread="1"), OwnerQuestion(((payments, "S0PAY"), (bookings, "")))),
+    ]
+    await called(hops=(Hop("fleet", "", "Ada", "", RAW.opened_at),))
+    await called(owner=replace(proposal, asked=(bookings, replace(payments, team_id="fleet"))))
+    await called(owner=with_badges(0.9, None).owner)
+    assert [type(message) for _, message in chat.posted] == [OwnerQuestion] * 3 + [OwnerPing]
+
+
+@pytest.mark.parametrize(
+    ("incident", "policy"),
+    [
+        (UNCLEAR, POLICY),
+        (replace(UNCLEAR, taken_by="Ada"), PING_TWO),
+        (replace(UNCLEAR, state=IncidentState.RESOLVED), PING_TWO),
+        (replace(UNCLEAR, silenced=Silenced("maintenance", "", RAW.opened_at)), PING_TWO),
+        (replace(UNCLEAR, absorbed=Absorption("i2", "", RAW.opened_at)), PING_TWO),
+        (replace(UNCLEAR, message=None), PING_TWO),
+        (replace(UNCLEAR, owner=None), PING_TWO),
+        (replace(UNCLEAR, owner=unclear_owner(asked=())), PING_TWO),
+    ],
+)
+async def test_two_teams_are_not_called_needlessly(
+    store: InMemoryStore, poster: Poster, chat: RecordingMessenger, incident: Incident, policy: Policy
+) -> None:
+    store.incidents.by_id["i1"] = incident
+    await ping_owner("i1", policy=policy, teams=TEAMS, store=store, poster=poster)
+    assert chat.posted == []
+
+
+async def test_a_team_that_was_renamed_since_it_was_asked_is_called_by_its_mention_of_today(
+    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
+) -> None:
+    renamed = replace(TEAMS[0], id="ledger", aliases=("payments",))
+    store.incidents.by_id["i1"] = UNCLEAR
+    await ping_owner("i1", policy=PING_TWO, teams=(renamed,), store=store, poster=poster)
+    ((_, question),) = chat.posted
+    assert isinstance(question, OwnerQuestion)
+    assert [mention for _, mention in question.teams] == ["S0PAY", ""]
 
 
 @pytest.mark.parametrize("error", [Undeliverable("The channel is archived."), ChatUnavailable("The chat is down.")])

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.audience import channel_audience, person_audience, with_outsiders
+from core.confidence.prediction import Evaluation, Prediction, PredictionKind
 from core.conversation import Channel, MessageReference, Person, Place, Platform
 from core.feedback import Feedback
 from core.messages import Verdict
@@ -56,3 +57,12 @@ async def test_where_its_message_stands_it_may_be_pressed_on(store: InMemoryStor
 
 async def test_what_is_about_no_incident_is_not_asked_for_one(store: InMemoryStore) -> None:
     assert await is_in_sight(press(HELP, Verdict.HELPFUL, "answer-1"), channels=CHANNELS, store=store)
+
+
+async def test_who_speaks_of_a_claim_speaks_of_its_incident(store: InMemoryStore) -> None:
+    store.predictions.by_id["owner-1"] = Prediction(
+        "owner-1", PredictionKind.OWNER, "i1", "payments", Evaluation(0.5, 0.5), "evidence", "1", START
+    )
+    for place, expected in ((VAULT, True), (HELP, False)):
+        pressed = press(place, Verdict.NOT_OURS, "owner-1")
+        assert await is_in_sight(pressed, channels=CHANNELS, store=store) is expected

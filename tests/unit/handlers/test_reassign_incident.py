@@ -10,17 +10,25 @@ from core.conversation import Person, Place, Platform
 from core.feedback import Feedback
 from core.incident import Hop, Incident, TeamScore
 from core.messages import HandoverRequest, Notice, Verdict
-from core.samples import explained_incident, owner
+from core.samples import explained_incident, owner, unclear_owner
 from core.team import Team
 from handlers.post_message import Poster
-from handlers.reassign_incident import ENGINE, PICK_ONE, ask_whose_it_is, reassign_incident
+from handlers.reassign_incident import (
+    ENGINE,
+    MAX_HOPS,
+    OVERTAKEN,
+    PICK_ONE,
+    TOO_MANY_HOPS,
+    ask_whose_it_is,
+    reassign_incident,
+)
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 THREAD = Place(Platform.SLACK, "C0INC", "17.25")
-PAYMENTS, BOOKINGS = Team("payments", "Payments"), Team("bookings", "Bookings", on_call=("Mira",))
+PAYMENTS, BOOKINGS = Team("payments", "Payments"), Team("bookings", "Bookings", on_call=("Mira",), aliases=("berths",))
 TEAMS = (PAYMENTS, BOOKINGS)
 
 
@@ -56,7 +64,32 @@ async def test_whoever_would_hand_it_over_is_offered_the_other_teams(
     poster = Poster(store, {Platform.SLACK: chat})
     for _ in range(2):
         await ask_whose_it_is(press(Verdict.HAND_OVER), teams=TEAMS, store=store, poster=poster)
-    assert [message for _, message in chat.posted] == [HandoverRequest("i1", "Payments", (("bookings", "Bookings"),))]
+    assert [message for _, message in chat.posted] == [
+        HandoverRequest("i1", "Payments", (("bookings", "Bookings"),), "owner-1")
+    ]
+
+
+async def test_whoever_would_hand_over_what_was_claimed_meanwhile_is_asked_about_that(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    poster = Poster(store, {Platform.SLACK: chat})
+    await ask_whose_it_is(press(Verdict.HAND_OVER), teams=TEAMS, store=store, poster=poster)
+    revised = owner(owner=TeamScore("bookings", "Bookings", 0.7), prediction_id="owner-2")
+    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=revised)
+    await ask_whose_it_is(press(Verdict.HAND_OVER), teams=TEAMS, store=store, poster=poster)
+    asked = [message for _, message in chat.posted]
+    assert asked[1:] == [HandoverRequest("i1", "Bookings", (("payments", "Payments"),), "owner-2")]
+
+
+async def test_an_incident_that_goes_round_without_end_is_left_to_people_who_are_told_so(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    hops = tuple(Hop("payments", "bookings", f"Person {number}", "", NOW) for number in range(MAX_HOPS))
+    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], hops=hops)
+    found = await reassigned(press(Verdict.REASSIGN, "bookings"), store, chat)
+    assert found.hops == hops
+    assert [message for _, message in chat.posted] == [Notice(TOO_MANY_HOPS)]
+    assert (len(store.tasks.added), judged(store)) == (0, [])
 
 
 async def test_whoever_has_the_form_before_them_is_not_asked_in_the_thread_as_well(
@@ -108,6 +141,13 @@ async def test_a_step_that_runs_twice_makes_one_hop_and_one_task(
     assert len(store.tasks.added) == 1
 
 
+async def test_a_team_that_was_renamed_since_it_was_offered_gets_it_under_its_new_name(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    found = await reassigned(press(Verdict.REASSIGN, "berths"), store, chat)
+    assert (found.hops[-1].given_to, found.owner and found.owner.on_call) == ("bookings", ("Mira",))
+
+
 @pytest.mark.parametrize("choice", ["", "payroll"])
 async def test_without_a_team_that_there_is_nothing_moves_and_it_is_said(
     store: InMemoryStore, chat: RecordingMessenger, choice: str
@@ -117,9 +157,13 @@ async def test_without_a_team_that_there_is_nothing_moves_and_it_is_said(
     assert [message for _, message in chat.posted] == [Notice(PICK_ONE)]
 
 
-async def test_where_nobody_was_named_nothing_is_judged(store: InMemoryStore, chat: RecordingMessenger) -> None:
-    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=owner(owner=None))
+async def test_where_nobody_was_named_nothing_is_judged_and_the_others_are_asked_no_more(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=unclear_owner())
     found = await reassigned(press(Verdict.REASSIGN, "bookings"), store, chat)
+    assert found.owner is not None
+    assert found.owner.asked == ()
     assert found.hops[0].turned_away == ""
     assert judged(store) == []
 
@@ -148,3 +192,38 @@ async def test_of_two_who_hand_it_over_at_once_neither_hop_is_lost(
     monkeypatch.setattr(type(store.predictions), "label", while_somebody_else_presses)
     found = await reassigned(press(Verdict.REASSIGN, "bookings"), store, chat)
     assert [hop.person for hop in found.hops] == ["Mira", "Ada"]
+
+
+async def test_who_was_asked_about_one_team_says_nothing_of_the_one_that_stands_there_by_now(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    asked_of = replace(press(Verdict.NOT_OURS), subject="owner-1")
+    await reassigned(asked_of, store, chat)
+    next_one = owner(owner=TeamScore("bookings", "Bookings", 0.7), prediction_id="owner-2")
+    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=next_one)
+    mira = replace(asked_of, id="later", person=Person(Platform.SLACK, "U2", "Mira"))
+    found = await reassigned(mira, store, chat)
+    assert found.turned_away == {"payments"}
+    assert [outcome.prediction_id for outcome in store.predictions.outcomes.values()] == ["owner-1"]
+    assert len(store.tasks.added) == 1
+    assert [message for _, message in chat.posted] == [Notice(OVERTAKEN)]
+
+
+async def test_the_team_that_somebody_picks_gets_it_whoever_stands_there_by_now(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    next_one = owner(owner=TeamScore("fleet", "Fleet", 0.7), prediction_id="owner-2")
+    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=next_one)
+    found = await reassigned(replace(press(Verdict.REASSIGN, "bookings"), subject="owner-1"), store, chat)
+    assert (found.hops[-1].turned_away, found.hops[-1].given_to) == ("fleet", "bookings")
+
+
+async def test_a_step_that_runs_again_after_the_next_team_was_found_makes_its_task_all_the_same(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    asked_of = replace(press(Verdict.NOT_OURS), subject="owner-1")
+    await reassigned(asked_of, store, chat)
+    store.tasks.added.clear()
+    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=owner(owner=None))
+    await reassigned(asked_of, store, chat)
+    assert [task.workflow for task in store.tasks.added.values()] == ["triage_again"]

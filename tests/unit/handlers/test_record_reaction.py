@@ -194,7 +194,12 @@ async def test_what_a_reaction_confirmed_of_a_failed_build_goes_when_it_is_taken
 
 @pytest.mark.parametrize(
     "message",
-    [IncidentMessage(messages.explained_incident()), Notice("hello"), AnswerMessage(messages.abstention())],
+    [
+        IncidentMessage(messages.explained_incident()),
+        messages.SAMPLES["question to two teams"],
+        Notice("hello"),
+        AnswerMessage(messages.abstention()),
+    ],
 )
 async def test_a_message_that_makes_no_claim_or_several_is_not_judged(
     store: InMemoryStore, poster: Poster, message: Message

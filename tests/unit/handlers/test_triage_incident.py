@@ -3,13 +3,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 
 import pytest
 
 from core.confidence.owner_evidence import VERSION, version_with
 from core.confidence.prediction import Estimator, PredictionKind
-from core.incident import Explanation, Hop, Hypothesis, Incident, PastIncident, Severity, Stage
+from core.incident import AskedTeam, Explanation, Hop, Hypothesis, Incident, PastIncident, Severity, Stage
+from core.incident_story import votes_told
 from core.rca.observations import Observations
 from core.team import Team
 from core.triage.history import IncidentHistory
@@ -115,7 +117,67 @@ async def test_where_nobody_can_be_named_nobody_is_called(triage: Triage) -> Non
     found = await triage(incident(service="", title="marmalade"))
     assert found.owner is not None
     assert found.owner.owner is None
-    assert found.owner.on_call == ()
+    assert (found.owner.on_call, found.owner.asked) == ((), ())
+
+
+BETWEEN = incident(title="tills jam, tokens are lost", service="")  # as much Sales' as Identity's
+
+
+async def test_where_two_teams_are_about_as_near_both_are_asked_and_who_of_them_is_on_call(triage: Triage) -> None:
+    found = await triage(BETWEEN)
+    assert found.owner is not None
+    assert found.owner.owner is None
+    assert set(found.owner.asked) == {
+        AskedTeam("sales", "Sales", ("Ines", "Tomas")),
+        AskedTeam("identity", "Identity", ("Mira",)),
+    }
+    assert [team.team_id for team in found.owner.asked] == [team.team_id for team in found.owner.candidates]
+
+
+async def test_at_most_two_are_asked(store: FakePredictionStore) -> None:
+    async def asked(*others: Team) -> int:
+        teams = [SHOP, LOGIN, *others]
+        found = await triage_incident(BETWEEN, teams=teams, history=HISTORY, store=store, clock=FakeClock())
+        assert found.owner is not None
+        assert found.owner.owner is None
+        assert [team.team_id for team in found.owner.asked] == [each.team_id for each in found.owner.candidates[:2]]
+        return len(found.owner.asked)
+
+    both = "## We own\n\nTills, tokens.\n"
+    assert await asked() == await asked(Team("desk", "Desk", both), Team("bench", "Bench", both)) == 2
+
+
+async def test_the_team_that_is_named_is_not_asked(triage: Triage) -> None:
+    found = await triage(incident())
+    assert found.owner is not None
+    assert found.owner.asked == ()
+
+
+async def test_the_schedules_of_both_are_read_at_once_and_one_that_fails_is_named(store: FakePredictionStore) -> None:
+    both_asked = asyncio.Barrier(2)
+
+    class Meeting(FakeOnCall):
+        """Answers once the other one is asked as well."""
+
+        async def people(self, team_id: str, at: datetime) -> tuple[str, ...]:
+            await both_asked.wait()
+            return await super().people(team_id, at)
+
+    schedules = [Meeting({"sales": [Shift("Tomas")]}), Meeting({"identity": []}, "PagerDuty", "it is down")]
+    found = await triage_incident(
+        BETWEEN, teams=[SHOP, LOGIN], history=HISTORY, store=store, clock=FakeClock(), schedules=schedules
+    )
+    assert found.owner is not None
+    assert set(found.owner.asked) == {
+        AskedTeam("sales", "Sales", ("Tomas",)),
+        AskedTeam("identity", "Identity", (), "PagerDuty"),
+    }
+
+
+async def test_a_team_that_turned_it_away_is_not_asked_again(triage: Triage) -> None:
+    found = await triage(replace(BETWEEN, hops=(Hop("sales", "", "Ada", "", START),)))
+    assert found.owner is not None
+    assert "sales" not in {team.team_id for team in found.owner.asked}
 
 
 async def test_every_vote_of_the_negotiation_is_kept_with_its_reason(triage: Triage) -> None:
@@ -175,6 +237,28 @@ async def test_a_team_that_turned_it_away_under_its_former_name_is_not_asked_aga
     found = await triage_incident(away, teams=[renamed, LOGIN], history=HISTORY, store=store, clock=FakeClock())
     assert found.owner is not None
     assert "checkout" not in {candidate.team_id for candidate in found.owner.candidates}
+
+
+async def test_what_the_teams_said_before_it_was_sent_on_is_kept_and_told_after_what_they_say_now(
+    store: FakePredictionStore,
+) -> None:
+    async def triaged(asked: Incident) -> Incident:
+        return await triage_incident(asked, teams=[SHOP, LOGIN], history=HISTORY, store=store, clock=FakeClock())
+
+    first = await triaged(await triaged(incident(title="baskets are slow, tokens are lost")))
+    assert first.owner is not None
+    before = first.owner.votes
+    away = replace(first, hops=(Hop("sales", "", "Ada", "", START),))
+    again = await triaged(await triaged(away))
+    assert again.owner is not None
+    assert again.owner.votes[: len(before)] == before
+    now = again.owner.votes[len(before) :]
+    assert before
+    assert {vote.hop for vote in before} == {0}
+    assert {vote.hop for vote in now} == {1}
+    assert "sales" not in {vote.voter for vote in now}
+    told = votes_told(again)
+    assert [each.startswith("Hop 1, round 1, ") for each in told] == [True] * len(now) + [False] * len(before)
 
 
 async def test_where_a_new_team_owns_the_service_it_is_said_why_a_person_should_decide(

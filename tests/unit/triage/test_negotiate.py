@@ -10,6 +10,7 @@ from core.incident import Incident, PastIncident, Severity
 from core.team import NOBODY, Team
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
+from core.triage.managers import gather
 from core.triage.negotiate import propose_owner
 from tests.fakes.incidents import bare_incident
 
@@ -140,6 +141,26 @@ def test_past_incidents_of_a_renamed_or_merged_team_count_for_its_successor() ->
     verdict = propose_owner(incident("unknown kid rejected"), [BOARDING, successor], history, NOTHING)
     assert verdict.candidates[0].team_id == "identity"
     assert "owned 2 of the 2 most similar incidents" in verdict.candidates[0].reasons[0]
+
+
+def test_a_team_that_was_split_off_does_not_take_the_past_of_the_one_that_still_has_its_name() -> None:
+    history = IncidentHistory([past("INC-1", "unknown kid", "identity"), past("INC-2", "kid rejected", "identity")])
+    split_off = Team("keys", "Keys", aliases=("identity",))
+    verdict = propose_owner(incident("unknown kid rejected"), [IDENTITY, split_off], history, NOTHING)
+    assert [candidate.team_id for candidate in verdict.candidates] == ["identity"]
+
+
+def test_what_a_team_passed_on_counts_against_it_also_where_it_was_called_otherwise_then() -> None:
+    renamed = Team("harbour", "Harbour", aliases=("boarding",))
+
+    def share(passed_on_by: list[str]) -> float:
+        first = past("INC-1", "unknown kid in all tokens", "identity", passed_on_by)
+        history = IncidentHistory([first, past("INC-2", "unknown kid in a token", "harbour")])
+        return (
+            gather(incident("unknown kid in all tokens"), [renamed, IDENTITY], history, NOTHING).votes["harbour"].share
+        )
+
+    assert share(["boarding"]) == share(["harbour"]) < share([])
 
 
 def test_an_incident_like_those_that_were_nobodys_is_nobodys() -> None:

@@ -1,0 +1,39 @@
+"""Calls for teams in Slack: the one that very probably owns an incident, or those of which one may."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from adapters.slack import blocks
+from adapters.slack.mrkdwn import bold, escape
+from adapters.slack.parts import LINE, NAME, Rendered, badge, dotted
+from core.incident import AskedTeam
+from core.incident_story import on_call_told
+from core.messages import I_AM_UNSURE, IS_IT_YOURS, ON_CALL, OR, PING, OwnerPing, OwnerQuestion
+
+USER_GROUP = re.compile(r"^S[A-Z0-9]{2,20}$")  # an id of anything else, as of a whole channel, mentions nobody
+
+
+def owner_call(message: OwnerPing | OwnerQuestion) -> Rendered:
+    text = _ping(message) if isinstance(message, OwnerPing) else f"{is_it_theirs(message.teams)} {I_AM_UNSURE}"
+    return Rendered(text, [blocks.section(text)])
+
+
+def is_it_theirs(teams: Iterable[tuple[AskedTeam, str]]) -> str:
+    """The question to teams, each with its mention, or empty to name it alone."""
+    return IS_IT_YOURS.format(team=OR.join(_asked(team, mention) for team, mention in teams))
+
+
+def _ping(ping: OwnerPing) -> str:
+    on_call = f"{ON_CALL}: {escape(', '.join(ping.on_call), LINE)}" if ping.on_call else ""
+    return dotted(f"{_called(ping.team_name, ping.mention)}: {PING}", badge(ping.badge), on_call)
+
+
+def _asked(team: AskedTeam, mention: str) -> str:
+    on_call = escape(on_call_told(team), LINE)
+    return _called(team.team_name, mention) + (f" ({on_call})" if on_call else "")
+
+
+def _called(team_name: str, mention: str) -> str:
+    return f"<!subteam^{mention}>" if USER_GROUP.match(mention) else bold(team_name, NAME)

@@ -1,0 +1,74 @@
+"""Calls for teams in Teams: the one that very probably owns an incident, or those of which one may."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from adapters.teams.elements import MAX_SUMMARY, SPACE, Card, Run, card, dotted, line, plain, run
+from core.incident import AskedTeam
+from core.incident_story import on_call_told
+from core.messages import I_AM_UNSURE, IS_IT_YOURS, ON_CALL, OR, PING, OwnerPing, OwnerQuestion
+from core.team import TAG
+
+MAX_NAME = 80  # characters
+MAX_ON_CALL = 250  # characters
+
+
+def call_card(message: OwnerPing | OwnerQuestion) -> Card:
+    return _ping_card(message) if isinstance(message, OwnerPing) else _question_card(message)
+
+
+def is_it_theirs(teams: Sequence[AskedTeam]) -> list[Run]:
+    """The question to teams, by name."""
+    before, after = IS_IT_YOURS.split("{team}")
+    runs = [_words(before)]
+    for index, team in enumerate(teams):
+        runs += [_words(OR)] if index else []
+        runs.append(run(team.team_name, MAX_NAME, weight="Bolder"))
+        on_call = plain(on_call_told(team), MAX_ON_CALL)
+        runs += [SPACE, _words(f"({on_call})")] if on_call else []
+    return [*runs, _words(after)]
+
+
+def _ping_card(ping: OwnerPing) -> Card:
+    on_call = [run(f"{ON_CALL}: {', '.join(ping.on_call)}", MAX_SUMMARY)] if ping.on_call else []
+    badge = run(ping.badge.text, MAX_SUMMARY, weight="Bolder", color="Accent")
+    said = line(dotted([run(PING, MAX_SUMMARY)], [badge], on_call))
+    name = [] if ping.mention else line([run(ping.team_name, MAX_NAME, weight="Bolder")])
+    shown = card([*name, *said], (), f"{ping.team_name}: {PING}")
+    return _mentioning([(ping.team_name, ping.mention)], shown)
+
+
+def _question_card(question: OwnerQuestion) -> Card:
+    teams = [team for team, _ in question.teams]
+    names = OR.join(plain(team.team_name, MAX_NAME) for team in teams)
+    body = [*line(is_it_theirs(teams)), *line([run(I_AM_UNSURE, MAX_SUMMARY)])]
+    shown = card(body, (), IS_IT_YOURS.format(team=names))
+    return _mentioning([(team.team_name, mention) for team, mention in question.teams], shown)
+
+
+def _mentioning(teams: Sequence[tuple[str, str]], shown: Card) -> Card:
+    """The card with a line above it that mentions those of the teams that have a mention.
+
+    A mention has to stand in a TextBlock; names are the only text of a user's there, and no markup survives in them.
+    """
+    entities = [_entity(name, mention) for name, mention in teams if mention]
+    if not entities:
+        return shown
+    text = " ".join(entity["text"] for entity in entities)
+    body = [{"type": "TextBlock", "text": text, "wrap": True}, *shown.content["body"]]
+    return replace(shown, content=shown.content | {"msteams": {"width": "Full", "entities": entities}, "body": body})
+
+
+def _entity(team_name: str, mention: str) -> dict[str, Any]:
+    name = "".join(character for character in plain(team_name, MAX_NAME) if character.isalnum() or character in " -&")
+    mentioned = {"id": mention.removeprefix(TAG), "name": name}
+    mentioned |= {"type": "tag"} if mention.startswith(TAG) else {}
+    return {"type": "mention", "text": f"<at>{name}</at>", "mentioned": mentioned}
+
+
+def _words(text: str) -> Run:
+    """A run that keeps the spaces around its words."""
+    return {"type": "TextRun", "text": text}

@@ -1,0 +1,100 @@
+"""Nobody can be named: two teams are asked in the incident's message, and called into its thread if they want to be."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from adapters.teams.activity import THREAD_SEPARATOR
+from core.messages import I_AM_UNSURE
+from tests.fakes import adaptive_card, block_kit
+from tests.fakes.slack_api import CHANNEL as SLACK_CHANNEL
+from tests.fakes.teams_connector import CHANNEL as TEAMS_CHANNEL
+from tests.fakes.teams_connector import TeamsConnector
+from tests.scenario.home import Home, furnish, furnished
+from tests.scenario.slack import WatchedSlack
+from tests.scenario.test_killed_in_teams import TeamsHome, is_added
+from tests.scenario.webhooks import alert, delivery
+
+SECRET = "only-the-monitoring-knows"
+SUMMARY = "the stock of the shelf and the refunds of the till disagree"
+QUESTION = "Is this yours, Payments (on call: Ada Quist) or Catalogue (on call: Bo Lindgren)?"
+
+__all__ = ["furnished"]  # the fixture
+
+
+@pytest.fixture(scope="module")
+def furnished_for_teams(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return furnish(tmp_path_factory.mktemp("furnished"), incidents_on_teams=TEAMS_CHANNEL)
+
+
+@pytest.fixture
+async def slack(furnished: Path, tmp_path: Path) -> AsyncIterator[Home]:
+    _without_monitoring(furnished, tmp_path)
+    async with WatchedSlack() as slack:
+        yield Home(tmp_path, slack, PLUMBLINE_WEBHOOK_SECRET=SECRET)
+
+
+@pytest.fixture
+async def teams(furnished_for_teams: Path, tmp_path: Path) -> AsyncIterator[TeamsHome]:
+    _without_monitoring(furnished_for_teams, tmp_path)
+    async with TeamsConnector() as teams:
+        yield TeamsHome(tmp_path, teams, PLUMBLINE_WEBHOOK_SECRET=SECRET)
+
+
+def _without_monitoring(furnished: Path, folder: Path) -> None:
+    """A company that nothing but texts can tell an owner; of its two teams one has mentions."""
+    shutil.copytree(furnished, folder, dirs_exist_ok=True)
+    file = folder / "company" / "plumbline.yaml"
+    text, _, _ = file.read_text(encoding="utf-8").partition("tools:\n")
+    mentions = "mention: {slack: S0PAY, teams: pay@lantern.example}"
+    text = text.replace("on_call: [Ada Quist]", f"on_call: [Ada Quist], {mentions}")
+    file.write_text(f"{text}confidence: {{ping_two_when_unsure: true}}\n", encoding="utf-8")
+
+
+async def _alarm(address: str) -> None:
+    unclear = alert("disagree") | {"annotations": {"summary": SUMMARY, "description": ""}}
+    unclear["labels"] = {"alertname": "Disagreement", "severity": "warning"}
+    async with (
+        aiohttp.ClientSession(headers={"Authorization": f"Bearer {SECRET}"}) as session,
+        session.post(f"{address}webhooks/alertmanager", json=delivery("group", unclear)) as response,
+    ):
+        assert response.status == 202, await response.text()
+
+
+async def test_in_slack_two_teams_are_asked_and_called_once(slack: Home) -> None:
+    async with slack.life() as bot:
+        await _alarm(await bot.address())
+        await bot.finishes("details")
+        await bot.stop()
+    root, *thread = [message for message in slack.slack.messages if message["channel"] == SLACK_CHANNEL]
+    said = "\n".join(block_kit.texts(root["blocks"]))
+    assert "*Owner*  not clear · " in said
+    assert QUESTION in said.replace("*", "")
+    called = [text for reply in thread for text in block_kit.texts(reply["blocks"]) if I_AM_UNSURE in text]
+    assert called == [
+        f"Is this yours, <!subteam^S0PAY> (on call: Ada Quist) or *Catalogue* (on call: Bo Lindgren)? {I_AM_UNSURE}"
+    ]
+    assert {reply["thread_ts"] for reply in thread} == {root["ts"]}
+
+
+async def test_in_teams_two_teams_are_asked_and_called_once(teams: TeamsHome) -> None:
+    async with teams.life() as bot:
+        address = await bot.address()
+        await is_added(teams, address)
+        await _alarm(address)
+        await bot.finishes("details")
+        await bot.stop()
+    (root,) = teams.said(TEAMS_CHANNEL)
+    said = adaptive_card.texts(root.card)
+    assert QUESTION in said
+    assert any(line.startswith("not clear · ") for line in said)
+    thread = [sent.card for sent in teams.said(f"{TEAMS_CHANNEL}{THREAD_SEPARATOR}{root.id}")]
+    (called,) = [card for card in thread if I_AM_UNSURE in str(card)]
+    assert adaptive_card.texts(called) == ["<at>Payments</at>", QUESTION, I_AM_UNSURE]
+    (entity,) = called["msteams"]["entities"]
+    assert entity["mentioned"]["id"] == "pay@lantern.example"
