@@ -12,7 +12,7 @@ from core.confidence.policy import NO_POLICY, Policy
 from core.conversation import Channel, MessageReference, Place
 from core.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable
 from core.grouping import share_an_audience
-from core.incident import Incident, IncidentState
+from core.incident import Incident, IncidentState, Stage
 from core.messages import IncidentDetails, IncidentMessage, Notice, OwnerPing, OwnerQuestion, RelatedIncident
 from core.ports import Clock, Store, Transaction
 from core.team import Team, current_team
@@ -214,8 +214,9 @@ def _owner_call(
 def _question(
     incident: Incident, thread: Place, policy: Policy, teams: Sequence[Team]
 ) -> tuple[str, OwnerQuestion] | None:
-    asked = incident.owner.asked if incident.owner is not None and policy.ping_two_when_unsure else ()
-    if not asked:
+    asked = incident.owner.asked if incident.owner is not None else ()
+    # Where the cause is still looked for, it may yet say whose it is.
+    if not asked or not policy.ping_two_when_unsure or incident.stage is not Stage.DONE:
         return None
     today = [(each, current_team(each.team_id, teams)) for each in asked]
     question = OwnerQuestion(

@@ -324,6 +324,7 @@ async def test_where_nobody_is_named_two_teams_are_asked_in_one_message_once_for
         (replace(UNCLEAR, silenced=Silenced("maintenance", "", RAW.opened_at)), PING_TWO),
         (replace(UNCLEAR, absorbed=Absorption("i2", "", RAW.opened_at)), PING_TWO),
         (replace(UNCLEAR, message=None), PING_TWO),
+        (replace(UNCLEAR, stage=Stage.EXPLAINING), PING_TWO),
         (replace(UNCLEAR, owner=None), PING_TWO),
         (replace(UNCLEAR, owner=unclear_owner(asked=())), PING_TWO),
     ],
