@@ -11,11 +11,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.knowledge.contrastive import pairs
 from core.knowledge.document import Passage
 from core.knowledge.family_model import FamilyModel
 from core.knowledge.latent import SEED, LatentModel
 from core.knowledge.lexical import passage_vector, query_vector, term_counts
+from core.knowledge.sections import sections
 from core.knowledge.statistics import MeasuredPassage, TermStatistics
 from core.knowledge.term_numbers import form_numbers, term_numbers
 from core.knowledge.terms import terms
@@ -23,7 +23,7 @@ from core.knowledge.windows import windowed
 from core.knowledge.wording import worded
 from core.ports import EncodedPassage, SparseVector
 
-FORMAT = 8  # grows with every change that makes what is stored unusable: tokens, weights, features, windows
+FORMAT = 9  # grows with every change that makes what is stored unusable: tokens, weights, features, windows
 MAX_SAMPLE = 20_000  # passages that the latent model is fitted on
 REFIT_SHARE = 0.2  # of the passages changed since the last fit, above which the models are fitted anew
 
@@ -67,14 +67,16 @@ class Encoder:
 
     @classmethod
     def fitted(cls, passages: Sequence[Passage], embedder: str = "") -> Self:
-        """The encoder of a corpus. Takes seconds for some thousand passages; the latent model sees MAX_SAMPLE at most."""
+        """The encoder of a corpus, the same in whatever order its passages come.
+
+        Takes seconds for some thousand passages; the latent model sees MAX_SAMPLE at most.
+        """
         statistics = TermStatistics.empty().changed(_measured(passages), ())
-        generator = np.random.default_rng(SEED)
-        described = _sample(passages, generator)
+        described = _sample(passages)
         latent = LatentModel.fitted(
             [passage.indexed_text for passage in described],
             [passage.family for passage in described],
-            pairs(described, generator),
+            sections(described),
         )
         return cls(statistics, statistics.average_length, latent, embedder=embedder, families=_families(passages))
 
@@ -130,8 +132,11 @@ def _measure(passage: Passage) -> MeasuredPassage:
     return np.union1d(counted.numbers, forms), counted.repeated, counted.length
 
 
-def _sample(passages: Sequence[Passage], generator: np.random.Generator) -> Sequence[Passage]:
-    if len(passages) <= MAX_SAMPLE:
-        return passages
-    chosen: list[int] = sorted(generator.choice(len(passages), MAX_SAMPLE, replace=False).tolist())
-    return [passages[index] for index in chosen]
+def _sample(passages: Sequence[Passage]) -> Sequence[Passage]:
+    """At most MAX_SAMPLE, in an order of their own."""
+    ordered = sorted(passages, key=lambda passage: passage.id)
+    if len(ordered) <= MAX_SAMPLE:
+        return ordered
+    chosen = np.random.default_rng(SEED).choice(len(ordered), MAX_SAMPLE, replace=False)
+    places: list[int] = sorted(chosen.tolist())
+    return [ordered[place] for place in places]

@@ -15,10 +15,10 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from core.knowledge.contrastive import MIN_BODY
 from core.knowledge.document import Passage
 from core.knowledge.family_texts import FamilyText
 from core.knowledge.lexical import TermCounts, passage_vector, query_vector, term_counts
+from core.knowledge.sections import MIN_BODY
 from core.knowledge.statistics import TermStatistics
 from core.knowledge.terms import terms
 from core.knowledge.windows import windowed

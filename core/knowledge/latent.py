@@ -7,14 +7,16 @@ A second opinion beside BM25 that needs no download: it finds passages that use 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.knowledge.contrastive import MIN_PAIRS, Pair, trained
+from core.knowledge.contrastive import trained
+from core.knowledge.sections import Section, pairs
 from core.knowledge.term_numbers import term_numbers
 
 if TYPE_CHECKING:
@@ -28,7 +30,10 @@ SMALL_FAMILY = 30  # passages up to which families count by their size; larger o
 OVERSAMPLING = 20  # extra directions of the randomised range finder
 POWER_ITERATIONS = 4
 EPSILON = 1e-10  # share of the largest squared singular value below which a direction is rounding error
+MIN_PAIRS = 1_000  # below, there is less to learn than to forget: runbooks alone had 400 and were found less well after
 SEED = 7
+
+Counted = tuple[NDArray[np.uint32], NDArray[np.intp]]  # distinct term numbers, ascending, and how often each occurs
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +49,12 @@ class LatentModel:
     trained: bool = False
 
     @classmethod
-    def fitted(cls, texts: Sequence[str], families: Sequence[str], pairs: Sequence[Pair] = ()) -> Self:
+    def fitted(cls, texts: Sequence[str], families: Sequence[str], sections: Sequence[Section] = ()) -> Self:
         """The model of a corpus (Halko, Martinsson and Tropp 2011, algorithm 4.4). Deterministic.
 
         `families[i]` is the family of `texts[i]`. Each family gets the same share of the variance, so that a small
-        one (runbooks) is told apart as finely as a large one beside it (a product's whole manual). `pairs`, if there
-        are at least MIN_PAIRS, train it further.
+        one (runbooks) is told apart as finely as a large one beside it (a product's whole manual). `sections` train it
+        further if at least MIN_PAIRS can be drawn from them.
         """
         generator = np.random.default_rng(SEED)
         if not texts:
@@ -70,13 +75,9 @@ class LatentModel:
         if features.size:
             directions = _directions(matrix, generator)
             components[:, : directions.shape[1]] = directions
-        if len(pairs) < MIN_PAIRS:
+        if len(pairs(sections, generator)) < MIN_PAIRS:
             return cls(features, idf, components)
-        asked, bodies = (
-            _matrix([_row(*_counted(term_numbers(text)), features, idf) for text in column], features.size)
-            for column in ([pair.asked for pair in pairs], [pair.body for pair in pairs])
-        )
-        return cls(features, idf, trained(components, asked, bodies, generator), trained=True)
+        return cls(features, idf, trained(components, _epochs(sections, features, idf), generator), trained=True)
 
     def encode_passage(self, numbers: Sequence[int]) -> NDArray[np.float32]:
         """The vector of a passage, given as its term numbers, of unit length.
@@ -102,6 +103,24 @@ class LatentModel:
     def _projected(self, numbers: Sequence[int]) -> NDArray[np.float32]:
         spots, values = _row(*_counted(numbers), self.features, self.idf)
         return values @ self.components[spots]
+
+
+def _epochs(
+    sections: Sequence[Section], features: NDArray[np.uint32], idf: NDArray[np.float32]
+) -> Callable[[np.random.Generator], tuple[csr_array, csr_array]]:
+    """Draws what is asked in an epoch, and what is left of its texts once it is taken out."""
+
+    @cache  # the texts of all epochs are much the same
+    def counted(text: str) -> Counted:
+        return _counted(term_numbers(text))
+
+    def drawn(generator: np.random.Generator) -> tuple[csr_array, csr_array]:
+        chosen = pairs(sections, generator)
+        asked = [_row(*counted(pair.asked), features, idf) for pair in chosen]
+        left = [_row(*_without(counted(pair.text), counted(pair.asked)), features, idf) for pair in chosen]
+        return _matrix(asked, features.size), _matrix(left, features.size)
+
+    return drawn
 
 
 def _unit(projected: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -147,15 +166,28 @@ def _row(
     numbers: NDArray[np.uint32], counts: NDArray[np.intp], features: NDArray[np.uint32], idf: NDArray[np.float32]
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
     """Where a text's known features stand in `features`, and their TF-IDF weights, together of unit length."""
-    spots = np.searchsorted(features, numbers)
-    known = spots < features.size
-    known[known] = features[spots[known]] == numbers[known]
-    spots = spots[known]
+    spots, known = _spots(numbers, features)
     values = (1 + np.log(counts[known].astype(np.float32))) * idf[spots]
     length = float(np.linalg.norm(values))
     return spots, values / length if length else values
 
 
-def _counted(numbers: Sequence[int]) -> tuple[NDArray[np.uint32], NDArray[np.intp]]:
-    """Distinct numbers, ascending, and how often each occurs."""
+def _counted(numbers: Sequence[int]) -> Counted:
     return np.unique(np.asarray(numbers, np.uint32), return_counts=True)
+
+
+def _without(counted: Counted, taken: Counted) -> Counted:
+    """What is left once `taken` is taken out as often as it is there."""
+    numbers, counts = counted
+    spots, there = _spots(taken[0], numbers)
+    left = counts.copy()
+    left[spots] -= taken[1][there]
+    return numbers[left > 0], left[left > 0]
+
+
+def _spots(wanted: NDArray[np.uint32], numbers: NDArray[np.uint32]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Where those that are wanted stand in `numbers`, both ascending, and which of them do."""
+    spots = np.searchsorted(numbers, wanted)
+    there = spots < numbers.size
+    there[there] = numbers[spots[there]] == wanted[there]
+    return spots[there], there

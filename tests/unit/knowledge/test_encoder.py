@@ -76,6 +76,27 @@ def test_a_fit_is_deterministic() -> None:
     np.testing.assert_array_equal(first.components, second.components)
 
 
+def test_a_corpus_gives_the_same_encoder_in_whatever_order_it_comes() -> None:
+    passages = [
+        passage
+        for number in range(400)
+        for passage in passages_of(
+            Document(f"docs/{number}", "docs", "x", f"Page {number}", page(np.random.default_rng(number)))
+        )
+    ]
+    forwards, backwards = Encoder.fitted(passages), Encoder.fitted(passages[::-1])
+    assert forwards.latent.trained
+    np.testing.assert_array_equal(forwards.latent.components, backwards.latent.components)
+
+
+def page(generator: np.random.Generator) -> str:
+    """Three sections of two sentences."""
+    sentence = "The {} of the {} waits for the {} before it begins with the {} that comes next."
+    words = [f"word{number}" for number in generator.integers(0, 200, 24)]
+    sentences = [sentence.format(*words[first : first + 4]) for first in range(0, 24, 4)]
+    return "\n\n".join(f"## {words[first]}\n\n{sentences[first]} {sentences[first + 1]}" for first in (0, 2, 4))
+
+
 def test_an_update_keeps_statistics_exact_and_stored_vectors_valid() -> None:
     encoder = Encoder.fitted(corpus("abcd"))
     updated = encoder.updated(corpus("ef"), corpus("a"))
