@@ -41,6 +41,8 @@ from core.messages import (
     A_PERSON_DECIDES,
     COULD_IT_BE,
     IS_IT_YOURS,
+    LESS_LIKELY,
+    NEAREST,
     NOT_CLEAR,
     ON_CALL,
     ON_CALL_UNKNOWN,
@@ -154,7 +156,9 @@ def _owner(incident: Incident, *, asks: bool) -> Iterable[str]:
         yield f"*Owner*  {dotted(NOT_CLEAR if proposal.asked else A_PERSON_DECIDES, badge(proposal.badge))}"
         if proposal.asked:
             yield is_it_theirs((team, "") for team in proposal.asked)
-        yield from _names("Nearest", [candidate.team_name for candidate in proposal.not_asked])
+        yield from _names(
+            LESS_LIKELY if proposal.asked else NEAREST, [candidate.team_name for candidate in proposal.not_asked]
+        )
     else:
         team = escape(proposal.owner.team_name, NAME)
         named = IS_IT_YOURS.format(team=team) if asks else team

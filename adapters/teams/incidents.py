@@ -58,6 +58,8 @@ from core.messages import (
     A_PERSON_DECIDES,
     COULD_IT_BE,
     IS_IT_YOURS,
+    LESS_LIKELY,
+    NEAREST,
     NOT_CLEAR,
     ON_CALL,
     ON_CALL_UNKNOWN,
@@ -167,7 +169,9 @@ def _owner(incident: Incident, *, asks: bool) -> list[Element]:
     if proposal.owner is None:
         unclear = NOT_CLEAR if proposal.asked else A_PERSON_DECIDES
         question = line(is_it_theirs(proposal.asked)) if proposal.asked else []
-        nearest = _names("Nearest", [candidate.team_name for candidate in proposal.not_asked])
+        nearest = _names(
+            LESS_LIKELY if proposal.asked else NEAREST, [candidate.team_name for candidate in proposal.not_asked]
+        )
         return [*line(dotted([run(unclear, MAX_NAME)], _badge(proposal.badge))), *question, *nearest]
     team = proposal.owner.team_name
     named = run(IS_IT_YOURS.format(team=team) if asks else team, len(IS_IT_YOURS) + MAX_NAME, weight="Bolder")

@@ -91,9 +91,9 @@ def test_where_nobody_can_be_named_two_teams_are_asked_and_the_others_stand_belo
     text = shown(IncidentMessage(explained_incident(owner=unclear_owner()))).replace("*", "")
     assert QUESTION in text
     assert "not clear · ●●● 86 %" in text
-    assert "Nearest: Fleet" in text
+    assert "Less likely: Fleet" in text
     only_two = unclear_owner(candidates=owner().candidates)
-    assert "Nearest" not in shown(IncidentMessage(explained_incident(owner=only_two)))
+    assert "Less likely" not in shown(IncidentMessage(explained_incident(owner=only_two)))
 
 
 @pytest.mark.parametrize("shown", [slack, teams])
