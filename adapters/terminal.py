@@ -32,6 +32,8 @@ from core.messages import (
     I_AM_UNSURE,
     IS_IT_YOURS,
     JUDGED_BY,
+    LESS_LIKELY,
+    NEAREST,
     NOT_CLEAR,
     ON_CALL,
     ON_CALL_UNKNOWN,
@@ -188,8 +190,9 @@ def _owner(proposal: OwnerProposal, *, asks: bool) -> Text:
     if proposal.owner is None:
         unclear = f"{NOT_CLEAR if proposal.asked else A_PERSON_DECIDES} {proposal.badge.text}"
         question = f" · {_is_it_theirs(proposal.asked)}" if proposal.asked else ""
-        nearest = ", ".join(candidate.team_name for candidate in proposal.not_asked[:2])
-        return Text(f"Owner: {unclear}{question}" + (f" · nearest: {nearest}" if nearest else ""))
+        rest = LESS_LIKELY if proposal.asked else NEAREST
+        others = ", ".join(candidate.team_name for candidate in proposal.not_asked[:2])
+        return Text(f"Owner: {unclear}{question}" + (f" · {rest.lower()}: {others}" if others else ""))
     unknown = ON_CALL_UNKNOWN.format(name=proposal.on_call_unknown) if proposal.on_call_unknown else ""
     people = unknown or ", ".join(proposal.on_call)
     on_call = f" · on call: {people}" if people else ""
