@@ -14,6 +14,7 @@ from core.confidence.badge_explanation import BadgeExplanation
 from core.conversation import MessageReference, Place
 from core.incident import AskedTeam, Explanation, Hypothesis, Incident, OwnerProposal, Stage
 from core.incident_story import (
+    not_asked_label,
     on_call_told,
     owner_story,
     parts_counted,
@@ -21,10 +22,10 @@ from core.incident_story import (
     suggested_duplicate,
     suggested_severity,
     suggestions_told,
+    unclear_told,
     votes_told,
 )
 from core.messages import (
-    A_PERSON_DECIDES,
     ASK,
     ASK_WHAT_IS_RIGHT,
     CONFLICTING,
@@ -32,9 +33,6 @@ from core.messages import (
     I_AM_UNSURE,
     IS_IT_YOURS,
     JUDGED_BY,
-    LESS_LIKELY,
-    NEAREST,
-    NOT_CLEAR,
     ON_CALL,
     ON_CALL_UNKNOWN,
     OR,
@@ -188,9 +186,9 @@ def _incident(message: IncidentMessage) -> RenderableType:
 
 def _owner(proposal: OwnerProposal, *, asks: bool) -> Text:
     if proposal.owner is None:
-        unclear = f"{NOT_CLEAR if proposal.asked else A_PERSON_DECIDES} {proposal.badge.text}"
+        unclear = f"{unclear_told(proposal)} {proposal.badge.text}"
         question = f" · {_is_it_theirs(proposal.asked)}" if proposal.asked else ""
-        rest = LESS_LIKELY if proposal.asked else NEAREST
+        rest = not_asked_label(proposal)
         others = ", ".join(candidate.team_name for candidate in proposal.not_asked[:2])
         return Text(f"Owner: {unclear}{question}" + (f" · {rest.lower()}: {others}" if others else ""))
     unknown = ON_CALL_UNKNOWN.format(name=proposal.on_call_unknown) if proposal.on_call_unknown else ""

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.incident import Absorption, AskedTeam, Hop, Incident, IncidentState, Vote
-from core.messages import ON_CALL, ON_CALL_UNKNOWN, RelatedIncident, Verdict
+from core.incident import Absorption, AskedTeam, Hop, Incident, IncidentState, OwnerProposal, Vote
+from core.messages import (
+    A_PERSON_DECIDES,
+    LESS_LIKELY,
+    NEAREST,
+    NOT_CLEAR,
+    ON_CALL,
+    ON_CALL_UNKNOWN,
+    RelatedIncident,
+    Verdict,
+)
 
 
 def owner_story(incident: Incident) -> tuple[str, ...]:
@@ -16,6 +25,16 @@ def owner_story(incident: Incident) -> tuple[str, ...]:
 
 
 MAX_ON_CALL = 3  # people of a team that is asked who are named
+
+
+def unclear_told(proposal: OwnerProposal) -> str:
+    """That nobody can be named."""
+    return NOT_CLEAR if proposal.asked else A_PERSON_DECIDES
+
+
+def not_asked_label(proposal: OwnerProposal) -> str:
+    """What the teams are called that are not asked, where nobody can be named."""
+    return LESS_LIKELY if proposal.asked else NEAREST
 
 
 def on_call_told(team: AskedTeam) -> str:

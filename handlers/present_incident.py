@@ -175,8 +175,8 @@ async def ping_owner(incident_id: str, *, policy: Policy, teams: Sequence[Team],
     """Call the owner into the incident's thread if the badge is as high as the policy asks; once for each owner.
 
     Where the policy calls owners at all, a team that a person gave the incident to is called each time. Where nobody is
-    named, the teams that are asked are called if the policy says so, in one message, once for each hop and pair. Not for an
-    incident that is over, taken, silenced or shown as a part of another. A team without a mention on the platform is
+    named, the teams that are asked are called if the policy says so, once the cause was looked for, in one message, once for
+    each hop and pair. Not for an incident that is over, taken, silenced or shown as a part of another. A team without a mention on the platform is
     called by its name.
     """
     async with store.transaction() as transaction:

@@ -30,20 +30,18 @@ from core.incident_story import (
     absorbed_because,
     grouping_verdict,
     is_put_off,
+    not_asked_label,
     owner_story,
     part_told,
     parts_counted,
     standing,
     suggestions_told,
+    unclear_told,
     votes_told,
 )
 from core.messages import (
-    A_PERSON_DECIDES,
     COULD_IT_BE,
     IS_IT_YOURS,
-    LESS_LIKELY,
-    NEAREST,
-    NOT_CLEAR,
     ON_CALL,
     ON_CALL_UNKNOWN,
     IncidentMessage,
@@ -153,12 +151,10 @@ def _owner(incident: Incident, *, asks: bool) -> Iterable[str]:
     if proposal is None:
         yield f"*Owner*  {'_finding the owner …_' if incident.stage is Stage.TRIAGING else 'could not be determined'}"
     elif proposal.owner is None:
-        yield f"*Owner*  {dotted(NOT_CLEAR if proposal.asked else A_PERSON_DECIDES, badge(proposal.badge))}"
+        yield f"*Owner*  {dotted(unclear_told(proposal), badge(proposal.badge))}"
         if proposal.asked:
             yield is_it_theirs((team, "") for team in proposal.asked)
-        yield from _names(
-            LESS_LIKELY if proposal.asked else NEAREST, [candidate.team_name for candidate in proposal.not_asked]
-        )
+        yield from _names(not_asked_label(proposal), [candidate.team_name for candidate in proposal.not_asked])
     else:
         team = escape(proposal.owner.team_name, NAME)
         named = IS_IT_YOURS.format(team=team) if asks else team

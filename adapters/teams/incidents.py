@@ -47,20 +47,18 @@ from core.incident_story import (
     absorbed_because,
     grouping_verdict,
     is_put_off,
+    not_asked_label,
     owner_story,
     part_told,
     parts_counted,
     standing,
     suggestions_told,
+    unclear_told,
     votes_told,
 )
 from core.messages import (
-    A_PERSON_DECIDES,
     COULD_IT_BE,
     IS_IT_YOURS,
-    LESS_LIKELY,
-    NEAREST,
-    NOT_CLEAR,
     ON_CALL,
     ON_CALL_UNKNOWN,
     IncidentMessage,
@@ -167,11 +165,9 @@ def _owner(incident: Incident, *, asks: bool) -> list[Element]:
         unknown = "finding the owner …" if incident.stage is Stage.TRIAGING else "could not be determined"
         return line([run(unknown, MAX_NAME, italic=True)])
     if proposal.owner is None:
-        unclear = NOT_CLEAR if proposal.asked else A_PERSON_DECIDES
+        unclear = unclear_told(proposal)
         question = line(is_it_theirs(proposal.asked)) if proposal.asked else []
-        nearest = _names(
-            LESS_LIKELY if proposal.asked else NEAREST, [candidate.team_name for candidate in proposal.not_asked]
-        )
+        nearest = _names(not_asked_label(proposal), [candidate.team_name for candidate in proposal.not_asked])
         return [*line(dotted([run(unclear, MAX_NAME)], _badge(proposal.badge))), *question, *nearest]
     team = proposal.owner.team_name
     named = run(IS_IT_YOURS.format(team=team) if asks else team, len(IS_IT_YOURS) + MAX_NAME, weight="Bolder")
