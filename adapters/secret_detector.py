@@ -4,47 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
-from detect_secrets.plugins.artifactory import ArtifactoryDetector
-from detect_secrets.plugins.aws import AWSKeyDetector
-from detect_secrets.plugins.azure_storage_key import AzureStorageKeyDetector
-from detect_secrets.plugins.base import RegexBasedDetector
-from detect_secrets.plugins.basic_auth import BasicAuthDetector
-from detect_secrets.plugins.cloudant import CloudantDetector
-from detect_secrets.plugins.discord import DiscordBotTokenDetector
-from detect_secrets.plugins.github_token import GitHubTokenDetector
-from detect_secrets.plugins.ibm_cloud_iam import IbmCloudIamDetector
-from detect_secrets.plugins.ibm_cos_hmac import IbmCosHmacDetector
-from detect_secrets.plugins.jwt import JwtTokenDetector
-from detect_secrets.plugins.mailchimp import MailchimpDetector
-from detect_secrets.plugins.npm import NpmDetector
-from detect_secrets.plugins.sendgrid import SendGridDetector
-from detect_secrets.plugins.slack import SlackDetector
-from detect_secrets.plugins.softlayer import SoftlayerDetector
-from detect_secrets.plugins.square_oauth import SquareOAuthDetector
-from detect_secrets.plugins.stripe import StripeDetector
-from detect_secrets.plugins.twilio import TwilioKeyDetector
-
-FORMATS: tuple[type[RegexBasedDetector], ...] = (
-    ArtifactoryDetector,
-    AWSKeyDetector,
-    AzureStorageKeyDetector,
-    BasicAuthDetector,
-    CloudantDetector,
-    DiscordBotTokenDetector,
-    GitHubTokenDetector,
-    IbmCloudIamDetector,
-    IbmCosHmacDetector,
-    JwtTokenDetector,
-    MailchimpDetector,
-    NpmDetector,
-    SendGridDetector,
-    SlackDetector,
-    SoftlayerDetector,
-    SquareOAuthDetector,
-    StripeDetector,
-    TwilioKeyDetector,
-)
 # Formats that the library does not know. Each begins with what its issuer puts in front of every token.
 _ISSUED = re.compile(
     r"(?<![A-Za-z0-9])(?:github_pat_\w{40,}|glpat-[\w-]{20,}|glrt-[\w-]{20,}|sk-(?:proj-|ant-|svcacct-)?[\w-]{32,}|AIza[\w-]{35}|"
@@ -95,20 +56,26 @@ _PHRASE = re.compile(r"^[a-z]{3,}(?:[-_ ][a-z]{3,}){2,}$")
 class DetectSecrets:
     """Implements `core.ports.SecretDetector` with the plugins of detect-secrets. Nothing is verified over the network."""
 
-    def __init__(self) -> None:
-        self._formats = [pattern for detector in FORMATS for pattern in detector().denylist]
-
     def find(self, text: str) -> list[tuple[int, int]]:
         spans = [match.span() for match in (*_PRIVATE_KEY.finditer(text), *_ISSUED.finditer(text))]
         for piece in PIECE.finditer(text):
-            spans += ((piece.start() + start, piece.start() + end) for start, end in self._in_piece(piece[0]))
+            spans += ((piece.start() + start, piece.start() + end) for start, end in _in_piece(piece[0]))
         return _merged(spans)
 
-    def _in_piece(self, text: str) -> Iterator[tuple[int, int]]:
-        yield from (_secret_of(match) for pattern in self._formats for match in pattern.finditer(text))
-        yield from _named(_ASSIGNED, text)
-        yield from _named(_OPTION, text)
-        yield from _in_commands(text)
+
+@cache
+def _formats() -> tuple[re.Pattern[str], ...]:
+    # Loaded with the first text: it takes a tenth of a second, and whoever starts the bot waits for its first page.
+    from adapters.secret_formats import FORMATS
+
+    return tuple(pattern for detector in FORMATS for pattern in detector().denylist)
+
+
+def _in_piece(text: str) -> Iterator[tuple[int, int]]:
+    yield from (_secret_of(match) for pattern in _formats() for match in pattern.finditer(text))
+    yield from _named(_ASSIGNED, text)
+    yield from _named(_OPTION, text)
+    yield from _in_commands(text)
 
 
 def _secret_of(match: re.Match[str]) -> tuple[int, int]:

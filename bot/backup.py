@@ -159,10 +159,9 @@ def _unpack(file: Path, folder: Path) -> dict[str, Any]:
 
 
 def _refuse_newer(manifest: dict[str, Any]) -> None:
-    from adapters.store.database import MIGRATIONS
+    from adapters.store.database import schema_versions
 
-    known = {path.name.partition("_")[0] for path in (MIGRATIONS / "versions").glob("*.py")}
-    if manifest["schema"] not in known:
+    if manifest["schema"] not in schema_versions():
         raise PlumblineError(
             f"The backup was written by a newer Plumbline ({manifest['plumbline']}): install that, then restore."
         )

@@ -48,6 +48,11 @@ class Replica:
         self._running = running
         self._settled: dict[str, datetime] = {}  # dead replicas of which nothing is left → when they were seen last
         self._stuck: frozenset[str] = frozenset()
+        self._looked = asyncio.Event()
+
+    async def looked(self) -> None:
+        """Returns once it looked at the database, whatever it saw."""
+        await self._looked.wait()
 
     async def join(self) -> None:
         """Say that it lives: before anything is claimed in its name. Raises StoreUnavailable."""
@@ -124,3 +129,4 @@ class Replica:
         elif self.trouble not in ("", NOT_LOOKED) and not trouble:
             log.info("database is fine")
         self.trouble = trouble
+        self._looked.set()

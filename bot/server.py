@@ -96,7 +96,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         await record_start(core.settings, store=core.store, clock=core.clock)
         await _start_background(core, dispatcher, replica, stack)
         address = await _listen(app, core, stack)
-        warming = asyncio.create_task(warm_up(core.knowledge.retriever, slack, teams))
+        warming = asyncio.create_task(_warm_up(core, replica, slack, teams))
         stack.callback(warming.cancel)
         yield address
 
@@ -169,6 +169,11 @@ def _pages(
         replays=replays,
         retry=retry,
     )
+
+
+async def _warm_up(core: Core, replica: Replica, *chats: Chat | None) -> None:
+    await replica.looked()  # nobody waits for more than that to be told that the bot is ready
+    await warm_up(core.knowledge.retriever, redactor(core), *chats)
 
 
 async def _redeliver(core: Core, dispatcher: Dispatcher, intent: str) -> bool:

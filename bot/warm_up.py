@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 
 from bot.chats import Chat
 from core.conversation import Audience
 from core.errors import PlumblineError
+from core.knowledge.privacy.redactor import Redactor
 from core.knowledge.retriever import Retriever
 
 
-async def warm_up(retriever: Retriever, *chats: Chat | None) -> None:
-    """Read what was learned of the corpus, and load what the chats post with."""
+async def warm_up(retriever: Retriever, redact: Redactor, *chats: Chat | None) -> None:
+    """Load what finds secrets, read what was learned of the corpus, and load what the chats post with."""
+    await asyncio.to_thread(redact.findings, "ready", ())
     with suppress(PlumblineError):  # whoever asks a question is told
         await retriever.retrieve("ready", Audience(), 1)
     for chat in chats:

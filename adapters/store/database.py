@@ -132,23 +132,46 @@ async def migrate_when_there(engine: AsyncEngine) -> None:
             await asyncio.sleep(PAUSE)
 
 
+def schema_versions() -> list[str]:
+    """Those that this version of Plumbline knows, oldest first: what the names of the migrations begin with."""
+    return sorted(path.name.partition("_")[0] for path in (MIGRATIONS / "versions").glob("*.py"))
+
+
 async def migrate(engine: AsyncEngine) -> None:
-    """Bring the schema to the newest version; does nothing when it is there. Raises StoreUnavailable."""
-    from alembic import command
+    """Bring the schema to the newest version; does nothing when it is there.
+
+    Raises StoreUnavailable; ConfigurationError for the schema of a newer version.
+    """
+    with outages_as(StoreUnavailable):
+        async with engine.begin() as connection:
+            await connection.run_sync(_upgrade)
+
+
+def _upgrade(connection: sa.Connection) -> None:
+    if connection.dialect.name == "postgresql":  # several replicas may start at once
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATING)))
+    version, known = _version(connection), schema_versions()
+    if version == known[-1]:
+        return
+    if version and version not in known:
+        raise ConfigurationError(
+            f"The database has the schema of a newer Plumbline ({version}; this one knows up to {known[-1]}): install "
+            "that version again, or restore a backup from before the upgrade."
+        )
+    from alembic import command  # a tenth of a second, which only the first start of a version waits for
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
 
-    def upgrade(connection: sa.Connection) -> None:
-        config.attributes["connection"] = connection
-        if connection.dialect.name == "postgresql":  # several replicas may start at once
-            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATING)))
-        command.upgrade(config, "head")
 
-    with outages_as(StoreUnavailable):
-        async with engine.begin() as connection:
-            await connection.run_sync(upgrade)
+def _version(connection: sa.Connection) -> str | None:
+    """The schema's, as alembic writes it down; None if there is no schema yet."""
+    if not sa.inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
 
 
 async def insert_absent_rows(connection: AsyncConnection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import structlog
 from aiohttp import web
@@ -10,7 +11,6 @@ from pydantic import ValidationError
 
 from adapters.teams.activity import Activity, Pressed, parse_activity
 from adapters.teams.audiences import TeamsAudiences
-from adapters.teams.authentication import Authenticator
 from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE, Cloud
 from adapters.teams.events import (
     approves,
@@ -30,11 +30,20 @@ from core.errors import ConfigurationError, InputTooLarge, MalformedInput, Unaut
 from core.feedback import Reaction
 from core.ports import Clock, Forms, Inbox, Standing
 
+if TYPE_CHECKING:
+    from adapters.teams.authentication import Authenticator
+
 MAX_BODY = 1 << 20  # bytes
 TEAMS = "msteams"
 RESTORED = "undeleteMessage"
 
 log = structlog.get_logger()
+
+
+def _authenticator(app_id: str, cloud: Cloud, clock: Clock) -> Authenticator:
+    from adapters.teams.authentication import Authenticator  # and with it cryptography, which a playground needs not
+
+    return Authenticator(app_id, cloud, clock)
 
 
 class TeamsInbound:
@@ -61,7 +70,7 @@ class TeamsInbound:
         if anonymous == bool(app_id):
             raise ConfigurationError("Teams needs TEAMS_APP_ID, or no credentials at all and PLUMBLINE_HOST=127.0.0.1.")
         self._cloud = THIS_MACHINE if anonymous else cloud
-        self._authenticator = None if anonymous else Authenticator(app_id, cloud, clock)
+        self._authenticator = None if anonymous else _authenticator(app_id, cloud, clock)
         self._tenant_ids = frozenset(tenant.lower() for tenant in tenant_ids)
         self._audiences = audiences
         self._inbox = inbox

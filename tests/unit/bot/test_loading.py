@@ -15,6 +15,7 @@ from bot.loading import loading
 NEEDED_LATER = {
     *("bs4", "markdownify", "pypdf", "jsonpath", "tree_sitter", "igraph", "scipy", "sklearn", "matplotlib", "mcp"),
     *("slack_bolt", "slack_sdk", "botbuilder", "microsoft_agents", "qdrant_client", "opentelemetry.sdk"),
+    *("alembic", "detect_secrets", "requests", "cryptography"),
 }
 LOADED = """
 import json, sys

@@ -8,6 +8,7 @@ from bot.chats import Chat
 from bot.warm_up import warm_up
 from core.errors import StoreUnavailable
 from core.knowledge.encoder import Encoder
+from core.knowledge.privacy.redactor import Redactor
 from core.knowledge.retriever import Retriever
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
@@ -28,6 +29,18 @@ class Encoders(FakeEncoderStore):
         return await super().load()
 
 
+class CountingDetector:
+    """Finds nothing, and counts in how many texts."""
+
+    def __init__(self) -> None:
+        self.texts = 0
+
+    def find(self, text: str) -> list[tuple[int, int]]:
+        assert text
+        self.texts += 1
+        return []
+
+
 async def refuse(_: web.Request) -> web.StreamResponse:
     raise web.HTTPNotFound
 
@@ -41,12 +54,15 @@ def chat(loaded: list[str]) -> Chat:
 
 async def test_what_was_learned_is_read_before_anybody_asks() -> None:
     encoders = Encoders()
-    await warm_up(Retriever(FakePassageIndex(), encoders), None)
+    secrets = CountingDetector()
+    await warm_up(Retriever(FakePassageIndex(), encoders), Redactor(secrets), None)
     assert encoders.reads == 1
+    assert secrets.texts == 1
 
 
 async def test_a_chat_loads_what_it_posts_with_whatever_the_database_says() -> None:
     loaded = list[str]()
     silent = Chat(RecordingMessenger(), refuse)
-    await warm_up(Retriever(FakePassageIndex(), Encoders(fails=True)), None, silent, chat(loaded))
+    retriever = Retriever(FakePassageIndex(), Encoders(fails=True))
+    await warm_up(retriever, Redactor(CountingDetector()), None, silent, chat(loaded))
     assert loaded == ["its SDK"]
