@@ -7,7 +7,7 @@ import gc
 import hashlib
 import signal
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -94,11 +94,8 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
             look=figures.look,
         )
         await record_start(core.settings, store=core.store, clock=core.clock)
-        await _start_background(core, dispatcher, replica, stack)
-        address = await _listen(app, core, stack)
-        warming = asyncio.create_task(_warm_up(core, replica, slack, teams))
-        stack.callback(warming.cancel)
-        yield address
+        await _start_background(core, dispatcher, replica, (slack, teams), stack)
+        yield await _listen(app, core, stack)
 
 
 def _webhooks(core: Core, dispatcher: Dispatcher) -> Webhooks:
@@ -171,11 +168,6 @@ def _pages(
     )
 
 
-async def _warm_up(core: Core, replica: Replica, *chats: Chat | None) -> None:
-    await replica.looked()  # nobody waits for more than that to be told that the bot is ready
-    await warm_up(core.knowledge.retriever, redactor(core), *chats)
-
-
 async def _redeliver(core: Core, dispatcher: Dispatcher, intent: str) -> bool:
     is_asked = await ask_to_redeliver(intent, store=core.store)
     dispatcher.ring()
@@ -200,7 +192,9 @@ async def stop_workflows() -> None:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
-async def _start_background(core: Core, dispatcher: Dispatcher, replica: Replica, stack: AsyncExitStack) -> None:
+async def _start_background(
+    core: Core, dispatcher: Dispatcher, replica: Replica, chats: Iterable[Chat | None], stack: AsyncExitStack
+) -> None:
     async def accept(task: Task) -> bool:
         async with core.store.transaction() as transaction:
             is_new = await transaction.tasks.add(task)
@@ -224,6 +218,7 @@ async def _start_background(core: Core, dispatcher: Dispatcher, replica: Replica
             replica.serve(),
             core.history.follow(BackgroundStore(core.store)),
             follow_clock(scheduler, core.clock),
+            _warm_up(core, replica, chats),
         )
     ]
 
@@ -234,6 +229,14 @@ async def _start_background(core: Core, dispatcher: Dispatcher, replica: Replica
         await dispatcher.drain()
 
     stack.push_async_callback(stop)
+
+
+async def _warm_up(core: Core, replica: Replica, chats: Iterable[Chat | None]) -> None:
+    await replica.looked()  # nobody waits for more than that to be told that the bot is ready
+    try:
+        await warm_up(core.knowledge.retriever, redactor(core), *chats)
+    except Exception:  # whoever asks next waits a little longer
+        log.exception("warming up failed")
 
 
 async def _read_sources(core: Core) -> None:
