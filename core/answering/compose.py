@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from core.answering.answer import Citation, Sentence
-from core.answering.intent import Intent, intent_of, satisfaction
+from core.answering.antecedents import antecedents, leans
+from core.answering.coverage import coverage
+from core.answering.intent import Intent, command_in, intent_of, satisfaction, says_how
 from core.answering.statements import Statement, objects, statements
 from core.knowledge.anchors import anchor
 from core.knowledge.document import DocumentKind, Passage
-from core.knowledge.layout import FIX, ROOT_CAUSE, split_thread, url_of
+from core.knowledge.layout import FIX, ROOT_CAUSE, url_of
 from core.knowledge.markdown import BlockKind
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.terms import distinct_terms, terms, tokens
@@ -26,8 +27,6 @@ NEW_COVERAGE = 0.25  # share of the question's term weight that a second section
 COMMAND_COVERAGE = 0.5  # share of the question's term weight that a command must name to be added
 MAX_QUOTE = 500  # characters of a citation's quote
 
-TITLE_WEIGHT = 0.7  # what a question term counts for in the title or in the message that began a thread
-HEADING_WEIGHT = 0.9  # in the heading or the lead-in
 COVERAGE_SHARE = 0.65  # of a statement's score; the rest is for holding the kind of thing that was asked for
 HEADING_BONUS = 0.2  # of a section whose heading is the question
 TITLE_BONUS = 0.1  # of the section below the title, which is about the whole page
@@ -36,9 +35,6 @@ SPOT = 2  # neighbouring statements that are looked at together
 PRIOR = 0.4  # of a section's score that depends on the retrieval of its passage alone
 
 ONE_THING = (Intent.PERSON, Intent.MOMENT, Intent.DURATION, Intent.QUANTITY)
-_LEANS = re.compile(
-    r"[^\w]*(?:it|its|this|that|these|those|they|then|there|otherwise|but|and|so|he|she)\b", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,25 +107,15 @@ def compose(question: str, weights: Mapping[str, float], passages: Sequence[Rank
     sections = sorted(_sections(wanted, passages[:READ_PASSAGES]), key=lambda section: -section.score)
     if not sections:
         return Composition()
-    chosen = _chosen(wanted, sections[0])
+    chosen = _chosen(wanted, sections[0], MAX_STATEMENTS)
     room = MAX_STATEMENTS - len(chosen)
     if room and (second := _complement(wanted, chosen, sections[1:])):
-        chosen = [*chosen, *_chosen(wanted, second)[:room]]
-    if len(chosen) < MAX_STATEMENTS and (command := _missing_command(wanted, chosen, sections)):
-        chosen = sorted([*chosen, command], key=lambda item: (item.passage.number, item.order))
+        chosen += [item for item in _chosen(wanted, second, room) if item not in chosen]
+    room = MAX_STATEMENTS - len(chosen)
+    if room and (command := _missing_command(wanted, chosen, sections)):
+        chosen += [item for item in _standing([command], room) if item not in chosen]
+        chosen.sort(key=lambda item: (item.passage.number, item.order))
     return _cited(chosen, wanted.coverage(chosen))
-
-
-def coverage(weights: Mapping[str, float], chosen: Iterable[Statement]) -> float:
-    """The share of the term weight that stands in the statements themselves or, for less, around them, in [0, 1]."""
-    held: dict[str, float] = {}
-    for statement in chosen:
-        parts = _parts(statement)
-        for term in weights:
-            share = next((share for found, share in parts if term in found), 0.0)
-            held[term] = max(share, held.get(term, 0.0))
-    total = sum(weights.values())
-    return sum(weight * held.get(term, 0.0) for term, weight in weights.items()) / total if total else 0.0
 
 
 def citation(number: int, statement: Statement) -> Citation:
@@ -185,8 +171,10 @@ def _sections(wanted: _Wanted, passages: Sequence[RankedPassage]) -> list[_Secti
             if all(item.introduces for item in section):
                 continue
             answered = max(wanted.answered_by(spot) for spot in _spots(section))
-            bonus = TITLE_BONUS if heading == found.passage.title else HEADING_BONUS
-            named = bonus * wanted.named_in(heading)
+            title = found.passage.title
+            bonus = TITLE_BONUS if heading == title else HEADING_BONUS
+            stands_for_title = wanted.intent is Intent.PROCEDURE and says_how(heading)
+            named = bonus * wanted.named_in(title if stands_for_title else heading)
             score = found.score / best * (PRIOR + (1 - PRIOR) * answered + named)
             sections.append(_Section(found.passage, heading, section, score))
     return sections
@@ -195,17 +183,6 @@ def _sections(wanted: _Wanted, passages: Sequence[RankedPassage]) -> list[_Secti
 def _spots(section: Sequence[Statement]) -> Iterator[Sequence[Statement]]:
     """Every few neighbouring statements: an answer stands in one spot, and long sections hold words of everything."""
     yield from (section[start : start + SPOT] for start in range(max(1, len(section) - SPOT + 1)))
-
-
-def _parts(statement: Statement) -> tuple[tuple[frozenset[str], float], ...]:
-    """The terms of a statement, and of what a reader sees around it, with what each counts for; most first."""
-    passage = statement.passage
-    message = split_thread(passage.text)[0] if passage.kind is DocumentKind.THREAD else ""
-    return (
-        (distinct_terms(statement.text), 1.0),
-        (distinct_terms(f"{statement.heading}\n{statement.lead_in}"), HEADING_WEIGHT),
-        (distinct_terms(f"{passage.title}\n{message}"), TITLE_WEIGHT),
-    )
 
 
 def _complement(wanted: _Wanted, chosen: Sequence[Statement], others: Sequence[_Section]) -> _Section | None:
@@ -235,28 +212,23 @@ def _compounds(question: str) -> dict[str, tuple[str, str]]:
 
 
 def _missing_command(wanted: _Wanted, chosen: Sequence[Statement], sections: Sequence[_Section]) -> Statement | None:
-    """The command of the same document for a question that asks how, if nothing chosen holds one."""
-    if wanted.intent is not Intent.PROCEDURE or any(item.step or item.kind is BlockKind.CODE for item in chosen):
+    """What the same document says to run for a question that asks how, if nothing chosen is a step or says it."""
+    if wanted.intent is not Intent.PROCEDURE or any(item.step or command_in(item) for item in chosen):
         return None
     document = chosen[0].passage.document_id
-    code = [
-        item
-        for section in sections
-        if section.passage.document_id == document
-        for item in section.statements
-        if item.kind is BlockKind.CODE
-    ]
-    best = max(code, key=lambda item: wanted.named_by(item.text), default=None)
-    return best if best is not None and wanted.named_by(best.text) >= COMMAND_COVERAGE else None
+    members = [item for section in sections if section.passage.document_id == document for item in section.statements]
+    named = {item: wanted.named_by(command) for item in members if (command := command_in(item))}
+    best = max(named, key=lambda item: named[item], default=None)
+    return best if best is not None and named[best] >= COMMAND_COVERAGE else None
 
 
-def _chosen(wanted: _Wanted, section: _Section) -> list[Statement]:
+def _chosen(wanted: _Wanted, section: _Section, room: int) -> list[Statement]:
     """A short section as a whole; of a longer one the statement that answers best and what belongs to it."""
     members = section.statements
     scores = {item.order: wanted.answered_by([item]) for item in members if not item.introduces}
     best = max((item for item in members if item.order in scores), key=lambda item: scores[item.order])
     if len(members) <= SHORT_SECTION:
-        return _best_first(wanted, members, best)
+        return _best_first(wanted, _standing([best, *members], room), best)
     if section.passage.kind is DocumentKind.INCIDENT:
         chosen = [best, *(item for item in members if item.text.startswith((ROOT_CAUSE, FIX)))]
     elif best.step:
@@ -265,10 +237,19 @@ def _chosen(wanted: _Wanted, section: _Section) -> list[Statement]:
         near = [item for item in members if scores.get(item.order, -1.0) >= NEAR_BEST * scores[best.order]]
         chosen = sorted(near, key=lambda item: (item is not best, -scores[item.order]))[: MAX_STATEMENTS - 1]
         chosen += [item for item in members if len(chosen) == 1 and _continues(best, item)]
-    if section.passage.kind is DocumentKind.THREAD:
-        objections = _objections(members, chosen)
-        chosen = [*chosen[: MAX_STATEMENTS - len(objections)], *objections]
-    return _best_first(wanted, _with_lead_ins(members, chosen)[:MAX_STATEMENTS], best)
+    objections = _objections(members, chosen) if section.passage.kind is DocumentKind.THREAD else []
+    quoted = [best, *objections, *_announced(members, chosen)]
+    return _best_first(wanted, _standing(quoted, room), best)
+
+
+def _standing(chosen: Sequence[Statement], room: int) -> list[Statement]:
+    """The first of the chosen statements that there is room for, each with what it leans on, in the order of the page."""
+    kept: dict[int, Statement] = {}
+    for item in chosen:
+        lacking = [each for each in (item, *antecedents(item, statements(item.passage))) if each.order not in kept]
+        if len(kept) + len(lacking) <= room or not kept:
+            kept |= {each.order: each for each in lacking[:room]}
+    return [kept[order] for order in sorted(kept)]
 
 
 def _objections(members: Sequence[Statement], chosen: Sequence[Statement]) -> list[Statement]:
@@ -290,7 +271,7 @@ def _best_first(wanted: _Wanted, chosen: Sequence[Statement], best: Statement) -
         wanted.intent in ONE_THING
         and all(item.kind is BlockKind.PARAGRAPH and not item.introduces for item in chosen)
         and satisfaction(wanted.intent, best) == 1.0
-        and not _LEANS.match(best.text)
+        and not leans(best)
     )
     return sorted(chosen, key=lambda item: item is not best) if moves and best in chosen else list(chosen)
 
@@ -302,13 +283,8 @@ def _steps(members: Sequence[Statement], best: Statement) -> list[Statement]:
     return steps[place if place >= MAX_STATEMENTS else 0 :][:MAX_STATEMENTS]
 
 
-def _with_lead_ins(members: Sequence[Statement], chosen: Sequence[Statement]) -> list[Statement]:
-    """The chosen statements in order, each list or code block below the sentence that introduces it, and that above it."""
-    lead_ins = {item.lead_in for item in chosen}
+def _announced(members: Sequence[Statement], chosen: Sequence[Statement]) -> list[Statement]:
+    """The chosen statements in order, each that announces a list or code with that below it."""
     kept = {item.order for item in chosen}
     announced = {item.text for item in chosen if item.introduces}
-    return [
-        item
-        for item in members
-        if item.order in kept or (item.introduces and item.text in lead_ins) or item.lead_in in announced
-    ]
+    return [item for item in members if item.order in kept or item.lead_in in announced]

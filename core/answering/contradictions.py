@@ -27,15 +27,25 @@ REMEMBERED = 5_000  # statements that were read as claims: a few MB
 
 _OLDEST = datetime.min.replace(tzinfo=UTC)
 _NAME = re.compile(r"`[^`\n]+`|\b\w+(?:[-_./:]\w+)+\b|\b[a-z]+[A-Z]\w*|\b[A-Z]{2,}\w*\b|(?<=[a-z,;] )[A-Z]\w+")
+_BAN = re.compile(
+    r"\b(?:never|must not|do not|don['’]t|no longer) (?:run|use|call|execute|issue|set)\b(?:`[^`]*`|[^.;:`])*",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"`{1,3}([^`]+)`{1,3}")
 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A statement as a claim: what it names, and all the terms of it and of the headings above it."""
+    """A statement as a claim: what it names, and all the terms of it and of the headings above it.
+
+    `code` is what it holds of code, and `banned` the parts of it that it says not to use.
+    """
 
     claim: Claim
     names: frozenset[str]
     context: frozenset[str]
+    code: tuple[str, ...]
+    banned: tuple[str, ...]
 
 
 def contradictions(
@@ -45,8 +55,9 @@ def contradictions(
 
     Two statements contradict each other if they speak of the same thing and give different values for it, or if one
     denies what the other says. They speak of the same thing if most of their other words are the same, each names only
-    what the other or the headings above it name too, and both hold the same words of the question. A past incident
-    says what was once, and so contradicts nothing.
+    what the other or the headings above it name too, and both hold the same words of the question. One that says not to
+    run what stands in the code of another contradicts it whatever else they say, if they share their subject. A past
+    incident says what was once, and so contradicts nothing.
     """
     cited = {source.number: source for source in citations}
     own = {source.document_id for source in citations}
@@ -90,10 +101,14 @@ def _near(statement: frozenset[str], sentences: Sequence[frozenset[str]]) -> boo
 def _said(text: str, title: str, heading: str) -> _Said:
     names = {term for name in _NAME.findall(text) for term in terms(name)}
     said = claim(text)
-    return _Said(said, frozenset(names), said.subject | claim(f"{title}\n{heading}").subject)
+    context = said.subject | claim(f"{title}\n{heading}").subject
+    banned = [code for ban in _BAN.findall(text) for code in _CODE.findall(ban)]
+    return _Said(said, frozenset(names), context, tuple(_CODE.findall(text)), tuple(banned))
 
 
 def _contradict(first: _Said, second: _Said, asked: frozenset[str]) -> bool:
+    if _bans(second, first) or _bans(first, second):
+        return True
     likeness = _overlap(first.claim.subject, second.claim.subject)
     if likeness < LIKE or len(first.context & second.context) < SHARED_TERMS:
         return False
@@ -101,6 +116,16 @@ def _contradict(first: _Said, second: _Said, asked: frozenset[str]) -> bool:
     if not same_names or not first.context & asked <= second.context:
         return False
     return differing(first.claim, second.claim) or (first.claim.denies != second.claim.denies and likeness >= ALIKE)
+
+
+def _bans(first: _Said, second: _Said) -> bool:
+    """Whether one says not to run what stands in the code of the other, which does not say so too, for the same thing."""
+    return not second.banned and any(
+        len((first.context & second.context) - distinct_terms(banned)) >= SHARED_TERMS
+        and re.search(rf"(?<![\w-]){re.escape(banned)}(?![\w-])", code)
+        for banned in first.banned
+        for code in second.code
+    )
 
 
 def _overlap(first: frozenset[str], second: frozenset[str]) -> float:

@@ -13,7 +13,7 @@ from core.answering.statements import statements
 from core.answering.typed_answer import better, part_queries
 from core.answering.verify import supported
 from core.aside import aside
-from core.confidence.evidence import CERTAIN, decidability, lead, support
+from core.confidence.evidence import certain, decidability, lead, support
 from core.confidence.prediction import Evaluation
 from core.conversation import Audience, Question
 from core.knowledge.chain import evidence_chain, evidence_chains
@@ -71,7 +71,7 @@ def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer
         return _answer(question, Composition(citations=nearest(retrieval.passages))), evaluation
     answered = _answer(question, Composition(kept, composition.citations))
     conflicts = contradictions(kept, composition.citations, retrieval)
-    return replace(answered, tentative=evaluation.rce < CERTAIN, conflicts=conflicts), evaluation
+    return replace(answered, tentative=not certain(evaluation), conflicts=conflicts), evaluation
 
 
 def nearest(ranked: Sequence[RankedPassage]) -> tuple[Citation, ...]:

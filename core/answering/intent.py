@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from core.answering.statements import Statement
+from core.answering.statements import Statement, sentences
 from core.answering.values import claim
 from core.knowledge.layout import FIX, ROOT_CAUSE
 from core.knowledge.markdown import BlockKind
+from core.knowledge.terms import words
 
 
 class Intent(StrEnum):
@@ -44,12 +45,18 @@ _QUESTIONS = (
     (
         Intent.PROCEDURE,
         re.compile(
-            r"\bhow\b|\bwhat (?:do|should|can|must|are the steps)\b|\b(?:steps|command|procedure)\b", re.IGNORECASE
+            r"\bhow\b|\bwhat (?:do|should|can|must|now|next|are the steps)\b|\b(?:steps|command|procedure)\b",
+            re.IGNORECASE,
         ),
     ),
 )
 _MOMENTS = {"clock", "date", "weekday"}
+_COMMAND = re.compile(r"`[^`\s]+\s[^`]+`")
 _CODE = re.compile(r"`[^`]+`")
+_HOW = frozenset(
+    "how to do doing it this the a an and by hand in short command commands instruction instructions procedure procedures "
+    "step steps usage using run running fix fixing remedy remedies resolution mitigation solution".split()
+)
 _FULL_NAME = re.compile(r"\b[A-Z][a-z]+ [A-Z][a-z'-]+")
 _ROLE = re.compile(r"@\w|\b(?:team|owner|owns|on[- ]call|captain|lead|ask|approval|page)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|never|always|daily|weekly|nightly)\b")
@@ -58,6 +65,20 @@ _BECAUSE = re.compile(r"\b(?:because|since|caused?|due to|so that|reason|usually
 
 def intent_of(question: str) -> Intent:
     return next((intent for intent, pattern in _QUESTIONS if pattern.search(question)), Intent.OTHER)
+
+
+def says_how(heading: str) -> bool:
+    """Whether a heading announces how to do a thing and leaves it to the headings above which thing that is."""
+    said = {word.lower() for word in words(heading)}
+    return bool(said) and said <= _HOW
+
+
+def command_in(statement: Statement) -> str:
+    """What a statement says to run: its code block, or the code in it of more than a name; empty if nothing, or not to."""
+    if statement.kind is BlockKind.CODE:
+        return statement.text
+    said = [sentence for sentence in sentences(statement.text) if not claim(sentence).denies]
+    return "\n".join(command for sentence in said for command in _COMMAND.findall(sentence))
 
 
 def satisfaction(intent: Intent, statement: Statement) -> float:

@@ -6,14 +6,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from core.answering.answer import Answer, Citation, Sentence
-from core.answering.compose import READ_PASSAGES, coverage
+from core.answering.compose import READ_PASSAGES
 from core.answering.contradictions import contradictions
+from core.answering.coverage import coverage
 from core.answering.find import ANSWER_THRESHOLD, nearest
 from core.answering.model_check import CheckedSentence, checked
 from core.answering.model_evidence import Evidence, fitting, gathered
 from core.answering.model_rewrite import UnderstoodQuestion, understood
 from core.answering.model_translate import translated
-from core.confidence.evidence import CERTAIN, lead, support
+from core.confidence.evidence import certain, lead, support
 from core.confidence.prediction import Evaluation
 from core.conversation import Question
 from core.errors import InvalidReply
@@ -84,18 +85,18 @@ async def model_answer(
     if not composition.sentences:
         return abstention, Evaluation(found.coe, 0.0)
     ahead = lead(ranked, {source.document_id for source in composition.citations})
-    rce = support(composition.coverage, ahead) * composition.verdict
+    evaluation = Evaluation(found.coe, support(composition.coverage, ahead) * composition.verdict)
     answer = replace(
         abstention,
         sentences=composition.sentences,
         citations=composition.citations,
-        tentative=rce < CERTAIN,
+        tentative=not certain(evaluation),
         conflicts=contradictions(composition.quotes, composition.citations, found.retrieval),
     )
     if found.language:
         shown = await translated(model, request, composition.sentences, question.text, found.language)
         answer = replace(answer, sentences=shown, note=TRANSLATED if shown != composition.sentences else "")
-    return answer, Evaluation(found.coe, rce)
+    return answer, evaluation
 
 
 async def _composed(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 
+from core.confidence.calibrator import STRONG_SCORE, raw_score
+from core.confidence.prediction import Evaluation
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval
 
@@ -30,8 +32,9 @@ RCE_INTERCEPT = -3.0
 LEAD = 7.2
 COVERAGE = 2.2
 
-# `rce` from which an answer is given as certain. Of such headings whose page was taken out, 6 % in one documentation and
-# 22 % in the other were still answered so; of the answers given so with the page there, 94 and 84 % were from it.
+# `rce` from which an answer is given as certain, if the evidence is strong. By this bound alone, of such headings whose
+# page was taken out, 6 % in one documentation and 22 % in the other were still answered so; of the answers given so with
+# the page there, 94 and 84 % were from it.
 CERTAIN = 0.6
 
 
@@ -66,6 +69,11 @@ def support(coverage: float, lead: float) -> float:
     term weight that the quoted statements hold (see `Composition`).
     """
     return _logistic(RCE_INTERCEPT + LEAD * lead + COVERAGE * coverage)
+
+
+def certain(evaluation: Evaluation) -> bool:
+    """Whether an answer is given as certain: the references support it, and the evidence as a whole is strong."""
+    return evaluation.rce >= CERTAIN and raw_score(evaluation) >= STRONG_SCORE
 
 
 def lead(ranked: Sequence[RankedPassage], cited: Collection[str]) -> float:

@@ -222,6 +222,61 @@ def test_what_is_announced_is_given_too() -> None:
     ]
 
 
+def test_a_statement_that_names_a_command_is_given_with_it_from_the_section_above() -> None:
+    page = (
+        "# Taking a service back\n\n## The command\n\n```\ndock undo SERVICE\n```\n\nIt lasts for 90 seconds.\n\n"
+        "## Taking back a trial\n\nThe same command, with `--trial`. Only the pods of the trial are taken away."
+    )
+    composition = answer("can a trial be taken back?", found(page, name="back"))
+    assert [sentence.text for sentence in composition.sentences] == [
+        "```\ndock undo SERVICE\n```",
+        "The same command, with `--trial`.",
+        "Only the pods of the trial are taken away.",
+    ]
+    assert [sentence.citations for sentence in composition.sentences] == [(1,), (2,), (2,)]
+    assert [source.heading for source in composition.citations] == ["The command", "Taking back a trial"]
+
+
+def test_a_statement_is_given_with_what_it_leans_on_and_what_that_leans_on() -> None:
+    page = (
+        "# Cargo\n\nThe crane lifts crates. They are counted. Then they are weighed by the harbour scale. "
+        "The ledger is paper. Ink is blue. Rain is common. Boots are worn. Gulls are loud."
+    )
+    assert texts("which harbour scale weighs?", found(page, name="cargo"))[:3] == [
+        "The crane lifts crates.",
+        "They are counted.",
+        "Then they are weighed by the harbour scale.",
+    ]
+
+
+def test_what_leans_on_more_than_there_is_room_for_is_bounded_and_ends_with_what_answers() -> None:
+    row = " ".join(f"It is next to crate {n}." for n in range(10, 20))
+    quoted = texts("what is next to crate 17?", found(f"# Crates\n\nThe row is long. {row} Gulls are loud."))
+    assert len(quoted) == MAX_STATEMENTS
+    assert quoted[-1] == "It is next to crate 17."
+
+
+def test_how_is_answered_by_the_section_that_says_how_and_not_by_the_one_that_says_when() -> None:
+    page = (
+        "# Repainting the hull\n\n## When to repaint\n\n- The diver reports that the hull is rusty.\n"
+        "- Repaint the hull at once where `hull_rust` is above 4.\n- Every third winter.\n- `brush spot` repaints a spot.\n\n"
+        "## Doing it\n\n```\ndock lift --slow\nbrush --coats 2\n```\n\nTwo coats last for years. Dry it well. Wait a day."
+    )
+    assert texts("how do I repaint the hull?", found(page, name="Repainting the hull"))[0].startswith("```\ndock lift")
+
+
+def test_how_is_answered_with_the_command_that_a_sentence_elsewhere_on_the_page_holds() -> None:
+    page = (
+        "# Late mail\n\nThe office stops sending ordinary mail at night. Boats carry it.\n\n"
+        "## Levers\n\n- Ask for boats.\n- Wait for the tide.\n- Hold it: `set ordinary-mail off`. Nothing is lost.\n- Call."
+    )
+    assert texts("how do I stop sending ordinary mail?", found(page, name="Late mail")) == [
+        "The office stops sending ordinary mail at night.",
+        "Boats carry it.",
+        "Hold it: `set ordinary-mail off`. Nothing is lost.",
+    ]
+
+
 def test_coverage_counts_what_stands_in_the_context_for_less() -> None:
     inside, around = answer("drain", found("Drain it.")), answer("drain", found("## Drain\n\nDo it."))
     assert inside.coverage == 1.0

@@ -89,3 +89,46 @@ def test_there_is_one_conflict_for_a_document_and_never_more_than_a_reader_can_w
     conflicts = found(page("a", ANSWER), *others)
     assert len(conflicts) == MAX_CONFLICTS
     assert len({source.document_id for each in conflicts for source in each.sources}) == MAX_CONFLICTS + 1
+
+
+ERASE = "Empty the seat store:\n\n```\nseatctl erase --all\n```"
+
+
+@pytest.mark.parametrize(
+    "ban",
+    [
+        "Never run `seatctl erase --all` on the seat store.",
+        "Do not use `seatctl erase` for the seat store, it loses every hold.",
+        "You must not call `erase` on the seat store.",
+    ],
+)
+def test_a_document_that_bans_a_command_contradicts_the_one_that_gives_it(ban: str) -> None:
+    [conflict] = banned(ERASE, ban)
+    assert [source.quote for source in conflict.sources] == [ban, "```\nseatctl erase --all\n```"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "Run `seatctl erase --all` on the seat store at night.",
+        "Never run `seatctl erase --everything` on the seat store.",
+        "Never run `seat` on the seat store.",
+        "The seat store never erases: `seatctl erase --all` does.",
+        "Never run `seatctl erase --all` on the mail queue.",
+    ],
+)
+def test_a_document_that_bans_something_else_contradicts_nothing(other: str) -> None:
+    assert banned(ERASE, other) == ()
+
+
+def test_two_documents_that_ban_the_same_command_agree() -> None:
+    ban = "Never run `seatctl erase --all` on the seat store."
+    assert banned(ban, f"{ban} It loses holds.") == ()
+
+
+def banned(text: str, other: str) -> tuple[Conflict, ...]:
+    """What contradicts the last statement of a page."""
+    answer, rival = page("a", text, 2024, title="Emptying the seat store"), page("b", other, 2026, title="Holds")
+    last = statements(answer.passage)[-1]
+    retrieval = Retrieval([answer, rival], dict.fromkeys(terms("how do I empty it?"), 1.0), 1.0)
+    return contradictions([Sentence(last.text, (1,))], [citation(1, last)], retrieval)

@@ -6,7 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.confidence.evidence import BREADTH, CERTAIN, DECIDING, LIKENED, decidability, lead, support
+from core.confidence.badge import Strength
+from core.confidence.calibrator import badge_for
+from core.confidence.evidence import (
+    BREADTH,
+    CERTAIN,
+    DECIDING,
+    LIKENED,
+    certain,
+    decidability,
+    lead,
+    support,
+)
+from core.confidence.prediction import Evaluation
 from core.knowledge.document import Document
 from core.knowledge.family_model import favoured
 from core.knowledge.passages import passages_of
@@ -125,6 +137,14 @@ def test_who_is_not_ahead_has_no_lead(cited: set[str]) -> None:
 def test_an_answer_is_certain_only_if_it_is_ahead() -> None:
     assert support(1.0, 0.0) < CERTAIN < support(0.6, 0.35)
     assert support(0.5, 0.2) < support(0.6, 0.2) < support(0.6, 0.3)
+
+
+def test_an_answer_is_certain_only_if_its_badge_calls_the_evidence_strong() -> None:
+    for coe in (0.1, 0.3, 0.5, 0.7, 0.9):
+        evaluation = Evaluation(coe, CERTAIN)
+        assert certain(evaluation) is (badge_for(evaluation, None).strength is Strength.STRONG)
+    assert not certain(Evaluation(1.0, CERTAIN - 0.01))
+    assert certain(Evaluation(1.0, CERTAIN))
 
 
 def test_a_likely_family_lends_its_documents_no_lead() -> None:
