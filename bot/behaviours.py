@@ -15,7 +15,7 @@ from core.conversation import Platform, Question
 from core.curated import SOURCE as CURATED
 from core.feedback import Feedback
 from core.incident import Stage
-from core.messages import WHY_VERDICTS, Notice, NoticeKind, Verdict
+from core.messages import TAKING, WHY_VERDICTS, Notice, NoticeKind, Verdict
 from core.ports import ThreadReader
 from handlers.accept_suggestion import SUGGESTIONS, accept_suggestion
 from handlers.accept_thanks import accept_thanks
@@ -47,6 +47,7 @@ from handlers.say_hello import say_hello
 from handlers.show_help import show_help
 from handlers.show_status import show_status
 from handlers.show_waiting import answer_intent
+from handlers.take_incident import take_incident
 from handlers.tell_home import tell_home
 from handlers.watch_calibration import watch_calibration
 
@@ -98,7 +99,7 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
         present=investigations.present,
         triage=partial(investigations.step, investigate=investigations.triage_at_once),
         explain=partial(investigations.step, investigate=investigations.explain_in_sight),
-        triage_again=partial(investigations.step, investigate=investigations.triage_in_sight),
+        triage_again=partial(investigations.step, investigate=investigations.triage_in_sight, wanted=True),
         conclude=partial(conclude_investigation, store=store),
         details=partial(present_details, store=store, poster=poster),
         watch_incidents=investigations.watch,
@@ -202,6 +203,7 @@ def _feedback(core: Core, poster: Poster) -> Callable[[Feedback], Awaitable[None
         **dict.fromkeys(WHY_VERDICTS, why),
         **dict.fromkeys((Verdict.CAUSE_RIGHT, Verdict.CAUSE_WRONG), judge_cause),
         **dict.fromkeys((Verdict.REASSIGN, Verdict.NOT_OURS), reassign),
+        **dict.fromkeys(TAKING, partial(take_incident, store=store, poster=poster)),
         **dict.fromkeys(SUGGESTIONS, partial(accept_suggestion, label=label, store=store)),
         Verdict.SEPARATE: partial(separate_incident, store=store),
         Verdict.BELONGS: partial(ask_where_it_belongs, channels=core.workspace.channels, store=store, poster=poster),

@@ -129,16 +129,18 @@ class Investigations:
         over = await over_already(incident, self._around.monitors)
         return await self.explain(incident, audience, progress, show=partial(self._show, read=incident), over=over)
 
-    async def step(self, incident_id: str, investigate: Investigate) -> None:
+    async def step(self, incident_id: str, investigate: Investigate, *, wanted: bool = False) -> None:
         """One step of an incident's own investigation, whose findings stand where the incident is posted.
 
-        One that is silenced or a part of another is left as it is: what is missing is done once it stands for itself.
+        One that is silenced or a part of another is left as it is, unless a person `wanted` the step: what is missing is
+        done once it stands for itself.
         """
         channels = self._core.workspace.channels
 
         async def looked_into(incident: Incident) -> Incident:
             is_alone = incident.silenced is None and incident.absorbed is None
-            return await investigate(incident, incident_audience(incident, channels)) if is_alone else incident
+            may_go_on = is_alone or wanted
+            return await investigate(incident, incident_audience(incident, channels)) if may_go_on else incident
 
         await investigate_incident(incident_id, looked_into, store=self._core.store)
 
@@ -154,7 +156,15 @@ class Investigations:
             raise
         if await is_held(incident_id, store=store):
             return
-        await ping_owner(incident_id, policy=policy, teams=core.workspace.teams, store=store, poster=poster)
+        await ping_owner(
+            incident_id,
+            policy=policy,
+            teams=core.workspace.teams,
+            store=store,
+            poster=poster,
+            clock=core.clock,
+            schedules=core.schedules,
+        )
         await update_details(incident_id, store=store, poster=poster)
         await write_postmortem(incident_id, store=store, poster=poster, public_url=core.settings.public_url)
 

@@ -18,7 +18,8 @@ from core.errors import ConfigurationError
 from core.on_call import Rota
 from core.team import TAG, Team
 
-Ids = Annotated[tuple[str, ...], Field(min_length=1)]
+Id = Annotated[str, Field(min_length=1)]  # an empty one names no schedule, and asked for might stand for all
+Ids = Annotated[tuple[Id, ...], Field(min_length=1)]
 
 
 class MentionSection(Section):
@@ -138,8 +139,8 @@ class PagerDutySection(Section):
     name: str = "PagerDuty"
     url: Url = "https://api.pagerduty.com"
     token_env: EnvironmentName
-    schedules: dict[str, str | Ids] = Field(default_factory=dict[str, str | Ids])
-    escalation_policies: dict[str, str | Ids] = Field(default_factory=dict[str, str | Ids])
+    schedules: dict[str, Id | Ids] = Field(default_factory=dict[str, Id | Ids])
+    escalation_policies: dict[str, Id | Ids] = Field(default_factory=dict[str, Id | Ids])
 
 
 class OpsgenieSection(Section):
@@ -149,7 +150,7 @@ class OpsgenieSection(Section):
     name: str = "Opsgenie"
     url: Url = "https://api.opsgenie.com"
     token_env: EnvironmentName
-    schedules: Annotated[dict[str, str | Ids], Field(min_length=1)]
+    schedules: Annotated[dict[str, Id | Ids], Field(min_length=1)]
 
 
 OnCallSection = Annotated[PagerDutySection | OpsgenieSection, Field(discriminator="kind")]

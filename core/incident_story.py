@@ -135,6 +135,13 @@ def part_told(part: RelatedIncident) -> str:
     return alerts if part.is_open else f"{alerts}, resolved"
 
 
+def taking_verdict(incident: Incident) -> tuple[Verdict, ...]:
+    """The button with which a person takes it, none for one that is over."""
+    if incident.state is not IncidentState.OPEN:
+        return ()
+    return (Verdict.TAKE_OVER,) if incident.taken_by else (Verdict.TAKE_IT,)
+
+
 def grouping_verdict(incident: Incident) -> tuple[Verdict, ...]:
     """The button that says which incidents belong together, none for one that is over and stands for itself."""
     if incident.absorbed is not None:

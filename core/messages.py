@@ -257,6 +257,7 @@ class Verdict(StrEnum):
     DUPLICATE_RIGHT = "duplicate-right"
     DUPLICATE_WRONG = "duplicate-wrong"
     TAKE_IT = "take-it"
+    TAKE_OVER = "take-over"
     HAND_OVER = "hand-over"
     REASSIGN = "reassign"
     NOT_OURS = "not-ours"
@@ -283,6 +284,7 @@ VERDICT_LABELS = {
     Verdict.DUPLICATE_RIGHT: "It is a duplicate",
     Verdict.DUPLICATE_WRONG: "No duplicate",
     Verdict.TAKE_IT: "Take it",
+    Verdict.TAKE_OVER: "Take over",
     Verdict.HAND_OVER: "Reassign …",
     Verdict.REASSIGN: "Reassign",
     Verdict.NOT_OURS: "Not ours",
@@ -295,6 +297,9 @@ VERDICT_LABELS = {
     Verdict.WHY_OWNER: "Owner: why this number?",
     Verdict.WHY_CAUSE: "Cause: why this number?",
 }
+
+# They name who looks after an incident.
+TAKING = frozenset({Verdict.TAKE_IT, Verdict.TAKE_OVER})
 
 # They ask what a badge rests on.
 WHY_VERDICTS = frozenset({Verdict.WHY_ANSWER, Verdict.WHY_OWNER, Verdict.WHY_CAUSE})

@@ -10,7 +10,7 @@ from core.conversation import Audience, Channel
 from core.incident import Incident
 from core.messages import CauseRequest, CorrectionRequest, Form, HandoverRequest, Verdict
 from core.ports import Store
-from core.team import Team
+from core.team import Team, current_team
 
 # The kind of claim that each of these buttons calls wrong.
 DISPUTED = {
@@ -58,7 +58,8 @@ class AskInForm:
 def handover_request(incident: Incident, teams: Sequence[Team]) -> HandoverRequest:
     """Whose it is instead: every team but the one that stands there."""
     owner = incident.owner.owner if incident.owner is not None else None
-    others = sorted((team for team in teams if owner is None or team.id != owner.team_id), key=lambda team: team.name)
+    standing = current_team(owner.team_id, teams) if owner is not None else None
+    others = sorted((team for team in teams if team != standing), key=lambda team: team.name)
     name = owner.team_name if owner else ""
     claim = incident.owner.prediction_id if incident.owner is not None else ""
     return HandoverRequest(incident.id, name, tuple((team.id, team.name) for team in others), claim)

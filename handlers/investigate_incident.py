@@ -7,8 +7,11 @@ from dataclasses import replace
 
 from core.errors import PlumblineError
 from core.incident import Incident, Stage
-from core.ports import Store
+from core.ports import Store, Task
+from handlers.accept_suggestion import is_rejected
 from handlers.update_incident import update_incident
+
+TRIAGE_AGAIN = "triage-again"
 
 
 async def investigate_incident(
@@ -17,29 +20,58 @@ async def investigate_incident(
     """Save what `investigate` finds: owner, explanation, suggestions and stage.
 
     Alerts that arrived meanwhile are kept, and so is the owner if people sent the incident to another team meanwhile,
-    and what they said of a suggestion.
+    and what they said of a suggestion. Whose it is is always asked in the light of the cause: if another step found that
+    meanwhile, `investigate` is asked again, and if people sent it on while this step did, the teams negotiate again.
     """
+    incident = await _stored(incident_id, store)
+    found = await investigate(incident)
+    latest = await _stored(incident_id, store)
+    if found.explanation == incident.explanation != latest.explanation:
+        incident, found = latest, await investigate(latest)
+    saved = await save_findings(found, incident, store=store)
+    if found.explanation != incident.explanation and saved.hops != incident.hops:
+        async with store.transaction() as transaction:
+            await transaction.tasks.add(triage_again_task(saved, "explained"))
+
+
+async def _stored(incident_id: str, store: Store) -> Incident:
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
     if incident is None:
         raise PlumblineError(f"Incident {incident_id} does not exist (any more).")
-    await save_findings(await investigate(incident), incident, store=store)
+    return incident
 
 
-async def save_findings(found: Incident, read: Incident, *, progress: str = "", store: Store) -> None:
+def triage_again_task(incident: Incident, why: str = "") -> Task:
+    """The wish that the teams negotiate anew, once for each hop and reason."""
+    key = ":".join(filter(None, (TRIAGE_AGAIN, incident.id, str(len(incident.hops)), why)))
+    return Task(key, "triage_again", incident.id, {})
+
+
+async def save_findings(found: Incident, read: Incident, *, progress: str = "", store: Store) -> Incident:
     """The same for what is known so far: `read` is the incident as it was when the step began, `progress` what goes on.
 
-    What this step did not look into stays as another one that ran at the same time left it.
+    What this step did not look into stays as another one that ran at the same time left it. Returns what is stored now.
     """
-    await update_incident(
+    severity, duplicate = found.suggested_severity, found.suggested_duplicate
+    # A person may have called it wrong while this step was at work.
+    severity = None if severity is not None and await is_rejected(severity.prediction_id, store) else severity
+    duplicate = None if duplicate is not None and await is_rejected(duplicate.prediction_id, store) else duplicate
+
+    def is_outdone(latest: Incident) -> bool:
+        """Whether the owner that stands there by now was found, or named by people, knowing more."""
+        is_explained = found.explanation == read.explanation != latest.explanation
+        return is_explained or latest.hops != read.hops
+
+    return await update_incident(
         read.id,
         lambda latest: replace(
             latest,
-            owner=found.owner if latest.hops == read.hops else latest.owner,
+            owner=latest.owner if is_outdone(latest) else found.owner,
             explanation=found.explanation if found.explanation != read.explanation else latest.explanation,
             cut_short=found.cut_short if found.cut_short != read.cut_short else latest.cut_short,
-            suggested_severity=latest.suggested_severity if latest.severity_by else found.suggested_severity,
-            suggested_duplicate=latest.suggested_duplicate if latest.duplicate_of else found.suggested_duplicate,
+            suggested_severity=latest.suggested_severity if latest.severity_by else severity,
+            suggested_duplicate=latest.suggested_duplicate if latest.duplicate_of else duplicate,
             stage=found.stage if latest.stage is read.stage else latest.stage,
             progress=progress,
         ),

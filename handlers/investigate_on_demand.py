@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -18,6 +19,7 @@ from handlers.explain_incident import LOOKS_CLOSER, Show
 from handlers.find_incident import incident_of_thread
 from handlers.investigate_incident import investigate_incident
 from handlers.investigate_with_model import Progress
+from handlers.open_incident import present_task
 from handlers.post_message import Poster
 
 MAX_TITLE = 150  # characters of a pasted text's first line
@@ -79,6 +81,8 @@ async def investigate_on_demand(
         await investigate_incident(incident.id, lambda latest: investigate(latest, readers, tell, show), store=store)
         async with store.transaction() as transaction:
             found = await transaction.incidents.get(incident.id) or incident
+            if found.revision != incident.revision:
+                await transaction.tasks.add(present_task(found))  # its own message shows the same
     await poster.post_or_edit(intent, question.place, IncidentMessage(replace(found, stage=Stage.DONE)), "done")
     if found.explanation is not None:
         await poster.post_once(f"investigation-details:{question.id}", question.place, IncidentDetails(found))
@@ -101,8 +105,7 @@ def incident_from(question: Question, services: Iterable[str]) -> Incident:
 
     It is not stored: nobody is paged for a question.
     """
-    places = {service: question.text.find(service) for service in services}
-    named = [service for service, place in places.items() if place >= 0]
+    places = {service: place for service in services if (place := _place_of(service, question.text)) is not None}
     title = question.text.strip().splitlines()[0][:MAX_TITLE]
     alert = Alert(
         fingerprint=question.id,
@@ -111,9 +114,18 @@ def incident_from(question: Question, services: Iterable[str]) -> Incident:
         severity=Severity.WARNING,
         starts_at=question.asked_at,
         # The longest of those that begin at the same place: `pg-booking` and not `pg`.
-        service=min(named, key=lambda service: (places[service], -len(service)), default=""),
+        service=min(places, key=lambda service: (places[service], -len(service), service), default=""),
         summary=title,
         description=question.text,
     )
     delivery = AlertDelivery(question.id, QUESTION, question.id, (alert,), question.asked_at)
     return open_from(delivery, question.id, question.place)
+
+
+def _place_of(service: str, text: str) -> int | None:
+    """Where a text first names a service, in any case; a part of a longer word, as `till` in “until”, names none.
+
+    Scripts that set no blanks between words may stand right beside it.
+    """
+    found = re.search(rf"(?<![^\W_]){re.escape(service)}(?![^\W_])", text, re.IGNORECASE | re.ASCII)
+    return found.start() if found else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -12,10 +13,11 @@ from core.confidence.policy import NO_POLICY, Policy
 from core.conversation import Channel, MessageReference, Place
 from core.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable
 from core.grouping import share_an_audience
-from core.incident import Incident, IncidentState, Stage
+from core.incident import AskedTeam, Incident, IncidentState, Stage
 from core.messages import IncidentDetails, IncidentMessage, Notice, OwnerPing, OwnerQuestion, RelatedIncident
-from core.ports import Clock, Store, Transaction
+from core.ports import Clock, OnCall, Store, Transaction
 from core.team import Team, current_team
+from handlers.find_on_call import find_on_call
 from handlers.open_incident import ask_to_present, incident_intent
 from handlers.post_message import Poster
 from handlers.update_incident import update_incident
@@ -27,6 +29,7 @@ FIRES_AGAIN = "This fires again: the incident is open anew."
 
 Holds = Callable[[Incident, Place], Awaitable[bool]]
 Link = Callable[[MessageReference], Awaitable[str]]
+Duty = Callable[[AskedTeam], Awaitable[AskedTeam]]
 
 
 async def never_quiet(_incident: Incident, _place: Place) -> bool:
@@ -133,9 +136,15 @@ async def parts_of(
 async def _may_stand(intent: str, incident: Incident, place: Place, store: Store, *, is_held: bool) -> bool:
     """Whether the message stands in the place already, or may be posted there."""
     async with store.transaction() as transaction:
-        stands = (await transaction.posts.intend(intent, place)).reference is not None
         was_held = place in await transaction.held_incidents.places(incident.id)
-    return stands or not (is_held or (was_held and incident.state is IncidentState.RESOLVED))
+    return await _stands(intent, place, store) or not (
+        is_held or (was_held and incident.state is IncidentState.RESOLVED)
+    )
+
+
+async def _stands(intent: str, place: Place, store: Store) -> bool:
+    async with store.transaction() as transaction:
+        return (await transaction.posts.intend(intent, place)).reference is not None
 
 
 async def present_details(incident_id: str, *, store: Store, poster: Poster) -> None:
@@ -171,13 +180,22 @@ async def update_details(incident_id: str, *, store: Store, poster: Poster) -> N
         await poster.post_or_edit(f"details:{incident_id}", thread, IncidentDetails(incident), version)
 
 
-async def ping_owner(incident_id: str, *, policy: Policy, teams: Sequence[Team], store: Store, poster: Poster) -> None:
+async def ping_owner(
+    incident_id: str,
+    *,
+    policy: Policy,
+    teams: Sequence[Team],
+    store: Store,
+    poster: Poster,
+    clock: Clock,
+    schedules: Sequence[OnCall] = (),
+) -> None:
     """Call the owner into the incident's thread if the badge is as high as the policy asks; once for each owner.
 
     Where the policy calls owners at all, a team that a person gave the incident to is called each time. Where nobody is
     named, the teams that are asked are called if the policy says so, once the cause was looked for, in one message, once for
     each hop and pair. Not for an incident that is over, taken, silenced or shown as a part of another. A team without a mention on the platform is
-    called by its name.
+    called by its name. Who is on call is asked now: since the triage, quiet hours may have gone by and a shift ended.
     """
     async with store.transaction() as transaction:
         incident = await _load(incident_id, transaction)
@@ -188,9 +206,29 @@ async def ping_owner(incident_id: str, *, policy: Policy, teams: Sequence[Team],
         return
     thread = replace(message.place, thread=message.message_id)
     call = _owner_call(incident, thread, policy, teams) or _question(incident, thread, policy, teams)
-    if call is not None:
-        intent, said = call
-        await poster.post_once(intent, thread, said)
+    if call is None or await _stands(call[0], thread, store):
+        return
+    intent, said = call
+    duty = partial(_on_duty, teams=teams, schedules=schedules, at=clock.now())
+    await poster.post_once(intent, thread, await _with_on_call(said, incident, duty))
+
+
+async def _with_on_call(said: OwnerPing | OwnerQuestion, incident: Incident, duty: Duty) -> OwnerPing | OwnerQuestion:
+    """The call with those who are on call now."""
+    if isinstance(said, OwnerQuestion):
+        asked = await asyncio.gather(*(duty(team) for team, _ in said.teams))
+        return OwnerQuestion(tuple(zip(asked, (mention for _, mention in said.teams), strict=True)))
+    owner = incident.owner.owner if incident.owner is not None else None
+    return replace(said, on_call=(await duty(AskedTeam(owner.team_id, owner.team_name))).on_call) if owner else said
+
+
+async def _on_duty(asked: AskedTeam, *, teams: Sequence[Team], schedules: Sequence[OnCall], at: datetime) -> AskedTeam:
+    """A team as it is asked now; as it was where there is none of its name any more."""
+    team = current_team(asked.team_id, teams)
+    if team is None:
+        return asked
+    people, unknown = await find_on_call(team, schedules, at)
+    return replace(asked, on_call=people, on_call_unknown=unknown)
 
 
 def _owner_call(
@@ -202,13 +240,13 @@ def _owner_call(
     is_given = incident.given_to == proposal.owner.team_id
     if not (policy.pings(proposal.badge) or (is_given and policy.calls_owners)):
         return None
-    team = next((team for team in teams if team.id == proposal.owner.team_id), None)
+    team = current_team(proposal.owner.team_id, teams)
     if team is None:
         return None
     mention = team.mentions.get(thread.platform, "")
     ping = OwnerPing(team.name, mention, proposal.badge, proposal.prediction_id, proposal.on_call)
     again = f":{len(incident.hops)}" if is_given else ""
-    return f"ping:{incident.id}:{team.id}{again}", ping
+    return f"ping:{incident.id}:{proposal.owner.team_id}{again}", ping
 
 
 def _question(

@@ -16,6 +16,7 @@ from core.ports import Store, Transaction
 ABOUT_INCIDENTS = frozenset(
     {
         Verdict.TAKE_IT,
+        Verdict.TAKE_OVER,
         Verdict.HAND_OVER,
         Verdict.REASSIGN,
         Verdict.NOT_OURS,

@@ -13,10 +13,11 @@ from core.confidence.prediction import Evaluation, Outcome, PredictionKind
 from core.feedback import Feedback
 from core.incident import Hop, Incident, OwnerProposal, TeamScore
 from core.messages import Notice, Verdict
-from core.ports import Clock, OnCall, Store, Task
+from core.ports import Clock, OnCall, Store
 from core.team import Team, current_team
 from handlers.ask_in_form import handover_request
 from handlers.find_on_call import find_on_call
+from handlers.investigate_incident import triage_again_task
 from handlers.open_incident import present_task
 from handlers.post_message import Poster
 from handlers.press_in_sight import claim_meant
@@ -33,13 +34,17 @@ PICK_ONE = "Pick the team that it belongs to, then press “Reassign”. If you 
 OVERTAKEN = (
     "It went on to somebody else since you were asked, so nothing was changed. Not theirs either? “Reassign …” again."
 )
+WHOM_DO_YOU_SPEAK_FOR = (
+    "Nobody's name stands there, and I do not know which team you speak for, so nothing was changed. "
+    "Pick the team that it belongs to, or ask whoever has it to press “Take it”."
+)
 TOO_MANY_HOPS = (
     f"It was sent on {MAX_HOPS} times, so nothing is changed any more. Please settle in the thread whose it is."
 )
 
 
 async def ask_whose_it_is(feedback: Feedback, *, teams: Sequence[Team], store: Store, poster: Poster) -> None:
-    """Ask in the incident's thread, once for each hop and claim, unless the platform asks in a form.
+    """Ask where it was pressed, there once for each hop and claim, unless the platform asks in a form.
 
     Nothing for an incident that is not stored.
     """
@@ -47,7 +52,9 @@ async def ask_whose_it_is(feedback: Feedback, *, teams: Sequence[Team], store: S
     if incident is None:
         return
     request = handover_request(incident, teams)
-    await poster.post_once(f"handover:{incident.id}:{len(incident.hops)}:{request.claim}", feedback.place, request)
+    where = f"{feedback.place.platform}:{feedback.place.channel}:{feedback.place.thread or ''}"
+    intent = f"handover:{incident.id}:{len(incident.hops)}:{request.claim}@{where}"
+    await poster.post_once(intent, feedback.place, request)
 
 
 async def reassign_incident(
@@ -62,7 +69,8 @@ async def reassign_incident(
     """Give the incident to the team that was picked, or (`not ours`) let the others negotiate on.
 
     “Not ours” is said of the team that stood there when the person was asked: if another one stands there by now, nothing
-    moves, and it is said.
+    moves, and it is said. Where several were asked it is said of the person's own, and nothing moves if that is unknown.
+    What was said before, by whomever, moves nothing either, and calls nobody again.
     """
     incident = await _incident(feedback, store)
     if incident is None:
@@ -75,17 +83,25 @@ async def reassign_incident(
         await poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_ONE))
         return
     given = picked if feedback.verdict is Verdict.REASSIGN else None
-    hop = _hop(feedback, incident, given)
+    hop = _hop(feedback, incident, given, teams)
     if not _is_known(feedback, incident):  # or the step ran before, and was killed after it
+        if not (hop.turned_away or hop.given_to):
+            await poster.post_once(f"speaks-for:{feedback.id}", feedback.place, Notice(WHOM_DO_YOU_SPEAK_FOR))
+            return
         if len(incident.hops) >= MAX_HOPS:
             await poster.post_once(f"too-many-hops:{feedback.id}", feedback.place, Notice(TOO_MANY_HOPS))
             return
-        await _label(feedback, incident, given, store)
+        is_said = _is_said(hop, incident, teams)
+        if not is_said or incident.hops[-1].person != hop.person:  # nobody confirms what they said themselves
+            await _label(feedback, incident, given, teams, store)
+        if is_said:
+            return
         on_call = await find_on_call(given, schedules, clock.now()) if given else ((), "")
-        incident = await _hand_over(incident, hop, given, on_call, store, clock)
-    again = Task(f"triage-again:{incident.id}:{len(incident.hops)}", "triage_again", incident.id, {})
+        incident = await _hand_over(incident, hop, given, on_call, teams, store, clock)
+        if not _is_known(feedback, incident):
+            return  # somebody else said the same at the same moment
     async with store.transaction() as transaction:
-        await transaction.tasks.add(present_task(incident) if given else again)
+        await transaction.tasks.add(present_task(incident) if given else triage_again_task(incident))
         await transaction.audit.add(
             audit_entry(
                 f"reassigned:{feedback.id}",
@@ -117,18 +133,40 @@ def _person(feedback: Feedback) -> str:
     return feedback.person.name or feedback.person.id
 
 
-def _hop(feedback: Feedback, incident: Incident, given: Team | None) -> Hop:
+def _hop(feedback: Feedback, incident: Incident, given: Team | None, teams: Sequence[Team]) -> Hop:
     owner = incident.owner.owner if incident.owner is not None else None
-    turned_away = owner.team_id if owner and (given is None or owner.team_id != given.id) else ""
+    turned_away = owner.team_id if owner is not None else _own_of_those_asked(feedback, incident, teams)
+    if given is not None and (owner is None or turned_away in (given.id, *given.aliases)):
+        turned_away = ""
     reason = " ".join(feedback.text.split())[:MAX_REASON]
     return Hop(turned_away, given.id if given else "", _person(feedback), reason, feedback.at)
 
 
-async def _label(feedback: Feedback, incident: Incident, given: Team | None, store: Store) -> None:
+def _own_of_those_asked(feedback: Feedback, incident: Incident, teams: Sequence[Team]) -> str:
+    """The id of the only team of those that are asked to which the person is known to belong; empty if there is none."""
+    person, found = _person(feedback), list[str]()
+    for asked in incident.owner.asked if incident.owner is not None else ():
+        team = current_team(asked.team_id, teams)
+        if person in asked.on_call or (team is not None and person in team.people):
+            found.append(asked.team_id)
+    return found[0] if len(found) == 1 else ""
+
+
+def _is_said(hop: Hop, incident: Incident, teams: Sequence[Team]) -> bool:
+    """Whether the incident is where the hop would send it: given to that team, or away from this one."""
+    if not hop.given_to:
+        return hop.turned_away in incident.turned_away
+    given = current_team(incident.given_to, teams)
+    return given is not None and given.id == hop.given_to
+
+
+async def _label(
+    feedback: Feedback, incident: Incident, given: Team | None, teams: Sequence[Team], store: Store
+) -> None:
     """Wrong, unless it was given to the very team that was proposed."""
     if incident.owner is None or incident.owner.owner is None:
         return
-    right = given is not None and given.id == incident.owner.owner.team_id
+    right = given is not None and given == current_team(incident.owner.owner.team_id, teams)
     person = f"{feedback.person.platform}:{feedback.person.id}"
     async with store.transaction() as transaction:
         if await transaction.predictions.get(incident.owner.prediction_id) is not None:
@@ -138,11 +176,19 @@ async def _label(feedback: Feedback, incident: Incident, given: Team | None, sto
 
 
 async def _hand_over(
-    incident: Incident, hop: Hop, given: Team | None, on_call: tuple[tuple[str, ...], str], store: Store, clock: Clock
+    incident: Incident,
+    hop: Hop,
+    given: Team | None,
+    on_call: tuple[tuple[str, ...], str],
+    teams: Sequence[Team],
+    store: Store,
+    clock: Clock,
 ) -> Incident:
     owner = await _given(incident, hop, given, on_call, store, clock) if given else None
 
     def handed_over(latest: Incident) -> Incident:
+        if _is_said(hop, latest, teams):
+            return latest
         return replace(latest, hops=(*latest.hops, hop), owner=owner or latest.owner, taken_by="")
 
     return await update_incident(incident.id, handed_over, store)

@@ -1,17 +1,13 @@
-"""A pressed button becomes a labelled outcome, or moves an incident on."""
+"""A pressed button becomes a labelled outcome, or calls a person."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 from core.confidence.prediction import Outcome
 from core.feedback import Feedback
 from core.messages import CORRECT, Notice, NoticeKind, Verdict
 from core.ports import Store
 from handlers.correct_answer import ask_what_is_right
-from handlers.open_incident import present_task
 from handlers.post_message import Poster
-from handlers.update_incident import update_incident
 
 MAX_COMMENT = 300  # characters that are kept
 
@@ -19,15 +15,13 @@ ASK_A_PERSON = "{person} would like a person to answer this. Whoever knows: plea
 
 
 async def record_feedback(feedback: Feedback, *, store: Store, poster: Poster) -> None:
-    """Store the label; `take it` names the person on the incident, `ask a person` calls into the thread.
+    """Store the label; `ask a person` calls into the thread.
 
     Whoever calls an answer wrong is asked what is right, unless the platform asks in a form.
 
     A button of a prediction that no longer exists is ignored: there is nothing to learn from it.
     """
-    if feedback.verdict is Verdict.TAKE_IT:
-        await _take(feedback, store)
-    elif feedback.verdict is Verdict.ASK_A_PERSON:
+    if feedback.verdict is Verdict.ASK_A_PERSON:
         text = ASK_A_PERSON.format(person=feedback.person.name or "Somebody")
         await poster.post_once(f"ask-a-person:{feedback.subject}", feedback.place, Notice(text, NoticeKind.INFORMATION))
     else:
@@ -44,13 +38,3 @@ async def _label(feedback: Feedback, store: Store) -> None:
             await transaction.predictions.label(
                 Outcome(feedback.subject, CORRECT[feedback.verdict], person, feedback.at, comment)
             )
-
-
-async def _take(feedback: Feedback, store: Store) -> None:
-    async with store.transaction() as transaction:
-        if await transaction.incidents.get(feedback.subject) is None:
-            return  # a pasted text that was looked into: there is nothing to take
-    name = feedback.person.name or feedback.person.id
-    incident = await update_incident(feedback.subject, lambda latest: replace(latest, taken_by=name), store)
-    async with store.transaction() as transaction:
-        await transaction.tasks.add(present_task(incident))

@@ -58,7 +58,7 @@ async def triage_incident(
     code: Sequence[CodeOwners] = (),
     embedder: Embedder | None = None,
 ) -> Incident:
-    """The incident with an owner proposed, and at its next stage. An owner that a person named stays.
+    """The incident with an owner proposed, and at its next stage. An owner that a person named stays while there is one.
 
     Run again once the incident is explained, the proposal is revised in the light of the cause (Triangle, section
     3.3): a loud symptom in one team's service no longer outvotes the measured cause in another's. `owners` is what was
@@ -70,7 +70,7 @@ async def triage_incident(
     """
     is_done = incident.stage is Stage.DONE or incident.explanation is not None
     stage = Stage.DONE if is_done else Stage.EXPLAINING
-    if incident.owner is not None and incident.given_to:
+    if incident.owner is not None and current_team(incident.given_to, teams) is not None:
         return replace(incident, stage=stage)
     enrichment = from_explanation(incident.explanation)
     vector = await embed_incident(incident, owners, embedder)

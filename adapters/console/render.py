@@ -19,9 +19,10 @@ from adapters.console.template_names import GLOBALS, TESTS
 from adapters.diagrams import reliability_svg
 from core.answering.answer import Answer
 from core.curated import CuratedAnswer
-from core.incident import Incident, IncidentState
+from core.incident import Incident
 from core.incident_story import (
     grouping_verdict,
+    taking_verdict,
 )
 from core.messages import (
     CorrectionRequest,
@@ -122,9 +123,7 @@ def verdict_subjects(
     if content.suggested_duplicate:
         duplicate = (Verdict.DUPLICATE_RIGHT, Verdict.DUPLICATE_WRONG)
         subjects |= dict.fromkeys(duplicate, content.suggested_duplicate.prediction_id)
-    if content.state is IncidentState.OPEN and not content.taken_by:
-        subjects[Verdict.TAKE_IT] = content.id
-    subjects |= dict.fromkeys(grouping_verdict(content), content.id)
+    subjects |= dict.fromkeys((*taking_verdict(content), *grouping_verdict(content)), content.id)
     return subjects
 
 

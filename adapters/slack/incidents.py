@@ -36,6 +36,7 @@ from core.incident_story import (
     parts_counted,
     standing,
     suggestions_told,
+    taking_verdict,
     unclear_told,
     votes_told,
 )
@@ -230,9 +231,7 @@ def _footnotes(incident: Incident) -> Iterable[str]:
 
 
 def _buttons(incident: Incident) -> list[Block]:
-    offered: list[tuple[Verdict, str]] = []
-    if incident.state is IncidentState.OPEN and not incident.taken_by:
-        offered.append((Verdict.TAKE_IT, incident.id))
+    offered = [(verdict, incident.id) for verdict in taking_verdict(incident)]
     if incident.owner is not None and incident.owner.owner is not None:
         owner = incident.owner.prediction_id
         offered += [(Verdict.OWNER_RIGHT, owner), (Verdict.OWNER_WRONG, owner)]

@@ -28,6 +28,7 @@ MAX_URL = 500  # characters; a longer address is not linked
 
 IN_MENU = WHY_VERDICTS | {
     Verdict.HAND_OVER,
+    Verdict.TAKE_OVER,
     Verdict.BELONGS,
     *JUDGEMENTS[PredictionKind.SEVERITY],
     *JUDGEMENTS[PredictionKind.DUPLICATE],

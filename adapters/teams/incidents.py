@@ -53,6 +53,7 @@ from core.incident_story import (
     parts_counted,
     standing,
     suggestions_told,
+    taking_verdict,
     unclear_told,
     votes_told,
 )
@@ -247,9 +248,7 @@ def _part(part: RelatedIncident, room: Room) -> list[Element]:
 
 
 def _buttons(incident: Incident, room: Room) -> list[Element]:
-    offered: list[tuple[Verdict, str]] = []
-    if incident.state is IncidentState.OPEN and not incident.taken_by:
-        offered.append((Verdict.TAKE_IT, incident.id))
+    offered = [(verdict, incident.id) for verdict in taking_verdict(incident)]
     if incident.owner is not None and incident.owner.owner is not None:
         owner = incident.owner.prediction_id
         offered += [(Verdict.OWNER_RIGHT, owner), (Verdict.OWNER_WRONG, owner)]

@@ -18,7 +18,7 @@ from adapters.teams.references import ConversationReferences, is_member, remembe
 from adapters.teams.render import render
 from core.conversation import Audience, Question, Speaker, Turn
 from core.feedback import Feedback
-from core.messages import IncidentMessage, Message, Notice, NoticeKind, Verdict
+from core.messages import TAKING, IncidentMessage, Message, Notice, NoticeKind, Verdict
 from core.ports import Clock, Forms, Inbox, Standing
 
 CARD = "application/vnd.microsoft.card.adaptive"
@@ -99,11 +99,12 @@ class Invokes:
             return _card_action_refused()
         if pressed.verdict in SENT:
             return _card(Notice(THANKS, NoticeKind.THANKS))
-        if pressed.verdict is Verdict.TAKE_IT:
+        if pressed.verdict in TAKING:
             message = await self._standing.message(message_meant(activity))
             if isinstance(message, IncidentMessage):
                 # It is stored in a moment, and everybody else's card is edited then.
-                by = activity.sender.name or activity.sender.id
+                is_theirs = pressed.verdict is Verdict.TAKE_OVER or not message.incident.taken_by
+                by = activity.sender.name or activity.sender.id if is_theirs else message.incident.taken_by
                 return _card(replace(message, incident=replace(message.incident, taken_by=by)))
         return web.json_response({"statusCode": 200, "type": SENTENCE, "value": THANKS})
 

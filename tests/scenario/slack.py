@@ -47,11 +47,14 @@ class WatchedSlack(FakeSlack):
         self.channels["C0PAGES"] = {"id": "C0PAGES", "is_channel": True, "is_member": True}
         self._news = asyncio.Condition()
 
-    async def asks(self, address: str, text: str) -> str:
-        """Somebody asks the bot at this address; returns the question's `ts` once it is acknowledged."""
+    async def asks(self, address: str, text: str, **fields: str) -> str:
+        """Somebody asks the bot at this address; returns the question's `ts` once it is acknowledged.
+
+        `fields` are further ones of the event, as `thread_ts`.
+        """
         ts = f"{next(_seconds)}.000100"
-        event = slack_payloads.mention(f"<@{BOT_USER}> {text}", ts=ts)
-        self.messages.append({"channel": CHANNEL, "ts": ts, "user": event["user"], "text": event["text"]})
+        event = slack_payloads.mention(f"<@{BOT_USER}> {text}", ts=ts, **fields)
+        self.messages.append({"channel": CHANNEL, "ts": ts, "user": event["user"], "text": event["text"], **fields})
         body = json.dumps(slack_payloads.event_callback(event, event_id=f"Ev{ts}"))
         headers = slack_payloads.signed(body, time.time()) | {"Content-Type": "application/json"}
         async with (

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from adapters.slack.forms import Origin, feedback_form
 from adapters.slack.render import render as render_for_slack
 from adapters.teams.render import render as render_for_teams
+from core.incident import Absorption
 from core.messages import HandoverRequest, Verdict
 from handlers.reassign_incident import OVERTAKEN
+from handlers.update_incident import update_incident
 from tests.fakes import slack_payloads
 from tests.fakes.block_kit import buttons, problems, view_problems
 from tests.fakes.slack_api import CHANNEL
@@ -134,6 +137,24 @@ async def test_an_incident_that_is_turned_away_goes_on_without_that_team_and_is_
     )
     assert given["owner"]["owner"]["team_id"] == other
     assert len(given["hops"]) == 2
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_an_incident_that_is_a_part_of_another_is_triaged_again_too_once_a_person_turns_it_away(
+    bot: RunningBot,
+) -> None:
+    incident_id = await bot.deliver("handed over as a part", alert("part"))
+    assert incident_id is not None
+    assert (await bot.incident(incident_id, is_done))["owner"]["owner"]["team_id"] == "payments"
+    absorption = Absorption("another", "", datetime.now(UTC), "Mira")
+    await update_incident(incident_id, lambda latest: replace(latest, absorbed=absorption), bot.store)
+    await _post(bot, incident=incident_id, verdict="hand-over")
+    request = await _request(bot, incident_id, 1)
+    await _post(bot, message=str(request["id"]), verdict="not-ours", text="no till of ours")
+    away = await bot.incident(
+        incident_id, lambda incident: "payments" not in {each["team_id"] for each in incident["owner"]["candidates"]}
+    )
+    assert away["absorbed"]["leader"] == "another"
 
 
 async def _post(bot: RunningBot, **form: str) -> None:

@@ -69,6 +69,15 @@ async def test_whoever_takes_an_incident_sees_it_at_once(chat: TeamsAdapter) -> 
     assert [feedback.verdict for feedback in chat.inbox.feedback] == [Verdict.TAKE_IT]
 
 
+@pytest.mark.parametrize(("verdict", "has_it"), [("take-it", "Mateo"), ("take-over", "Asha Brandt")])
+async def test_whoever_takes_what_somebody_else_has_sees_who_has_it_then(
+    chat: TeamsAdapter, verdict: str, has_it: str
+) -> None:
+    chat.standing.known["1710"] = IncidentMessage(explained_incident(taken_by="Mateo"))
+    answer = await invoke(chat, "adaptiveCard/action", pressed(verdict))
+    assert texts(answer["value"]["body"])[texts(answer["value"]["body"]).index("Taken by") + 1] == has_it
+
+
 @pytest.mark.parametrize("verdict", ["reassign", "not-ours", "correction"])
 async def test_a_form_in_a_card_is_answered_with_a_card_without_it(chat: TeamsAdapter, verdict: str) -> None:
     answer = await invoke(chat, "adaptiveCard/action", pressed(verdict, choice="bookings", text="theirs"))

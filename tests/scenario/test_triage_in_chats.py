@@ -7,15 +7,17 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from adapters.console.render import verdict_subjects
 from adapters.slack.render import render as in_slack
 from adapters.teams.render import render as in_teams
 from adapters.terminal import TerminalMessenger
-from core.messages import IncidentMessage, OwnerPing, OwnerQuestion, Verdict
+from core.messages import VERDICT_LABELS, IncidentMessage, OwnerPing, OwnerQuestion, Verdict
 from core.samples import (
     CALIBRATED,
     SAMPLES,
     explained_incident,
     owner,
+    resolved_incident,
     suggested_duplicate,
     suggested_severity,
     unclear_owner,
@@ -101,6 +103,19 @@ def test_an_incident_from_before_two_teams_were_asked_shows_whom_it_is_near(show
     text = shown(IncidentMessage(explained_incident(owner=unclear_owner(asked=()))))
     assert "not clear, a person should decide" in text
     assert "Nearest: Payments, Bookings, Fleet" in text
+
+
+def test_what_somebody_has_can_be_taken_over_and_what_is_over_cannot() -> None:
+    for incident, offered in (
+        (explained_incident(), "Take it"),
+        (explained_incident(taken_by="Ada"), "Take over"),
+        (replace(resolved_incident(), taken_by="Ada"), ""),
+    ):
+        in_slack_now = set(block_kit.buttons(in_slack(IncidentMessage(incident)).blocks))
+        in_teams_now = {each["title"] for each in in_teams(IncidentMessage(incident)).content["actions"]}
+        on_the_page = {VERDICT_LABELS[verdict] for verdict in verdict_subjects(incident)}
+        for titles in (in_slack_now, in_teams_now, on_the_page):
+            assert "".join(titles & {"Take it", "Take over"}) == offered
 
 
 @pytest.mark.parametrize("shown", [slack, teams])

@@ -34,19 +34,19 @@ def furnished_for_teams(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 async def slack(furnished: Path, tmp_path: Path) -> AsyncIterator[Home]:
-    _without_monitoring(furnished, tmp_path)
+    without_monitoring(furnished, tmp_path)
     async with WatchedSlack() as slack:
         yield Home(tmp_path, slack, PLUMBLINE_WEBHOOK_SECRET=SECRET)
 
 
 @pytest.fixture
 async def teams(furnished_for_teams: Path, tmp_path: Path) -> AsyncIterator[TeamsHome]:
-    _without_monitoring(furnished_for_teams, tmp_path)
+    without_monitoring(furnished_for_teams, tmp_path)
     async with TeamsConnector() as teams:
         yield TeamsHome(tmp_path, teams, PLUMBLINE_WEBHOOK_SECRET=SECRET)
 
 
-def _without_monitoring(furnished: Path, folder: Path) -> None:
+def without_monitoring(furnished: Path, folder: Path) -> None:
     """A company that nothing but texts can tell an owner; of its two teams one has mentions."""
     shutil.copytree(furnished, folder, dirs_exist_ok=True)
     file = folder / "company" / "plumbline.yaml"
@@ -56,7 +56,7 @@ def _without_monitoring(furnished: Path, folder: Path) -> None:
     file.write_text(f"{text}confidence: {{ping_two_when_unsure: true}}\n", encoding="utf-8")
 
 
-async def _alarm(address: str) -> None:
+async def raise_unclear(address: str) -> None:
     unclear = alert("disagree") | {"annotations": {"summary": SUMMARY, "description": ""}}
     unclear["labels"] = {"alertname": "Disagreement", "severity": "warning"}
     async with (
@@ -68,7 +68,7 @@ async def _alarm(address: str) -> None:
 
 async def test_in_slack_two_teams_are_asked_and_called_once(slack: Home) -> None:
     async with slack.life() as bot:
-        await _alarm(await bot.address())
+        await raise_unclear(await bot.address())
         await bot.finishes("details")
         await bot.stop()
     root, *thread = [message for message in slack.slack.messages if message["channel"] == SLACK_CHANNEL]
@@ -86,7 +86,7 @@ async def test_in_teams_two_teams_are_asked_and_called_once(teams: TeamsHome) ->
     async with teams.life() as bot:
         address = await bot.address()
         await is_added(teams, address)
-        await _alarm(address)
+        await raise_unclear(address)
         await bot.finishes("details")
         await bot.stop()
     (root,) = teams.said(TEAMS_CHANNEL)

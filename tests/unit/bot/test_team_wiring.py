@@ -110,6 +110,13 @@ async def test_schedules_come_in_the_order_of_the_file_and_the_rotas_last(
     assert [schedule.teams for schedule in schedules] == [{"a", "b"}, {"a"}, {"a"}]
 
 
+@pytest.mark.parametrize("said", ["schedules: {a: P1}", "schedules: {a: nights}", "[P2, P3]"])
+def test_a_schedule_without_an_id_is_a_mistake(file: Path, said: str) -> None:
+    empty = {"[P2, P3]": "[P2, '']"}.get(said, "schedules: {a: ''}")
+    with pytest.raises(ConfigurationError, match="on_call"):
+        workspace(file, SCHEDULES.replace(said, empty))
+
+
 async def test_a_token_that_is_not_set_and_a_team_that_is_none_are_mistakes(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

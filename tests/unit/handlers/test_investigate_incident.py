@@ -1,16 +1,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
+from core.confidence.prediction import Evaluation, Prediction, PredictionKind
+from core.conversation import Person, Platform
 from core.errors import PlumblineError, ToolUnavailable
+from core.feedback import Feedback
 from core.incident import Hop, Incident, Stage, TeamScore
-from core.samples import explained_incident, owner
+from core.messages import Verdict
+from core.samples import explained_incident, owner, suggested_duplicate, suggested_severity
+from handlers.accept_suggestion import accept_suggestion
 from handlers.investigate_incident import conclude_investigation, investigate_incident, save_findings
+from handlers.post_message import Poster
+from handlers.record_feedback import record_feedback
 from handlers.update_incident import update_incident
 from tests.fakes.store import InMemoryStore
 
+ADA = Person(Platform.SLACK, "U1", "Ada")
 RAW = explained_incident(id="i1", revision=1, owner=None, explanation=None, stage=Stage.TRIAGING)
 
 
@@ -98,10 +107,82 @@ async def test_a_triage_that_is_still_at_work_takes_nothing_back_of_what_another
         return replace(incident, explanation=explanation, cut_short="over already", stage=Stage.DONE)
 
     async def triage_again(incident: Incident) -> Incident:
-        await investigate_incident("i1", explain, store=store)
-        return replace(incident, owner=owner(), stage=Stage.EXPLAINING)
+        if incident.explanation is None:
+            await investigate_incident("i1", explain, store=store)
+        return replace(incident, owner=owner(), stage=Stage.DONE if incident.explanation else Stage.EXPLAINING)
 
     await investigate_incident("i1", triage_again, store=store)
     saved = store.incidents.by_id["i1"]
     assert (saved.owner, saved.explanation) == (owner(), explanation)
     assert (saved.cut_short, saved.stage) == ("over already", Stage.DONE)
+
+
+BY_TEXT, BY_CAUSE = owner(prediction_id="by text"), owner(prediction_id="by cause")
+
+
+async def test_a_triage_that_outlasts_the_search_for_the_cause_is_made_again_in_its_light(store: InMemoryStore) -> None:
+    async def explain(incident: Incident) -> Incident:
+        return replace(incident, explanation=explained_incident().explanation, owner=BY_CAUSE)
+
+    async def triage_again(incident: Incident) -> Incident:
+        if incident.explanation is not None:
+            return replace(incident, owner=BY_CAUSE)
+        await save_findings(replace(incident, owner=BY_TEXT), incident, store=store)
+        await investigate_incident("i1", explain, store=store)
+        await save_findings(replace(incident, owner=BY_TEXT), incident, store=store)
+        assert store.incidents.by_id["i1"].owner == BY_CAUSE
+        return replace(incident, owner=BY_TEXT)
+
+    await investigate_incident("i1", triage_again, store=store)
+    assert store.incidents.by_id["i1"].owner == BY_CAUSE
+
+
+async def test_an_incident_that_is_sent_on_while_the_cause_is_looked_for_is_triaged_again_once_that_is_known(
+    store: InMemoryStore,
+) -> None:
+    hop = Hop("payments", "", "Ada", "", RAW.opened_at)
+
+    async def explain(incident: Incident) -> Incident:
+        await update_incident("i1", lambda latest: replace(latest, hops=(hop,), owner=BY_TEXT), store)
+        return replace(incident, explanation=explained_incident().explanation, owner=owner())
+
+    await investigate_incident("i1", explain, store=store)
+    saved = store.incidents.by_id["i1"]
+    assert (saved.owner, saved.explanation) == (BY_TEXT, explained_incident().explanation)
+    assert [(task.key, task.workflow) for task in store.tasks.added.values()] == [
+        ("triage-again:i1:1:explained", "triage_again")
+    ]
+
+
+async def test_what_people_said_of_the_owner_is_not_triaged_again_for_a_step_that_looked_for_nothing_else(
+    store: InMemoryStore,
+) -> None:
+    async def triage(incident: Incident) -> Incident:
+        hop = Hop("payments", "", "Ada", "", RAW.opened_at)
+        await update_incident("i1", lambda latest: replace(latest, hops=(hop,)), store)
+        return replace(incident, owner=owner())
+
+    await investigate_incident("i1", triage, store=store)
+    assert not store.tasks.added
+
+
+async def test_a_suggestion_that_a_person_called_wrong_meanwhile_is_not_made_again(store: InMemoryStore) -> None:
+    severity, duplicate = suggested_severity(), suggested_duplicate()
+    for kind, suggestion in ((PredictionKind.SEVERITY, severity), (PredictionKind.DUPLICATE, duplicate)):
+        store.predictions.by_id[suggestion.prediction_id] = Prediction(
+            suggestion.prediction_id, kind, "i1", "critical", Evaluation(0.5, 0.5), "evidence", "1", RAW.opened_at
+        )
+
+    async def find(incident: Incident) -> Incident:
+        found = replace(incident, suggested_severity=severity, suggested_duplicate=duplicate)
+        await save_findings(found, incident, store=store)
+        for verdict, suggestion in ((Verdict.SEVERITY_WRONG, severity), (Verdict.DUPLICATE_WRONG, duplicate)):
+            said = Feedback(verdict, verdict, suggestion.prediction_id, ADA, RAW.place, RAW.opened_at)
+            await accept_suggestion(
+                said, label=partial(record_feedback, store=store, poster=Poster(store, {})), store=store
+            )
+        return found
+
+    await investigate_incident("i1", find, store=store)
+    saved = store.incidents.by_id["i1"]
+    assert (saved.suggested_severity, saved.suggested_duplicate) == (None, None)

@@ -55,6 +55,20 @@ def test_a_pasted_alert_is_an_incident_named_by_its_first_line():
     assert (incident.id, incident.place, incident.stage) == (QUESTION.id, QUESTION.place, Stage.TRIAGING)
 
 
+def test_a_service_is_named_by_a_word_of_its_own_in_any_case():
+    services = ["till", "shelf", "pg-booking", "c++"]
+    for text, named in {
+        "Closed until noon at the distillery, says the bookshelf": "",
+        "nothing of still/distill": "",
+        "the TILL is slow": "till",
+        "shelf_2 waits for http://till:8080/charge": "shelf",
+        "pg-booking-7f9c restarts": "pg-booking",
+        "支付till超时": "till",
+        "c++ builds fail": "c++",
+    }.items():
+        assert incident_from(replace(QUESTION, text=text), services).service == named, text
+
+
 def test_a_pasted_essay_has_a_short_title_and_loses_nothing():
     incident = incident_from(replace(QUESTION, text="slow " * 1000), ["booking-api"])
     assert len(incident.title) <= 150

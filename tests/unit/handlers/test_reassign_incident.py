@@ -12,6 +12,7 @@ from core.incident import Hop, Incident, TeamScore
 from core.messages import HandoverRequest, Notice, Verdict
 from core.samples import explained_incident, owner, unclear_owner
 from core.team import Team
+from handlers.ask_in_form import handover_request
 from handlers.post_message import Poster
 from handlers.reassign_incident import (
     ENGINE,
@@ -19,6 +20,7 @@ from handlers.reassign_incident import (
     OVERTAKEN,
     PICK_ONE,
     TOO_MANY_HOPS,
+    WHOM_DO_YOU_SPEAK_FOR,
     ask_whose_it_is,
     reassign_incident,
 )
@@ -27,6 +29,7 @@ from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+LATER = datetime(2026, 3, 14, 9, 31, tzinfo=UTC)
 THREAD = Place(Platform.SLACK, "C0INC", "17.25")
 PAYMENTS, BOOKINGS = Team("payments", "Payments"), Team("bookings", "Bookings", on_call=("Mira",), aliases=("berths",))
 TEAMS = (PAYMENTS, BOOKINGS)
@@ -227,3 +230,80 @@ async def test_a_step_that_runs_again_after_the_next_team_was_found_makes_its_ta
     store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=owner(owner=None))
     await reassigned(asked_of, store, chat)
     assert [task.workflow for task in store.tasks.added.values()] == ["triage_again"]
+
+
+def said_by(name: str, feedback: Feedback) -> Feedback:
+    return replace(feedback, id=f"{feedback.id} {name} later", person=Person(Platform.SLACK, name, name), at=LATER)
+
+
+@pytest.mark.parametrize("pressed", [press(Verdict.NOT_OURS), press(Verdict.REASSIGN, "bookings")])
+@pytest.mark.parametrize("name", ["Ada", "Bo"])
+async def test_what_was_said_before_moves_nothing_and_takes_it_from_nobody(
+    store: InMemoryStore, chat: RecordingMessenger, pressed: Feedback, name: str
+) -> None:
+    once = await reassigned(pressed, store, chat)
+    store.incidents.by_id["i1"] = replace(once, taken_by="Mira")
+    tasks, labels = dict(store.tasks.added), judged(store)
+    found = await reassigned(said_by(name, pressed), store, chat)
+    assert (found.hops, found.taken_by) == (once.hops, "Mira")
+    assert store.tasks.added == tasks
+    assert len(judged(store)) == len(labels) + (name == "Bo"), "nobody confirms what they said themselves"
+
+
+async def test_of_two_who_say_at_once_that_it_is_not_theirs_one_moves_it(
+    store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meanwhile = Hop("payments", "", "Mira", "not ours", NOW)
+
+    async def while_somebody_else_presses(_predictions: object, _outcome: Outcome) -> None:
+        store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], hops=(meanwhile,))
+
+    monkeypatch.setattr(type(store.predictions), "label", while_somebody_else_presses)
+    found = await reassigned(press(Verdict.NOT_OURS), store, chat)
+    assert found.hops == (meanwhile,)
+    assert not store.tasks.added
+
+
+async def test_given_to_the_proposed_team_under_its_new_name_the_proposal_was_right(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    proposed = owner(owner=TeamScore("berths", "Berths", 0.7))
+    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=proposed)
+    assert "bookings" not in dict(handover_request(store.incidents.by_id["i1"], TEAMS).teams)
+    found = await reassigned(press(Verdict.REASSIGN, "bookings"), store, chat)
+    assert (judged(store), found.turned_away) == ([True], frozenset())
+
+
+@pytest.mark.parametrize("name", ["Asha Brandt", "Lee"])
+async def test_of_those_that_are_asked_the_team_whose_person_says_no_is_turned_away(
+    store: InMemoryStore, chat: RecordingMessenger, name: str
+) -> None:
+    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=unclear_owner())
+    poster = Poster(store, {Platform.SLACK: chat})
+    teams = (replace(PAYMENTS, members=frozenset({"Lee"})), BOOKINGS)
+    said = said_by(name, press(Verdict.NOT_OURS))
+    await reassign_incident(said, teams=teams, store=store, clock=FakeClock(), poster=poster)
+    assert store.incidents.by_id["i1"].turned_away == {"payments"}
+    assert [task.workflow for task in store.tasks.added.values()] == ["triage_again"]
+    assert judged(store) == []
+
+
+async def test_who_speaks_for_none_of_those_that_are_asked_moves_nothing_and_is_told(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], owner=unclear_owner())
+    found = await reassigned(press(Verdict.NOT_OURS), store, chat)
+    assert found.hops == ()
+    assert [message for _, message in chat.posted] == [Notice(WHOM_DO_YOU_SPEAK_FOR)]
+    assert not store.tasks.added
+
+
+async def test_whoever_asks_in_another_place_of_the_incident_is_asked_there(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    poster = Poster(store, {Platform.SLACK: chat})
+    copy = Place(Platform.SLACK, "C0COPY", "18.25")
+    for place in (THREAD, copy, copy):
+        pressed = replace(press(Verdict.HAND_OVER), place=place)
+        await ask_whose_it_is(pressed, teams=TEAMS, store=store, poster=poster)
+    assert [place for place, _ in chat.posted] == [THREAD, copy]

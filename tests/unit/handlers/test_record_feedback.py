@@ -7,7 +7,7 @@ import pytest
 from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.conversation import Person, Place, Platform
 from core.feedback import Feedback
-from core.messages import CORRECT, WHY_VERDICTS, Notice, Verdict
+from core.messages import CORRECT, TAKING, WHY_VERDICTS, Notice, Verdict
 from core.samples import explained_incident
 from handlers.post_message import Poster
 from handlers.record_feedback import record_feedback
@@ -43,7 +43,7 @@ async def test_a_judgement_becomes_a_label(store: InMemoryStore, chat: Recording
 
 
 def test_the_other_buttons_ask_for_something() -> None:
-    asking = {Verdict.TAKE_IT, Verdict.ASK_A_PERSON, Verdict.CORRECTION, Verdict.CONFIRM} | WHY_VERDICTS
+    asking = {*TAKING, Verdict.ASK_A_PERSON, Verdict.CORRECTION, Verdict.CONFIRM} | WHY_VERDICTS
     asking |= {Verdict.HAND_OVER, Verdict.REASSIGN, Verdict.NOT_OURS, Verdict.SEPARATE, Verdict.BELONGS, Verdict.JOIN}
     assert set(Verdict) - CORRECT.keys() == asking
 
@@ -51,27 +51,6 @@ def test_the_other_buttons_ask_for_something() -> None:
 async def test_a_judgement_of_what_nobody_claimed_is_ignored(store: InMemoryStore, chat: RecordingMessenger) -> None:
     await pressed(press(Verdict.HELPFUL, "p2"), store, chat)
     assert store.predictions.outcomes == {}
-
-
-@pytest.mark.parametrize(("name", "shown"), [("Ada", "Ada"), ("", "U1")])
-async def test_whoever_takes_an_incident_is_named_on_it_and_it_is_shown(
-    store: InMemoryStore, chat: RecordingMessenger, name: str, shown: str
-) -> None:
-    await pressed(press(Verdict.TAKE_IT, "i1", name), store, chat)
-    incident = store.incidents.by_id["i1"]
-    assert (incident.taken_by, incident.revision) == (shown, 2)
-    assert list(store.tasks.added) == ["present_incident:i1:2"]
-
-
-async def test_taking_an_incident_twice_is_taking_it_once(store: InMemoryStore, chat: RecordingMessenger) -> None:
-    for _ in range(2):
-        await pressed(press(Verdict.TAKE_IT, "i1"), store, chat)
-    assert list(store.tasks.added) == ["present_incident:i1:2"]
-
-
-async def test_taking_a_pasted_text_changes_nothing(store: InMemoryStore, chat: RecordingMessenger) -> None:
-    await pressed(press(Verdict.TAKE_IT, "i2"), store, chat)
-    assert not store.tasks.added
 
 
 async def test_a_person_is_called_into_the_thread_once_however_many_ask(

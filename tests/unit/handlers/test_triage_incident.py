@@ -10,9 +10,10 @@ import pytest
 
 from core.confidence.owner_evidence import VERSION, version_with
 from core.confidence.prediction import Estimator, PredictionKind
-from core.incident import AskedTeam, Explanation, Hop, Hypothesis, Incident, PastIncident, Severity, Stage
+from core.incident import AskedTeam, Explanation, Hop, Hypothesis, Incident, PastIncident, Severity, Stage, TeamScore
 from core.incident_story import votes_told
 from core.rca.observations import Observations
+from core.samples import owner
 from core.team import Team
 from core.triage.history import IncidentHistory
 from core.triage.owner_model import OwnerModel
@@ -259,6 +260,17 @@ async def test_what_the_teams_said_before_it_was_sent_on_is_kept_and_told_after_
     assert "sales" not in {vote.voter for vote in now}
     told = votes_told(again)
     assert [each.startswith("Hop 1, round 1, ") for each in told] == [True] * len(now) + [False] * len(before)
+
+
+@pytest.mark.parametrize(("today", "stays"), [("berths", True), ("bookings", False)])
+async def test_who_a_person_gave_it_to_stays_its_owner_as_long_as_there_is_such_a_team(
+    store: FakePredictionStore, today: str, stays: bool
+) -> None:
+    said = owner(owner=TeamScore("berths", "Berths", 1.0))
+    given = replace(incident(), owner=said, hops=(Hop("", "berths", "Ada", "", START),))
+    teams = [SHOP, LOGIN, Team(today, "Today")]
+    found = await triage_incident(given, teams=teams, history=HISTORY, store=store, clock=FakeClock())
+    assert (found.owner == said) is stays
 
 
 async def test_where_a_new_team_owns_the_service_it_is_said_why_a_person_should_decide(

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from core.conversation import Person, Place, Platform
+from core.feedback import Feedback
+from core.messages import Notice, Verdict
+from core.samples import explained_incident
+from handlers.post_message import Poster
+from handlers.take_incident import TAKEN, TAKEN_OVER, take_incident
+from tests.fakes.messenger import RecordingMessenger
+from tests.fakes.store import InMemoryStore
+
+NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+THREAD = Place(Platform.SLACK, "C0INC", "17.25")
+
+
+@pytest.fixture
+def store() -> InMemoryStore:
+    store = InMemoryStore()
+    store.incidents.by_id["i1"] = explained_incident(id="i1", revision=1, taken_by="")
+    return store
+
+
+def press(name: str, verdict: Verdict = Verdict.TAKE_IT, subject: str = "i1") -> Feedback:
+    return Feedback(f"{verdict} {name}", verdict, subject, Person(Platform.SLACK, "U1", name), THREAD, NOW)
+
+
+async def pressed(feedback: Feedback, store: InMemoryStore, chat: RecordingMessenger) -> None:
+    await take_incident(feedback, store=store, poster=Poster(store, {Platform.SLACK: chat}))
+
+
+@pytest.mark.parametrize(("name", "shown"), [("Ada", "Ada"), ("", "U1")])
+async def test_whoever_takes_an_incident_is_named_on_it_and_it_is_shown(
+    store: InMemoryStore, chat: RecordingMessenger, name: str, shown: str
+) -> None:
+    await pressed(press(name), store, chat)
+    incident = store.incidents.by_id["i1"]
+    assert (incident.taken_by, incident.revision) == (shown, 2)
+    assert list(store.tasks.added) == ["present_incident:i1:2"]
+    assert chat.posted == []
+
+
+async def test_taking_an_incident_twice_is_taking_it_once(store: InMemoryStore, chat: RecordingMessenger) -> None:
+    for verdict in (Verdict.TAKE_IT, Verdict.TAKE_IT, Verdict.TAKE_OVER):
+        await pressed(press("Ada", verdict), store, chat)
+    assert list(store.tasks.added) == ["present_incident:i1:2"]
+    assert chat.posted == []
+
+
+async def test_who_comes_second_is_told_who_has_it(store: InMemoryStore, chat: RecordingMessenger) -> None:
+    for name in ("Ada", "Bo"):
+        await pressed(press(name), store, chat)
+    assert store.incidents.by_id["i1"].taken_by == "Ada"
+    assert chat.posted == [(THREAD, Notice(TAKEN.format(person="Ada")))]
+
+
+async def test_who_takes_it_over_on_purpose_has_it_and_it_is_said(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    await pressed(press("Ada"), store, chat)
+    await pressed(press("Bo", Verdict.TAKE_OVER), store, chat)
+    assert store.incidents.by_id["i1"].taken_by == "Bo"
+    assert chat.posted == [(THREAD, Notice(TAKEN_OVER.format(person="Bo", before="Ada")))]
+
+
+async def test_taking_a_pasted_text_changes_nothing(store: InMemoryStore, chat: RecordingMessenger) -> None:
+    await pressed(press("Ada", subject="i2"), store, chat)
+    assert not store.tasks.added
