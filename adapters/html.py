@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
+    from markdownify import MarkdownConverter
 
 LANGUAGE = "data-language"  # the attribute of a <pre> that names the language of its code
 MAX_COLUMNS = 100  # of a table; what reaches over further ones is not repeated
 MAX_REPEATED = 2_000  # cells that are added to a table
 MAX_REPEATED_TEXT = 200  # characters of such a cell; one with more is left empty
-LEFT_OUT = ("script", "style", "nav", "head", "title", "s", "del", "strike")  # the last three: what is struck out
+LEFT_OUT = ("script", "style", "nav", "head", "title", "template", "noscript", "svg", "s", "del", "strike")
+"""What no reader sees, and what is struck out (the last three)."""
+
+_FENCE = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
+_HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
 
 
 def parsed(html: str) -> BeautifulSoup:
@@ -23,32 +30,61 @@ def parsed(html: str) -> BeautifulSoup:
     return BeautifulSoup(html, "html.parser")
 
 
+def declared_encoding(html: bytes) -> str:
+    """The encoding that a page says it is in; empty if it says none, or one that nobody knows."""
+    from bs4.dammit import EncodingDetector
+
+    declared = EncodingDetector.find_declared_encoding(html, is_html=True) or ""
+    try:
+        b" ".decode(declared)
+    except (LookupError, ValueError):
+        return ""
+    return declared
+
+
 def markdown_of(soup: BeautifulSoup | Tag) -> str:
     """The text of a page or a part of it. The tree is changed."""
-    from markdownify import markdownify
-
-    for tag in soup(LEFT_OUT):
+    for tag in soup(_is_left_out):
         tag.decompose()
-    for table in soup("table"):
+    for table in reversed(soup("table")):  # inner ones first
         _fill_rows(table)
+        if table.find_parent(("td", "th")):
+            _make_one_text(table)
     for cell in soup(("td", "th")):
         _make_one_line(cell)
     for line_end in soup.select("pre br"):
         line_end.replace_with("\n")
     try:
-        text = markdownify(
-            str(soup),
-            heading_style="ATX",
-            bullets="-",
-            escape_misc=False,
-            escape_underscores=False,
-            escape_asterisks=False,
-            table_infer_header=True,
-            code_language_callback=lambda pre: pre.get(LANGUAGE) or "",
-        )
+        text = _converter().convert(str(soup))
     except RecursionError:  # tags within tags, deeper than anybody writes
         text = soup.get_text()
     return text.replace("\xa0", " ").strip()
+
+
+@cache
+def _converter() -> MarkdownConverter:
+    from markdownify import MarkdownConverter
+
+    class Converter(MarkdownConverter):
+        def convert_pre(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+            """Code that holds fences stands between longer ones, or it would end with the first of its own."""
+            fence = "`" * max(3, *(len(own) + 1 for own in _FENCE.findall(text)), 0)
+            code = text.strip("\n")
+            return f"\n\n{fence}{el.get(LANGUAGE) or ''}\n{code}\n{fence}\n\n" if code else ""
+
+    return Converter(
+        heading_style="ATX",
+        bullets="-",
+        escape_misc=False,
+        escape_underscores=False,
+        escape_asterisks=False,
+        table_infer_header=True,
+    )
+
+
+def _is_left_out(tag: Tag) -> bool:
+    hides_itself = str(tag.get("hidden", "until-found")).lower() != "until-found"
+    return tag.name in LEFT_OUT or hides_itself or bool(_HIDING.search(str(tag.get("style") or "")))
 
 
 def _fill_rows(table: Tag) -> None:
@@ -127,6 +163,13 @@ def _cell(text: str, width: int) -> Tag:
     cell = Tag(name="td", attrs={"colspan": str(width)})
     cell.string = text
     return cell
+
+
+def _make_one_text(table: Tag) -> None:
+    """A table within a cell: its rows parted by semicolons, its cells by commas."""
+    rows = ([" ".join(cell.get_text(" ").split()) for cell in _cells(row)] for row in table("tr"))
+    table.string = "; ".join(line for row in rows if (line := ", ".join(filter(None, row))))
+    table.name = "span"
 
 
 def _make_one_line(cell: Tag) -> None:

@@ -152,11 +152,22 @@ class Rest:
     def _object(self, body: bytes) -> dict[str, Any]:
         try:
             value = json.loads(body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise SourceUnavailable(f"{self._system} answered with something that is not JSON.") from error
         if not isinstance(value, dict):
             raise SourceUnavailable(f"{self._system} answered with something that is no JSON object.")
         return value
+
+
+def followed(link: str, before: set[str], system: str) -> str:
+    """A link to the next page of an answer, remembered among those before.
+
+    Raises SourceUnavailable for one of those: some servers send whoever follows it round in a circle for ever.
+    """
+    if link in before:
+        raise SourceUnavailable(f"{system} goes on with a page that it gave before.")
+    before.add(link)
+    return link
 
 
 class _Unauthorized(Refused):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -12,6 +13,8 @@ from adapters.sources.folder import FolderSource
 from adapters.sources.past_incidents import PastIncidentSource
 from bot import source_sections as sections
 from bot.settings import Settings, named_secret
+from bot.workspace import Workspace
+from core.knowledge.privacy.redactor import VERSION as REDACTION
 from core.ports import ChangingSource, Clock, KnowledgeSource
 
 if TYPE_CHECKING:
@@ -45,6 +48,13 @@ def open_source(
             return _slack(section, settings, session, clock)
         case sections.TeamsChannelsSection():
             return _teams(section, settings, session, clock)
+
+
+def source_setting(workspace: Workspace, name: str) -> str:
+    """Changes exactly when plumbline.yaml says something else of a source, or of whose names are taken out."""
+    sections = [section.model_dump_json() for section in workspace.sources if section.name == name]
+    parts = (REDACTION, *sections, *sorted(workspace.private_names))
+    return hashlib.blake2b("\x00".join(parts).encode(), digest_size=8).hexdigest()
 
 
 def open_repository(section: sections.GitRepositorySection, settings: Settings) -> GitRepositorySource:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import aiohttp
 from pydantic import SecretStr
@@ -31,7 +32,7 @@ from bot.model_wiring import open_model
 from bot.on_call_wiring import open_on_call
 from bot.settings import Settings
 from bot.source_sections import PastIncidentsSection, SourceSection
-from bot.source_wiring import open_source
+from bot.source_wiring import open_source, source_setting
 from bot.team_documents import current_teams
 from bot.tool_wiring import Tools, open_tools
 from bot.workspace import Workspace
@@ -234,6 +235,7 @@ async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], onl
         fit_apart,
         store=core.store,
         redact=redactor(core),
+        setting=partial(source_setting, core.workspace),
     )
     async with core.store.transaction() as transaction:
         for name in former:

@@ -7,6 +7,7 @@ those who may read what is said there, and by nobody else.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.answering.rewrite import is_follow_up
@@ -19,13 +20,12 @@ from core.knowledge.document import Document
 from core.messages import CorrectionRequest, Notice, ProposalMessage
 from core.ports import Store, Transaction
 from handlers.post_message import Poster
+from handlers.redaction import BEYOND, Redact
 
 LOOKED_BACK = 20  # turns of the thread among which the question that is corrected is looked for
 
 NO_ANSWER_HERE = "I gave no answer in this thread that could be corrected. In the thread of an answer, say “correct:” and what is right."
 SOMEBODY_ELSE = "Thank you. Somebody else than the author has to confirm it."
-
-Redact = Callable[[Document], Document]
 
 
 async def ask_what_is_right(feedback: Feedback, *, store: Store, poster: Poster) -> None:
@@ -141,7 +141,7 @@ def _in_context(asked: list[str]) -> str:
 
 
 def _redacted(draft: CuratedAnswer, redact: Redact) -> CuratedAnswer:
-    """Without names, addresses and secrets, before it is stored anywhere."""
-    question, text = " ".join(draft.question.split())[:MAX_QUESTION], draft.text.strip()[:MAX_TEXT]
+    """Without names, addresses and secrets, before it is stored anywhere, and only then cut: see `BEYOND`."""
+    question, text = " ".join(draft.question.split())[: MAX_QUESTION + BEYOND], draft.text.strip()[: MAX_TEXT + BEYOND]
     clean = redact(Document(draft.id, SOURCE, SOURCE, question, text))
-    return CuratedAnswer(draft.id, clean.title, clean.text, draft.author, draft.readers, draft.proposed_at)
+    return replace(draft, question=clean.title[:MAX_QUESTION], text=clean.text[:MAX_TEXT])

@@ -67,6 +67,10 @@ def _as_it_is(document: Document) -> Document:
     return document
 
 
+def _unset(_: str) -> str:
+    return ""
+
+
 async def fit_here(passages: Sequence[Passage], embedder: str) -> Encoder:
     """In a thread of this process, which grows by the memory that it takes."""
     return await asyncio.to_thread(learned_encoder, passages, embedder)
@@ -82,15 +86,17 @@ async def ingest_knowledge(
     *,
     store: Store | None = None,
     redact: Callable[[Document], Document] = _as_it_is,
+    setting: Callable[[str], str] = _unset,
 ) -> IngestReport:
     """Read every source and write what changed.
 
     A source that fails midway contributes what it yielded and deletes nothing that it did not name. A run that was
     killed is completed by the next one. `store` keeps how far each changing source has been read; without one it is
-    read from the start. `redact` takes out of a document what must not be indexed. Raises IndexUnavailable and
-    StoreUnavailable.
+    read from the start. `redact` takes out of a document what must not be indexed. `setting` names, in one line and by
+    the name of a source, all that decides beside the source how its documents are indexed, such as who may read them:
+    where it is another one than before, the source is read from the start. Raises IndexUnavailable and StoreUnavailable.
     """
-    run = _Run(index, _Writer(index, encoders, embedder, on_progress, fit), store, redact, on_progress)
+    run = _Run(index, _Writer(index, encoders, embedder, on_progress, fit), store, redact, setting, on_progress)
     for source in sources:
         await run.read(source)
     await run.write(final=True)
@@ -109,6 +115,7 @@ class _Run:
     writer: _Writer
     store: Store | None
     redact: Callable[[Document], Document]
+    setting: Callable[[str], str]
     on_progress: Callable[[IngestProgress], None]
     hashes: dict[str, str] = field(default_factory=dict[str, str])
     indexed: set[str] = field(default_factory=set[str])
@@ -136,7 +143,8 @@ class _Run:
                     self._remove(document_id)
                     held.discard(document_id)
                 if isinstance(source, ChangingSource):
-                    self.cursors[source.name] = SourceCursor(part.cursor, len(held))
+                    position = _under(self.setting(source.name), part.cursor)
+                    self.cursors[source.name] = SourceCursor(position, len(held))
                     if len(self.fresh) >= CHECKPOINT:
                         await self.write(final=False)
         except SourceUnavailable as error:
@@ -170,8 +178,9 @@ class _Run:
             async with self.store.transaction() as transaction:
                 kept = await transaction.cursors.load(source.name)
         # An index that was lost or put back from a copy holds less than was read into it.
-        position = kept.position if kept is not None and len(known_ids) >= kept.documents else ""
-        return source.changes(position, known_ids)
+        if kept is None or len(known_ids) < kept.documents:
+            return source.changes("", known_ids)
+        return source.changes(_position(self.setting(source.name), kept.position), known_ids)
 
     def _put(self, document: Document, held: set[str]) -> None:
         known, found = self.hashes.get(document.id), document.content_hash
@@ -196,6 +205,19 @@ class _Run:
         else:
             self.changed.discard(document_id)
             self.removed.add(document_id)
+
+
+def _under(setting: str, position: str) -> str:
+    """A position, and before it the setting that it was reached with."""
+    return f"{setting}\n{position}" if setting else position
+
+
+def _position(setting: str, kept: str) -> str:
+    """The start where a position was reached with another setting: what did not change since is read with this one."""
+    if not setting:
+        return kept
+    before, _, position = kept.partition("\n")
+    return position if before == setting else ""
 
 
 async def _whole(source: KnowledgeSource, known_ids: frozenset[str]) -> AsyncIterator[Changes]:

@@ -7,7 +7,7 @@ question: names, addresses and secrets are taken out, and it is bounded in numbe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import structlog
@@ -15,8 +15,8 @@ import structlog
 from core.answering.rewrite import only_calls
 from core.conversation import Platform, Question, Turn
 from core.errors import ChatUnavailable
-from core.knowledge.document import Document
 from core.ports import Store, ThreadReader
+from handlers.redaction import Redact, redacted_beginning
 
 MAX_TURNS = 20  # messages of a thread: the one that began it, and the latest
 MAX_CHARACTERS = 1_000  # of one message
@@ -29,7 +29,7 @@ async def in_context(
     *,
     threads: Mapping[Platform, ThreadReader],
     store: Store,
-    redact: Callable[[Document], Document],
+    redact: Redact,
 ) -> Question:
     """The question with what was said in its thread, or with what it quotes of it where nobody can read the thread.
 
@@ -61,6 +61,6 @@ async def _said(question: Question, threads: Mapping[Platform, ThreadReader]) ->
         return ()
 
 
-def _clean(turns: Sequence[Turn], redact: Callable[[Document], Document]) -> list[Turn]:
+def _clean(turns: Sequence[Turn], redact: Redact) -> list[Turn]:
     """Takes milliseconds for each turn."""
-    return [Turn(turn.speaker, redact(Document("", "", "", "", turn.text[:MAX_CHARACTERS])).text) for turn in turns]
+    return [replace(turn, text=redacted_beginning(turn.text, MAX_CHARACTERS, redact)) for turn in turns]

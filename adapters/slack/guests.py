@@ -1,6 +1,7 @@
 """Who in a Slack workspace is a guest: somebody from outside, who sees only the channels that he was invited to.
 
-What every member of the workspace may read, a guest may not.
+What every member of the workspace may read, a guest may not. A person of another organisation, who is there because a
+channel is shared with it, has none of Slack's marks of a guest, but another team: https://docs.slack.dev/reference/objects/user-object
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.client import call
+from adapters.slack.identity import BotIdentity
 from core.errors import PlumblineError
 from core.ports import Clock
 
@@ -30,8 +33,9 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Guests:
-    ids: frozenset[str]
+class _People:
+    guests: frozenset[str]
+    members: frozenset[str]
     read_at: datetime
 
 
@@ -41,26 +45,27 @@ class GuestDirectory:
     def __init__(self, client: AsyncWebClient, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._guests: _Guests | None = None
+        self._identity = BotIdentity(client)
+        self._people: _People | None = None
         self._reading: asyncio.Task[None] | None = None
         self._channels: dict[str, tuple[bool, datetime]] = {}
 
     async def is_guest(self, user_id: str) -> bool:
-        """Whether this person is a guest, or may be one. Does not raise."""
-        guests = await self._known()
-        return guests is None or user_id in guests
+        """Whether this person is a guest, or may be one, as is everybody whom Slack does not name. Does not raise."""
+        people = await self._known()
+        return people is None or user_id not in people.members
 
     async def read_along(self, channel_id: str) -> bool:
         """Whether a member of the channel is a guest, or may be one. Does not raise."""
-        guests = await self._known()
-        if not guests:
-            return guests is None
+        people = await self._known()
+        if people is None or not people.guests:
+            return people is None
         now = self._clock.now()
         if (known := self._channels.get(channel_id)) is not None and now < known[1]:
             return known[0]
         try:
             async with asyncio.timeout(PATIENCE):
-                found = not guests.isdisjoint(await self._members(channel_id))
+                found = not people.guests.isdisjoint(await self._members(channel_id))
         except (PlumblineError, TimeoutError) as error:
             logger.warning("Slack does not say who is in channel %s, so nothing public is shown: %s", channel_id, error)
             return True
@@ -73,24 +78,26 @@ class GuestDirectory:
         if self._reading is not None:
             self._reading.cancel()
 
-    async def _known(self) -> frozenset[str] | None:
-        """The guests; None while Slack has not told. A large workspace takes its time, so that reading goes on."""
-        age = self._clock.now() - self._guests.read_at if self._guests else BELIEVED_FOR
+    async def _known(self) -> _People | None:
+        """None while Slack has not told. A large workspace takes its time, so that reading goes on."""
+        age = self._clock.now() - self._people.read_at if self._people else BELIEVED_FOR
         if age >= RENEWED_AFTER:
             if self._reading is None or self._reading.done():
                 self._reading = asyncio.create_task(self._read())
             await asyncio.wait([self._reading], timeout=PATIENCE if age >= BELIEVED_FOR else 0)
-        known = self._guests
-        return known.ids if known and self._clock.now() - known.read_at < BELIEVED_FOR else None
+        known = self._people
+        return known if known and self._clock.now() - known.read_at < BELIEVED_FOR else None
 
     async def _read(self) -> None:
         try:
+            own = await self._identity()
             people = await self._all("users.list", self._client.users_list, "members")
         except PlumblineError as error:
             logger.warning("Slack does not say who is a guest, so nothing public is shown: %s", error)
             return
-        ids = frozenset(person["id"] for person in people if any(person.get(flag) for flag in GUEST))
-        self._guests = _Guests(ids, self._clock.now())
+        guests = frozenset(person["id"] for person in people if _is_outsider(person, own))
+        members = frozenset(person["id"] for person in people) - guests
+        self._people = _People(guests, members, self._clock.now())
         self._channels.clear()
 
     async def _members(self, channel_id: str) -> list[str]:
@@ -107,3 +114,9 @@ class GuestDirectory:
             cursor = page.get("response_metadata", {}).get("next_cursor", "")
             if not cursor:
                 return found
+
+
+def _is_outsider(person: dict[str, Any], own: AuthorizeResult) -> bool:
+    enterprise = (person.get("enterprise_user") or {}).get("enterprise_id")
+    is_of_team = person.get("team_id", own.team_id) == own.team_id or (enterprise and enterprise == own.enterprise_id)
+    return not is_of_team or any(person.get(flag) for flag in GUEST)

@@ -32,12 +32,12 @@ class SlackThreads:
             messages = await self._messages(place.channel, place.thread)
         except MessageNotFound:
             return ()
-        said = [message for message in messages if float(message["ts"]) < before.timestamp() and message.get("text")]
+        said = [message for message in messages if float(message["ts"]) < before.timestamp() and _text_of(message)]
         chosen = said if len(said) <= limit else [said[0], *said[len(said) - limit + 1 :]]
         return tuple(
             Turn(
                 Speaker.PLUMBLINE if message.get("user") == bot else Speaker.PERSON,
-                plain_text(message["text"], bot),
+                plain_text(_text_of(message), bot),
             )
             for message in chosen
         )
@@ -54,3 +54,15 @@ class SlackThreads:
             if not cursor:
                 break
         return messages
+
+
+def _text_of(message: dict[str, Any]) -> str:
+    """What it says, which of an alert often stands in its attachments alone; empty for what was deleted."""
+    if message.get("subtype") == "tombstone":
+        return ""
+    attached = (
+        part
+        for each in message.get("attachments") or ()
+        for part in (each.get("title"), each.get("text") or each.get("fallback"))
+    )
+    return str(message.get("text") or "\n".join(filter(None, attached)))

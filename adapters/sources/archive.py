@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,7 +51,7 @@ class Archive:
             return []
         try:
             value = json.loads(self._files.read(self._root + name))
-        except (ValueError, zipfile.BadZipFile) as error:
+        except (ValueError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:  # the last: encrypted, or too deep
             log.warning("file_left_out", file=name, error=str(error))
             return []
         return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

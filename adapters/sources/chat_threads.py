@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +17,8 @@ from core.knowledge.layout import thread_text
 
 FAMILY = "chat"
 MAX_TITLE = 90  # characters of the message that name its thread
+
+_CUT_OFF = re.compile(r"(?: |(?<=[/?&#]))[^ /?&#]*$|^[^ /?&#]*$")
 
 
 class _Reply(BaseModel):
@@ -95,9 +98,12 @@ def _thread(value: dict[str, Any]) -> _Thread:
 
 
 def thread_title(channel: str, message: str) -> str:
-    """The channel and the beginning of the message, cut between words."""
+    """The channel and the beginning of the message, cut between words, or between the parts of a long address.
+
+    Within a word it may be a password that is cut, and what is left of one is not known for one.
+    """
     line = " ".join(message.split())
-    shortened = line if len(line) <= MAX_TITLE else f"{line[: MAX_TITLE - 1].rsplit(' ', 1)[0]}…"
+    shortened = line if len(line) <= MAX_TITLE else f"{_CUT_OFF.sub('', line[: MAX_TITLE - 1])}…"
     return f"#{channel}: {shortened}"
 
 

@@ -22,7 +22,7 @@ from urllib.parse import quote_plus, urlsplit
 import structlog
 from pydantic import ValidationError
 
-from adapters.rest import Refused, Rest
+from adapters.rest import Refused, Rest, followed
 from adapters.sources.confluence_pages import NOBODY, Access, Page, Restrictions, names_of
 from adapters.sources.confluence_storage import to_markdown
 from core.errors import ConfigurationError, SourceUnavailable
@@ -153,13 +153,14 @@ class ConfluenceSource:
     async def _search(self, cql: str, expand: str, limit: int) -> AsyncIterator[dict[str, Any]]:
         """Every result, on however many pages: the link to the next holds an offset (Data Center) or a cursor (Cloud)."""
         answer = await self._rest.get(SEARCH, {"cql": cql, "expand": expand, "limit": str(limit)})
+        before = set[str]()
         while True:
             for result in answer.get("results", ()):
                 yield result
             following = (answer.get("_links") or {}).get("next")
             if not following:
                 return
-            answer = await self._rest.get(self._absolute(str(following)))
+            answer = await self._rest.get(self._absolute(followed(str(following), before, self._name)))
 
     def _absolute(self, link: str) -> str:
         """Links come with or without the context path, and without the host."""

@@ -17,6 +17,8 @@ from adapters.html import LANGUAGE, markdown_of, parsed
 
 PANELS = {name: name.capitalize() for name in ("info", "note", "tip", "warning", "success", "error")}
 CODE = frozenset({"code", "noformat"})
+SIGNS = {"tick": "✔", "cross": "✘", "warning": "⚠", "plus": "+", "minus": "−", "thumbs-up": "👍", "thumbs-down": "👎"}
+"""Emoticons that say yes, no or beware, often as all that a cell of a table says; Data Center has nothing but their names."""
 
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _LEFT_OUT = ("ac:adf-node", "ac:placeholder", "ac:task-id", "ac:task-uuid", "ac:parameter")
@@ -49,8 +51,7 @@ def to_markdown(storage: str, page_link: PageLink, name_of: Callable[[str], str]
     for tasks in soup("ac:task-list"):
         tasks.name = "ul"
     for emoticon in soup("ac:emoticon"):
-        fallback = str(emoticon.get("ac:emoji-fallback") or "")
-        emoticon.replace_with(NavigableString("" if fallback.startswith(":") else fallback))
+        emoticon.replace_with(NavigableString(_sign(emoticon)))
     for time in soup("time"):
         time.replace_with(NavigableString(str(time.get("datetime") or time.get_text())))
     for tag in soup(_LEFT_OUT):
@@ -125,6 +126,11 @@ def _image_name(image: Tag) -> str:
     attachment = image.find("ri:attachment")
     named = attachment.get("ri:filename") if isinstance(attachment, Tag) else None
     return str(image.get("ac:alt") or named or "")
+
+
+def _sign(emoticon: Tag) -> str:
+    fallback = str(emoticon.get("ac:emoji-fallback") or "")
+    return SIGNS.get(str(emoticon.get("ac:name")), "") if not fallback or fallback.startswith(":") else fallback
 
 
 def _expand_task(task: Tag) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
-from adapters.html import markdown_of, parsed
+from adapters.html import declared_encoding, markdown_of, parsed
 from adapters.sources.front_matter import Properties, properties_from, split_front_matter
 from adapters.sources.pdf import pdf_pages
 from core.conversation import PUBLIC
@@ -17,6 +18,8 @@ from core.knowledge.markdown import BlockKind, blocks
 
 MAX_BYTES = 2_000_000  # of one file of text; a larger one is data, not a document
 MAX_PDF_BYTES = 30_000_000  # of one PDF file, most of which are pictures
+LARGE_FILE = b"version https://git-lfs.github.com/spec/"  # what stands in place of a file that Git LFS keeps
+PAGES = frozenset({".html", ".htm"})
 FOLDER_PAGES = frozenset({"readme", "index", "_index"})  # names of files that stand for their folder
 
 
@@ -54,15 +57,24 @@ def documents_of(origin: Origin, content: bytes) -> Iterator[Document]:
     """
     if len(content) > max_bytes(origin.path):
         raise MalformedInput(f"The file is larger than {max_bytes(origin.path)} bytes.")
-    if origin.path.suffix.lower() == ".pdf":
+    if (suffix := origin.path.suffix.lower()) == ".pdf":
         yield from _pdf(origin, content)
         return
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise MalformedInput("The file is not UTF-8 text.") from error
-    properties, body = _TEXTS[origin.path.suffix.lower()](text)
+    if content.startswith(LARGE_FILE):
+        raise MalformedInput("The file itself is kept elsewhere, by Git LFS.")
+    properties, body = _TEXTS[suffix](_decoded(content, suffix))
     yield _document(origin, properties, body)
+
+
+def _decoded(content: bytes, suffix: str) -> str:
+    """UTF-8, or what the file says of itself: by its first two bytes or, if it is a page of HTML, in its head."""
+    encoding = "utf-16" if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        if suffix in PAGES and (declared := declared_encoding(content)):
+            return content.decode(declared, "replace")
+        raise MalformedInput("The file is not UTF-8 text.") from error
 
 
 def parse_markdown(content: str) -> tuple[Properties, str]:
@@ -89,6 +101,8 @@ def title_from(path: PurePosixPath) -> str:
 
 def _html(content: str) -> tuple[Properties, str]:
     soup = parsed(content)
+    for picture in soup("svg"):  # has a title of its own
+        picture.decompose()
     metadata = {str(tag.get("name")): str(tag.get("content") or "") for tag in soup.find_all("meta") if tag.get("name")}
     title = soup.title.get_text() if soup.title else ""
     return properties_from(metadata | {"title": title}), markdown_of(soup.body or soup)

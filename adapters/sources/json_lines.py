@@ -40,7 +40,7 @@ def _object(line: bytes) -> dict[str, Any]:
         raise MalformedInput(f"The line is longer than {MAX_LINE} bytes.")
     try:
         value: Any = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MalformedInput(f"The line is not JSON: {error}.") from error
     if not isinstance(value, dict):
         raise MalformedInput("The line is not a JSON object.")

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from datetime import UTC
 from io import BytesIO
+from typing import TYPE_CHECKING
 
 import structlog
 
 from adapters.sources.front_matter import Properties
 from core.errors import MalformedInput
 
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
 MAX_PAGES = 2_000  # of one file
+
+_WORD = re.compile(r"[^\W\d_]+")
+_DIVIDED = re.compile(r"([^\W\d_]+)-[ \t]*\n[ \t]*([^\W\d_]+)")
+_SOFT_HYPHEN = re.compile(r"\u00ad[ \t]*\n?")
 
 log = structlog.get_logger()
 
@@ -35,28 +44,41 @@ def pdf_pages(content: bytes) -> tuple[Properties, Iterator[tuple[int, str]]]:
     if count > MAX_PAGES:
         raise MalformedInput(f"The PDF file has more than {MAX_PAGES} pages.")
 
-    def pages() -> Iterator[tuple[int, str]]:
-        for number in range(1, count + 1):
-            try:
-                text = reader.pages[number - 1].extract_text().strip()
-            except (PyPdfError, *_DAMAGED) as error:
-                log.warning("page_left_out", page=number, error=str(error))
-                continue
-            if text:
-                yield number, text
+    pages = dict[int, str]()
+    for number in range(1, count + 1):
+        try:
+            pages[number] = reader.pages[number - 1].extract_text().strip()
+        except (PyPdfError, *_DAMAGED) as error:
+            log.warning("page_left_out", page=number, error=str(error))
+    words = {word for text in pages.values() for word in _WORD.findall(text.lower())}
+    return properties, ((number, _without_divisions(text, words)) for number, text in pages.items() if text)
 
-    return properties, pages()
+
+def _without_divisions(text: str, words: Collection[str]) -> str:
+    """Words that were divided at the end of a line, whole again.
+
+    The hyphen stays unless the whole word stands elsewhere in the file: it may be that of `--dry-run`.
+    """
+
+    def whole(match: re.Match[str]) -> str:
+        together = f"{match[1]}{match[2]}"
+        return together if together.lower() in words else f"{match[1]}-{match[2]}"
+
+    return _DIVIDED.sub(whole, _SOFT_HYPHEN.sub("", text))
 
 
 # What the library raises, beside its own errors, for objects that are not what the file says they are.
 _DAMAGED = (ValueError, TypeError, KeyError, IndexError, AttributeError, AssertionError, RecursionError, OverflowError)
 
 
-def _properties(reader) -> Properties:
+def _properties(reader: PdfReader) -> Properties:
     metadata = reader.metadata
     if metadata is None:
         return Properties()
-    changed = metadata.modification_date or metadata.creation_date
+    try:
+        changed = metadata.modification_date or metadata.creation_date
+    except _DAMAGED:  # a date of no format that there is
+        changed = None
     return Properties(
         title=str(metadata.title or "").strip(),
         updated_at=changed.replace(tzinfo=changed.tzinfo or UTC) if changed else None,

@@ -18,7 +18,7 @@ from typing import Any
 import structlog
 from pydantic import ValidationError
 
-from adapters.rest import Rest
+from adapters.rest import Rest, followed
 from adapters.sources.positions import cursor_of, mark, positions_of
 from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
 from core.errors import SourceUnavailable
@@ -176,8 +176,10 @@ class SlackChannelsSource:
         arguments = {"channel": channel_id, "limit": str(PAGE)} | ({"latest": before} if before else {})
         answer = await self._call("conversations.history", arguments)
         messages, more = self._messages(answer), bool(answer.get("has_more"))
-        if more and not messages:
-            raise SourceUnavailable(f"{self._name}: Slack gave a page of {channel_id} without a message in it.")
+        if more and not any(float(message.ts) < float(before or "inf") for message in messages):
+            raise SourceUnavailable(
+                f"{self._name}: Slack gave a page of {channel_id} without an earlier message in it."
+            )
         return messages, not more
 
     async def _thread(self, channel: SlackChannel, root: Message, workspace: _Workspace) -> Document | None:
@@ -223,7 +225,7 @@ class SlackChannelsSource:
         return _Workspace(str(identity.get("url") or ""), bot_id, bot_user, Directory(people))
 
     async def _pages(self, method: str, arguments: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
-        following = ""
+        following, before = "", set[str]()
         while True:
             asked = {**arguments, "limit": str(PAGE)} | ({"cursor": following} if following else {})
             answer = await self._call(method, asked)
@@ -231,6 +233,7 @@ class SlackChannelsSource:
             following = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
             if not following:
                 return
+            followed(following, before, self._name)
 
     async def _call(self, method: str, arguments: Mapping[str, str]) -> dict[str, Any]:
         answer = await self._rest.get(method, arguments)

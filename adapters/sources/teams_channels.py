@@ -20,7 +20,7 @@ import structlog
 from pydantic import ValidationError
 
 from adapters.microsoft_graph.messages import ChatMessage
-from adapters.rest import Refused, Rest
+from adapters.rest import Refused, Rest, followed
 from adapters.sources.positions import cursor_of, mark, positions_of
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
 from core.errors import SourceUnavailable
@@ -174,7 +174,9 @@ class TeamsChannelsSource:
                 item if str(item.get("id")) == root_id and "createdDateTime" in item else await self._rest.get(address)
             )
             replies = [
-                each async for page in self._pages(f"{address}/replies", {"$top": PAGE}) for each in page["value"]
+                each
+                async for page in self._pages(f"{address}/replies", {"$top": PAGE})
+                for each in page.get("value", ())
             ]
         except Refused as error:
             if error.status not in GONE:
@@ -230,11 +232,12 @@ class TeamsChannelsSource:
 
     async def _pages(self, address: str, parameters: Mapping[str, str] | None = None) -> AsyncIterator[dict[str, Any]]:
         answer = await self._rest.get(address, parameters)
+        before = set[str]()
         while True:
             yield answer
             if not (following := answer.get("@odata.nextLink")):
                 return
-            answer = await self._rest.get(str(following))
+            answer = await self._rest.get(followed(str(following), before, self._name))
 
     def _message(self, value: Any) -> ChatMessage | None:
         try:

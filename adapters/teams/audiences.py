@@ -31,7 +31,9 @@ class TeamsAudiences:
     async def _has_outsiders(self, activity: Activity) -> bool:
         if _is_open_to_guests(activity):
             return True
-        return self._guests is not None and await self._guests.read_along(activity.service_url, activity.channel)
+        if self._guests is None:
+            return False
+        return await self._guests.read_along(activity.service_url, activity.channel, activity.tenant_id)
 
 
 def _is_open_to_guests(activity: Activity) -> bool:

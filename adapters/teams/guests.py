@@ -29,6 +29,7 @@ log = structlog.get_logger()
 
 class _Member(BaseModel):
     userRole: str | None = None
+    tenantId: str | None = None
 
 
 class _Page(BaseModel):
@@ -44,14 +45,14 @@ class TeamsGuests:
         self._clock = clock
         self._known: dict[str, tuple[bool, datetime]] = {}
 
-    async def read_along(self, service_url: str, conversation_id: str) -> bool:
-        """Whether one of its members is a guest, or may be one. Does not raise."""
+    async def read_along(self, service_url: str, conversation_id: str, tenant_id: str) -> bool:
+        """Whether one of its members is a guest, or of another tenant than this one, or may be. Does not raise."""
         now = self._clock.now()
         if (known := self._known.get(conversation_id)) is not None and now < known[1]:
             return known[0]
         try:
             async with asyncio.timeout(DEADLINE):
-                found = await self._ask(service_url, conversation_id)
+                found = await self._ask(service_url, conversation_id, tenant_id)
         except (aiohttp.ClientError, TimeoutError, ValueError, PlumblineError) as error:
             reason = str(error) or type(error).__name__
             log.warning(
@@ -63,7 +64,7 @@ class TeamsGuests:
         self._known[conversation_id] = found, now + KEPT
         return found
 
-    async def _ask(self, service_url: str, conversation_id: str) -> bool:
+    async def _ask(self, service_url: str, conversation_id: str, tenant_id: str) -> bool:
         address = f"{service_url.rstrip('/')}/v3/conversations/{quote(conversation_id, safe='')}/pagedmembers"
         headers = {"Authorization": f"Bearer {await self._token.get()}"}
         query = {"pageSize": str(PAGE)}
@@ -71,9 +72,14 @@ class TeamsGuests:
             for _ in range(MAX_PAGES):
                 async with session.get(address, params=query, raise_for_status=True) as response:
                     page = _Page.model_validate(await response.json())
-                if any((member.userRole or "").lower() in GUESTS for member in page.members):
+                if any(_is_outsider(member, tenant_id) for member in page.members):
                     return True
                 if not page.continuationToken:
                     return False
                 query["continuationToken"] = page.continuationToken
         return True
+
+
+def _is_outsider(member: _Member, tenant_id: str) -> bool:
+    """Who joins a chat from another organisation, by external access, has the role of a user and a tenant of his own."""
+    return (member.userRole or "").lower() in GUESTS or (member.tenantId or tenant_id) != tenant_id

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,15 @@ def zipped(path: Path, files: dict[str, Any], top: str = "") -> Path:
     return path
 
 
+def encrypted(archive: bytes) -> bytes:
+    """The same archive, each of whose files says that it is encrypted."""
+    changed = bytearray(archive)
+    for mark, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        for found in re.finditer(re.escape(mark), archive):
+            changed[found.start() + flags] |= 1
+    return bytes(changed)
+
+
 def unpacked(folder: Path, files: dict[str, Any]) -> Path:
     for name, content in files.items():
         path = folder / name
@@ -109,6 +119,7 @@ async def test_a_folder_and_an_archive_with_a_folder_around_it_are_read_alike(tm
 
 async def test_a_day_that_makes_no_sense_is_left_out_and_the_others_are_read(tmp_path: Path) -> None:
     broken = SLACK | {"general/2026-02-03.json": "{", "general/2026-02-04.json": '{"no": "list"}'}
+    broken |= {"general/2026-02-05.json": "[" * 200_000}
     assert len(await documents(SlackExportSource("docs", zipped(tmp_path / "x.zip", broken)))) == 3
 
 
@@ -116,6 +127,10 @@ async def test_a_day_that_makes_no_sense_is_left_out_and_the_others_are_read(tmp
 async def test_an_archive_that_is_no_export_is_unavailable_and_not_empty(kind, tmp_path: Path) -> None:
     with pytest.raises(SourceUnavailable, match="is no"):
         await documents(kind("docs", zipped(tmp_path / "x.zip", {"readme.json": []})))
+    zipped(tmp_path / "x.zip", {"channels.json": [{"id": "C1"}], "teams/teamsSettings.json": [{"id": TEAM}]})
+    (tmp_path / "encrypted.zip").write_bytes(encrypted((tmp_path / "x.zip").read_bytes()))
+    with pytest.raises(SourceUnavailable, match="is no"):
+        await documents(kind("docs", tmp_path / "encrypted.zip"))
     (tmp_path / "broken.zip").write_bytes(b"PK broken")
     with pytest.raises(SourceUnavailable, match="cannot be read"):
         await documents(kind("docs", tmp_path / "broken.zip"))

@@ -16,6 +16,7 @@ from core.conversation import PUBLIC
 from core.errors import ConfigurationError, SourceUnavailable
 from core.knowledge.anchors import AnchorStyle
 from core.knowledge.document import Document
+from core.knowledge.markdown import BlockKind, blocks
 from tests.contract.source_worlds.remote import ConfluenceWorld
 from tests.fakes.confluence_server import TOKEN, FakeConfluence, Page
 
@@ -288,6 +289,30 @@ def test_a_table_whose_rows_are_named_by_their_first_cell_has_an_empty_header() 
 def test_cells_that_reach_far_make_no_page_large() -> None:
     wide = '<td rowspan="60000">' + "x" * 50 + "</td>"
     assert len(markdown(f"<table><tr>{wide * 100}</tr>{'<tr><td>y</td></tr>' * 500}</table>")) < 1_000_000
+
+
+def test_a_table_within_a_cell_stands_on_the_line_of_its_row() -> None:
+    inner = "<table><tr><th>Port</th><th>Use</th></tr><tr><td>5432</td><td>reads</td></tr></table>"
+    assert rows(f"<table><tr><th>A</th><th>B</th></tr><tr><td>pg</td><td>{inner}</td></tr></table>")[2:] == [
+        "|pg|Port,Use;5432,reads|"
+    ]
+
+
+def test_tables_within_tables_make_no_page_large() -> None:
+    assert len(markdown("<table><tr><td>x" * 100)) < 1_000
+
+
+def test_a_sign_that_is_all_that_a_cell_says_is_said() -> None:
+    cell = "<td>{}</td>".format
+    signs = ('ac:name="tick"', 'ac:name="cross" ac:emoji-fallback=":cross_mark:"', 'ac:name="blue-star"')
+    cells = "".join(cell(f"<ac:emoticon {sign}/>") for sign in signs)
+    assert rows(f"<table><tr><th>x</th><th>y</th><th>z</th></tr><tr>{cells}</tr></table>")[2:] == ["|✔|✘||"]
+
+
+def test_code_with_fences_of_its_own_ends_where_it_ends() -> None:
+    code = markdown(macro("code", plain("```\nls\n```\nls -l")))
+    assert code == "````\n```\nls\n```\nls -l\n````"
+    assert [block.kind for block in blocks(code)] == [BlockKind.CODE]
 
 
 def test_lines_of_code_end_where_they_end() -> None:

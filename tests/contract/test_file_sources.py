@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from pypdf import PdfWriter
+from structlog.testing import capture_logs
 
 from adapters.sources import formats
 from adapters.sources.chat_threads import ChatThreadSource
@@ -102,6 +103,61 @@ async def test_front_matter_says_title_owner_date_and_readers(tmp_path: Path) ->
         updated_at=datetime(2026, 2, 24, tzinfo=UTC),
         readers=frozenset({"channel:payments-private", "person:slack:U1"}),
     )
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "---\r\nreaders: channel:vault\r\n---\r\n",
+        "\n---\nreaders: channel:vault\n---\n",
+        "---\nReaders: channel:vault\n---\n",
+    ],
+)
+async def test_who_may_read_is_understood_however_the_front_matter_is_written(head: str, tmp_path: Path) -> None:
+    [found] = await page(tmp_path, "vault.md", f"{head}Unseal it.")
+    assert (found.readers, found.text) == ({"channel:vault"}, "Unseal it.")
+
+
+async def test_the_names_of_meta_elements_are_understood_in_any_case(tmp_path: Path) -> None:
+    [found] = await page(tmp_path, "vault.html", '<meta name="Readers" content="channel:vault"><p>Unseal it.</p>')
+    assert found.readers == {"channel:vault"}
+
+
+async def test_front_matter_that_makes_no_sense_is_not_quoted_in_the_log(tmp_path: Path) -> None:
+    with capture_logs() as logged:
+        assert await page(tmp_path, "vault.md", "---\ntitle: x\npassword: hunter2: x\n---\nUnseal it.") == []
+    assert [each["error"] for each in logged] == ["The front matter is not YAML, line 3."]
+
+
+@pytest.mark.parametrize("front_matter", ["[" * 5_000, "readers: " + "[" * 5_000])
+async def test_front_matter_that_nests_too_deep_costs_its_own_document_alone(front_matter: str, tmp_path: Path) -> None:
+    await page(tmp_path, "deep.md", f"---\n{front_matter}\n---\nUnseal it.")
+    assert [found.id for found in await page(tmp_path, "good.md", "Fine.")] == ["docs/good.md"]
+
+
+async def test_lists_that_hold_each_other_are_no_title_and_no_readers(tmp_path: Path) -> None:
+    lists = ["a0: &a0 [x, x, x, x, x, x, x, x]"]
+    lists += [f"a{number}: &a{number} [{', '.join([f'*a{number - 1}'] * 8)}]" for number in range(1, 5)]
+    [found] = await page(tmp_path, "title.md", "\n".join(["---", *lists, "title: *a4", "---", "Fine."]))
+    assert found.title == "title"
+    for readers in ("*a4", "[public, *a4]"):
+        await page(tmp_path, "readers.md", "\n".join(["---", *lists, f"readers: {readers}", "---", "Fine."]))
+    assert [found.id for found in await page(tmp_path, "good.md", "Fine.")] == ["docs/good.md", "docs/title.md"]
+
+
+async def test_a_file_is_read_in_the_encoding_that_it_says_it_has(tmp_path: Path) -> None:
+    html = '<html><head><meta charset="iso-8859-1"><title>Über</title></head><body><p>Größe</p></body></html>'
+    [latin] = await page(tmp_path / "latin", "x.html", html.encode("latin-1"))
+    assert (latin.title, latin.text) == ("Über", "Größe")
+    [wide] = await page(tmp_path / "wide", "x.md", "# Über\n\nGröße".encode("utf-16"))
+    assert (wide.title, wide.text) == ("Über", "# Über\n\nGröße")
+    nobody_knows = html.replace("iso-8859-1", "rot13").encode("latin-1")
+    assert await page(tmp_path / "unknown", "x.html", nobody_knows) == []
+
+
+async def test_what_stands_in_place_of_a_large_file_is_no_document(tmp_path: Path) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a21\nsize 12345\n"
+    assert await page(tmp_path, "manual.md", pointer) == []
 
 
 async def test_without_front_matter_the_first_of_the_top_headings_is_the_title_and_everybody_reads(
@@ -207,9 +263,23 @@ async def test_a_thread_is_one_document_with_its_replies_in_order(tmp_path: Path
 
 
 async def test_lines_that_make_no_sense_are_left_out(tmp_path: Path) -> None:
-    rows = ["{", "[]", THREAD | {"readers": []}, THREAD | {"at": "yesterday"}, "", THREAD | {"id": "good"}]
+    rows = [
+        "{",
+        "[]",
+        "[" * 200_000,
+        THREAD | {"readers": []},
+        THREAD | {"at": "yesterday"},
+        "",
+        THREAD | {"id": "good"},
+    ]
     found = await documents(ChatThreadSource("chat", write_lines(tmp_path / "t.jsonl", *rows)))
     assert [document.id for document in found] == ["chat/good"]
+
+
+async def test_the_title_of_a_thread_holds_no_part_of_a_password(tmp_path: Path) -> None:
+    said = THREAD | {"text": f"postgres://till:{'Otter1' * 20}@db.example/till does not work"}
+    [found] = await documents(ChatThreadSource("chat", write_lines(tmp_path / "t.jsonl", said)))
+    assert found.title == "#payments-private: postgres://…"
 
 
 async def test_names_of_people_are_not_part_of_a_thread(tmp_path: Path) -> None:
@@ -277,6 +347,20 @@ async def test_a_pdf_without_a_title_is_named_after_its_file(tmp_path: Path) -> 
     assert [document.title for document in await page(tmp_path, "till.pdf", pdf("x"))] == ["till, page 1"]
 
 
+async def test_a_word_divided_at_the_end_of_a_line_is_whole_and_an_option_keeps_its_hyphen(tmp_path: Path) -> None:
+    content = pdf("A roll-\nback is begun with --dry-\nrun.", "Every rollback ends.")
+    first, _ = await page(tmp_path, "till.pdf", content)
+    assert first.text == "A rollback is begun with --dry-run."
+
+
+async def test_a_pdf_whose_date_makes_no_sense_has_none(tmp_path: Path) -> None:
+    writer = PdfWriter(clone_from=BytesIO(pdf("Open the till.", title="The till")))
+    writer.add_metadata({"/ModDate": "yesterday"})
+    writer.write(tmp_path / "till.pdf")
+    [found] = await documents(FolderSource("docs", tmp_path))
+    assert (found.text, found.updated_at) == ("Open the till.", None)
+
+
 @pytest.mark.parametrize("content", [b"", b"%PDF-1.4 broken", b"no pdf", pdf("x")[:200]])
 async def test_a_pdf_that_is_damaged_is_left_out_and_the_others_are_read(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "good.md").write_text("# Good\n\ntext", encoding="utf-8")
@@ -288,6 +372,18 @@ async def test_an_encrypted_pdf_is_left_out(tmp_path: Path) -> None:
     writer.encrypt("password", algorithm="RC4-128")
     writer.write(tmp_path / "secret.pdf")
     assert await documents(FolderSource("docs", tmp_path)) == []
+
+
+async def test_what_no_reader_of_a_page_sees_is_not_said(tmp_path: Path) -> None:
+    hidden = (
+        "<p hidden>a</p>",
+        '<div style="color: red; display : none">b</div>',
+        '<p STYLE="visibility:hidden">c</p>',
+        "<template>d</template>",
+        "<svg><title>Arrow</title><text>e</text></svg>",
+    )
+    [found] = await page(tmp_path, "x.html", f"<body><p>Seen.</p>{''.join(hidden)}<p style='margin:0'>Too.</p></body>")
+    assert (found.title, found.text) == ("x", "Seen.\n\nToo.")
 
 
 async def test_html_keeps_every_character_of_an_identifier(tmp_path: Path) -> None:

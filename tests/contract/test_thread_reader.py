@@ -70,6 +70,10 @@ class SlackWorld:
         message = {"channel": CHANNEL, "ts": ts, "user": user, "text": text, "thread_ts": THREAD.thread}
         self._slack.messages.append(message)
 
+    def post(self, minute: int, **fields: Any) -> None:
+        ts = f"{(BEGAN + timedelta(minutes=minute)).timestamp():.6f}"
+        self._slack.messages.append({"channel": CHANNEL, "ts": ts, "thread_ts": THREAD.thread, **fields})
+
     def break_down(self) -> None:
         self._slack.refuse(503, "down", times=9)
 
@@ -166,3 +170,21 @@ async def test_a_platform_that_does_not_answer_is_unavailable(world: World) -> N
     world.break_down()
     with pytest.raises(ChatUnavailable):
         await world.reader.earlier(world.thread, LATER, 9)
+
+
+async def test_an_alert_in_slack_says_what_stands_in_its_attachments() -> None:
+    alert = {"title": "TillSlow", "text": "p99 of the till is 4 s", "fallback": "TillSlow"}
+    async with _slack() as world:
+        world.post(0, bot_id="B0ALERT", subtype="bot_message", text="", attachments=[alert, {"fallback": "2 more"}])
+        world.say(1, "since the deploy")
+        assert [turn.text for turn in await world.reader.earlier(THREAD, LATER, 9)] == [
+            "TillSlow\np99 of the till is 4 s\n2 more",
+            "since the deploy",
+        ]
+
+
+async def test_a_message_that_was_deleted_in_slack_is_not_what_a_thread_began_with() -> None:
+    async with _slack() as world:
+        world.post(0, user="USLACKBOT", subtype="tombstone", text="This message was deleted.")
+        world.say(1, "the till is slow")
+        assert [turn.text for turn in await world.reader.earlier(THREAD, LATER, 9)] == ["the till is slow"]

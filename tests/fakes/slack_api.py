@@ -60,6 +60,7 @@ class FakeSlack(FakeServer):
             SHARED_CHANNEL: {"id": SHARED_CHANNEL, "is_channel": True, "is_member": True, "is_ext_shared": True},
             DIRECT: {"id": DIRECT, "is_im": True, "user": PERSON},
         }
+        self.enterprise = ""  # that the workspace belongs to
         self.people: dict[str, dict[str, Any]] = {PERSON: {"id": PERSON, "name": "ines"}}
         self.members: dict[str, list[str]] = {channel: [PERSON, BOT_USER] for channel in self.channels}
         self.files: dict[str, bytes] = {}  # what was uploaded, by id
@@ -185,7 +186,8 @@ class FakeSlack(FakeServer):
     # --- the methods -------------------------------------------------------------------------------------------------
 
     def _auth_test(self, arguments: Arguments) -> Answer:
-        return {"team_id": TEAM, "user_id": BOT_USER, "bot_id": BOT, "user": "plumbline"}
+        own = {"team_id": TEAM, "user_id": BOT_USER, "bot_id": BOT, "user": "plumbline"}
+        return own | ({"enterprise_id": self.enterprise} if self.enterprise else {})
 
     def _post(self, arguments: Arguments) -> Answer:
         channel = DIRECT if arguments["channel"] == PERSON else arguments["channel"]

@@ -78,6 +78,7 @@ class TeamsConnector(FakeServer):
         self.deleted: set[str] = set()
         self.failures: list[Failure] = []
         self.guests: set[str] = set()  # conversations that one is in
+        self.guest: dict[str, str] = {}  # what is said of that one beside, or instead
         self.roster_down = False
         self.rosters_told = 0
         self.tokens_issued = 0
@@ -228,7 +229,7 @@ class TeamsConnector(FakeServer):
             member = {"id": "29:asha", "aadObjectId": "5c1f-asha", "tenantId": TENANT, "userRole": "user"}
             return web.json_response({"members": [member], "continuationToken": "2"})
         is_there = request.match_info["conversation"] in self.guests
-        guests = [{"id": "29:guest", "aadObjectId": "guest", "tenantId": TENANT, "userRole": "guest"}]
+        guests = [{"id": "29:guest", "aadObjectId": "guest", "tenantId": TENANT, "userRole": "guest"} | self.guest]
         return web.json_response({"members": guests if is_there else []})
 
     async def _send(self, request: web.Request) -> web.Response:

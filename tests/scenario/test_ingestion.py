@@ -76,7 +76,7 @@ async def test_where_reading_goes_on_is_kept_from_one_process_to_the_next(tmp_pa
             async with core.store.transaction() as transaction:
                 cursor = await transaction.cursors.load("runbooks")
             assert cursor is not None
-            assert cursor.position == git(tmp_path / "runbooks", "rev-parse", "HEAD")
+            assert cursor.position.endswith(git(tmp_path / "runbooks", "rev-parse", "HEAD"))
 
 
 async def test_a_source_that_is_no_longer_named_takes_its_documents_along(tmp_path: Path) -> None:
@@ -106,3 +106,21 @@ async def test_settings_that_name_no_source_at_all_take_nothing_away(tmp_path: P
     async with open_core(settings, load_workspace(settings.config)) as core:
         assert (await ingest(core)).removed == 0
         assert set(await texts(core)) == {"handbook/till.md", "runbooks/drain.md"}
+
+
+async def test_a_changed_setting_holds_for_what_did_not_change_itself(tmp_path: Path) -> None:
+    path = company(tmp_path)
+    (tmp_path / "runbooks" / "drain.md").write_text("# Drain\n\nMateo Silvestri drains.", encoding="utf-8")
+    git(tmp_path / "runbooks", "commit", "--all", "--quiet", "--message=second")
+    settings = load_settings(data_dir=tmp_path / "data", config=path)
+    async with open_core(settings, load_workspace(settings.config)) as core:
+        await ingest(core)
+        assert (await texts(core))["runbooks/drain.md"] == "# Drain\n\nMateo Silvestri drains."
+    said = yaml.safe_load(path.read_text(encoding="utf-8"))
+    said["sources"][1]["readers"] = ["channel:bridge"]
+    said["privacy"]["names"].append("Mateo Silvestri")
+    path.write_text(yaml.safe_dump(said), encoding="utf-8")
+    async with open_core(settings, load_workspace(settings.config)) as core:
+        assert (await ingest(core)).changed == 1
+        [drain] = [each async for each in core.knowledge.index.scan() if each.document_id == "runbooks/drain.md"]
+        assert (drain.readers, drain.text) == ({"channel:bridge"}, "# Drain\n\nPerson 1 drains.")

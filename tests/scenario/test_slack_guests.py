@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,22 @@ async def test_a_guest_who_writes_directly_is_answered_from_what_is_shared_with_
     assert bot.inbox.questions[0].audience.readers == {f"person:slack:{PERSON}"}
 
 
+@pytest.mark.parametrize("somebody", [{PERSON: {"id": PERSON, "team_id": "T0OTHER"}}, {}])
+async def test_nobody_of_another_organisation_reads_directly_what_is_for_members(
+    bot: SlackBot, somebody: dict[str, dict[str, Any]]
+) -> None:
+    bot.slack.people = somebody
+    await bot.event(message("how do I roll back a canary?", channel=DIRECT, channel_type="im"))
+    assert bot.inbox.questions[0].audience.readers == {f"person:slack:{PERSON}"}
+
+
+async def test_everybody_of_the_same_enterprise_is_a_member(bot: SlackBot) -> None:
+    bot.slack.people[PERSON] |= {"team_id": "T0OTHER", "enterprise_user": {"enterprise_id": "E0MARIGOLD"}}
+    bot.slack.enterprise = "E0MARIGOLD"
+    await bot.event(message("how do I roll back a canary?", channel=DIRECT, channel_type="im"))
+    assert PUBLIC in bot.inbox.questions[0].audience.readers
+
+
 async def test_a_slash_command_is_heard_by_the_guests_of_its_channel(bot: SlackBot) -> None:
     invite(bot.slack)
     await bot.command("status")
@@ -75,7 +92,7 @@ async def test_the_list_of_guests_outlives_an_outage_of_less_than_an_hour(bot: S
 async def test_whoever_becomes_a_member_is_believed_to_be_one_after_an_hour_at_most(bot: SlackBot) -> None:
     invite(bot.slack)
     assert not await is_public(bot, 1)
-    del bot.slack.people[GUEST]
+    bot.slack.people[GUEST] = {"id": GUEST}
     bot.clock.advance(3_600)
     assert await is_public(bot, 2)
 

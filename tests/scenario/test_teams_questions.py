@@ -76,6 +76,13 @@ async def test_where_a_guest_is_a_member_nothing_public_is_shown(chat: TeamsAdap
     assert PUBLIC not in question.audience.readers
 
 
+async def test_where_somebody_of_another_organisation_is_a_member_nothing_public_is_shown(chat: TeamsAdapter) -> None:
+    chat.connector.guests.add(CHANNEL)
+    chat.connector.guest = {"userRole": "user", "tenantId": "another-tenant"}
+    await chat.deliver(chat.connector.activity())
+    assert PUBLIC not in chat.inbox.questions[0].audience.readers
+
+
 async def test_a_guest_elsewhere_changes_nothing_here(chat: TeamsAdapter) -> None:
     chat.connector.guests.add(GROUP_CHAT)
     await chat.deliver(chat.connector.activity())

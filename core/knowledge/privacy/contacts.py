@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_ADDRESS = re.compile(
-    r"(?<![\w.+%/@:-])(?:mailto:)?(?P<address>[A-Za-z0-9_][\w.+%-]*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z]{2,})"
-    r"(?![\w@-]|:\S|\.\w)"
-)
-_AFTER_MAILTO = re.compile(r"(?<=mailto:)[A-Za-z0-9_][\w.+%-]*@[\w.-]+[A-Za-z]")
+_LOCAL = r"\w[\w.+%-]*"
+_DOMAIN = r"(?:[^\W_](?:[\w-]*[^\W_])?\.)+[^\W\d_]{2,}"
+_ADDRESS = re.compile(rf"(?<![\w.+%/@-])(?:mailto:)?(?P<address>{_LOCAL}@{_DOMAIN})(?![\w@-]|:\S|\.\w)")
+_AFTER_MAILTO = re.compile(r"(?<=mailto:)\w[\w.+%-]*@[\w.-]+[^\W\d_]")
+_URL = re.compile(r"https?://[^\s/@]+(?P<path>[/?#][^\s<>()\[\]\"'`]*)")
+_IN_URL = re.compile(rf"(?<=[/=:,;&?#])\w(?:[\w.+-]|%2B)*(?<!\.git)(?:@|%40)(?!\d+\.\d){_DOMAIN}(?![\w@-])")
+_USERINFO_BEFORE = re.compile(r"://[^\s/@]*$")
 _MACHINE = re.compile(
     r"^git@|\.(?:service|socket|timer|target|mount|device|slice|scope|path|swap|gserviceaccount\.com)$", re.IGNORECASE
 )
@@ -26,13 +28,21 @@ MIN_DIGITS = 8  # of a telephone number
 
 
 def addresses(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each e-mail address. Systemd units, service accounts and logins of a command are none."""
+    """Start and end of each e-mail address, also in the path and the query of a URL.
+
+    Systemd units, service accounts and whom a command or a URL logs in as are none.
+    """
     for match in _ADDRESS.finditer(text):
         before = text[max(0, match.start() - LOGIN_COMMAND) : match.start()]
-        if not _MACHINE.search(match["address"]) and not _LOGIN_BEFORE.search(before):
+        is_login = _LOGIN_BEFORE.search(before) or _USERINFO_BEFORE.search(before)
+        if not _MACHINE.search(match["address"]) and not is_login:
             yield match.span("address")
     for match in _AFTER_MAILTO.finditer(text):
         yield match.span()
+    for url in _URL.finditer(text):
+        for match in _IN_URL.finditer(text, *url.span("path")):
+            if not _MACHINE.search(match[0]):
+                yield match.span()
 
 
 def telephone_numbers(text: str) -> Iterator[tuple[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 
@@ -19,6 +19,7 @@ Words = tuple[str, ...]
 
 MIN_HANDLE = 3  # characters of a user name; a shorter one is only taken for one after an @
 MIN_LOWER_CASE = 3  # letters of a given name that is recognised in lower case
+MIN_GENITIVE = 4  # letters of a name whose genitive without an apostrophe is recognised: “Ashas Rechner”
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _HANDLE = re.compile(r"(?<![\w@.+-])@?(?P<name>\w(?:[\w.+-]*\w)?)(?!-?\w|@)")
@@ -32,7 +33,7 @@ _LATIN = {
 """Letters with a mark → those without: names are often written so, and no offset changes."""
 
 _ADDENDUM = re.compile(r"\s*[(\[|/–—].*$|\s+-\s.*$")  # “Asha Brandt (she/her)”, “Asha Brandt | Payments”
-_WITHIN_NAME = re.compile(r"^(?:[ \t]|[._-]|, ?|\. )$")  # what may stand between two words of one name
+_WITHIN_NAME = re.compile(r"^(?:[ \t]|[._+-]|%20|, ?|\. )$")  # what may stand between two words of one name
 _IDENTIFIER_BEFORE = re.compile(r"[\w/\\.#$%&=-]$")
 _IDENTIFIER_AFTER = re.compile(r"^(?:[\w/\\(=@]|-(?!san\b|sama\b|kun\b|chan\b|ssi\b|nim\b|ji\b)\w|\.\w|:\w)")
 _OPTION_BEFORE = re.compile(r"(?:^|\s)--?[a-z][\w-]*[ =]$")
@@ -213,6 +214,7 @@ def _handles(text: str, known: Roster) -> Iterator[Mention]:
 def _singles(text: str, tokens: list[_Token], known: Roster) -> Iterator[Mention]:
     code = {position for match in _CODE.finditer(text) for position in range(*match.span())}
     names = known.given.keys() | known.family.keys()
+    tokens = [_nominative(token, names) for token in tokens]
     starts = {token.start for token in tokens if token.key in names}
     for token in tokens:
         if token.start not in starts or token.start in code:
@@ -223,6 +225,19 @@ def _singles(text: str, tokens: list[_Token], known: Roster) -> Iterator[Mention
         person = _person(token, before, after, known)
         if person is not None:
             yield Mention(_with_at(text, token.start), token.end, person)
+
+
+def _nominative(token: _Token, names: set[str]) -> _Token:
+    """The same stretch of text with the name in it: “Ashas Rechner” is Asha's."""
+    name = token.text[:-1]
+    is_genitive = (
+        token.text.endswith("s")
+        and token.key not in names
+        and name.lower() in names - WORD_NAMES - PRODUCT_NAMES
+        and name.istitle()
+        and len(name) >= MIN_GENITIVE
+    )
+    return replace(token, text=name) if is_genitive else token
 
 
 def _around(text: str, token: _Token, starts: set[int]) -> tuple[str, str]:

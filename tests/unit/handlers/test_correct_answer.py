@@ -10,7 +10,7 @@ import pytest
 from core.command import parse_command
 from core.confidence.prediction import Evaluation, Prediction, PredictionKind
 from core.conversation import Audience, Person, Place, Platform, Question, Speaker, Turn
-from core.curated import CuratedAnswer, answer_id
+from core.curated import MAX_QUESTION, MAX_TEXT, CuratedAnswer, answer_id
 from core.feedback import Feedback
 from core.knowledge.document import Document
 from core.messages import CorrectionRequest, Notice, ProposalMessage, Verdict
@@ -91,6 +91,15 @@ async def test_whoever_says_wrong_is_asked_what_is_right_once_for_each_answer(co
         wrong = Feedback(f"wrong {person.id}", Verdict.WRONG, "p1", person, THREAD, NOW)
         await ask_what_is_right(wrong, store=corrections.store, poster=corrections.poster)
     assert corrections.chat.posted == [(THREAD, CorrectionRequest("p1"))]
+
+
+async def test_a_secret_that_is_cut_off_is_none_that_is_kept(corrections: Corrections) -> None:
+    corrections.said("q1", f"{'a' * (MAX_QUESTION - 3)}hunter2?", "By hand.")
+    await corrections.type(f"{'b' * (MAX_TEXT - 3)}hunter2.")
+    await corrections.confirm(BO)
+    [answer] = await corrections.current()
+    assert (len(answer.question), len(answer.text)) == (MAX_QUESTION, MAX_TEXT)
+    assert "hun" not in answer.question + answer.text
 
 
 async def test_nobody_is_asked_about_an_answer_that_does_not_exist(corrections: Corrections) -> None:

@@ -173,3 +173,12 @@ async def test_what_must_not_be_indexed_is_taken_out_of_every_document(
     assert sorted(point.passage.text for point in index.points.values()) == ["Or [secret].", "Use [secret]."]
     report = await ingest_knowledge(sources, index, encoders, store=store, redact=redact)
     assert report == IngestReport(unchanged=1)
+
+
+async def test_a_source_whose_setting_changed_is_read_from_the_start(
+    index: FakePassageIndex, encoders: FakeEncoderStore, store: InMemoryStore
+) -> None:
+    source = FakeChangingSource(*PAGES)
+    for setting in ("all may read", "all may read", "few may read", "few may read"):
+        await ingest_knowledge([source], index, encoders, store=store, setting=lambda _, said=setting: said)
+    assert source.asked == ["", "8", "", "8"]

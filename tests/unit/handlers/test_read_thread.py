@@ -97,6 +97,12 @@ async def test_secrets_stay_out_and_long_messages_are_cut(thread: Thread) -> Non
     assert len(second.text) == MAX_CHARACTERS
 
 
+async def test_a_secret_that_is_cut_off_is_none_that_is_kept(thread: Thread) -> None:
+    thread.say(f"{'x' * (MAX_CHARACTERS - 3)}hunter2 and more")
+    [said] = (await thread.ask("how do we fix this?")).history
+    assert "hun" not in said.text
+
+
 async def test_without_the_thread_the_question_stands_alone(thread: Thread) -> None:
     thread.say("p99 of the till is 4 s")
     thread.threads.down = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,6 +71,37 @@ def test_secrets_and_the_addresses_of_others_have_a_placeholder_of_their_kind() 
     assert redacted(text).text == "[secret] is for [e-mail], tel: [phone]"
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("E-mail:foo.bar@acme.example.", "E-mail:[e-mail]."),
+        ("user:foo@acme.example may read", "user:[e-mail] may read"),
+        ("foo@müller.example", "[e-mail]"),
+        ("https://acme.example/users/foo.bar@acme.example/edit", "https://acme.example/users/[e-mail]/edit"),
+        ("https://acme.example/?to=asha%40marigold.example&x=1", "https://acme.example/?to=Person 1&x=1"),
+        ("[write](mailto:asha@marigold.example?subject=x)", "[write](mailto:Person 1?subject=x)"),
+    ],
+)
+def test_an_address_is_found_behind_a_colon_and_in_a_url(text: str, left: str) -> None:
+    assert redacted(text).text == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ssh://deploy@build.example/x",
+        "https://deploy@git.example/docs.git",
+        "https://user:$TOKEN@git.example/docs",
+        "pip install git+https://git.example/docs.git@release.next",
+        "https://cdn.example/npm/vue@3.2.js",
+        "HTTP/web01.acme.example@ACME.EXAMPLE",
+        "serviceAccount:ci@acme.iam.gserviceaccount.com",
+    ],
+)
+def test_whom_a_url_logs_in_as_and_what_it_names_are_no_addresses(text: str) -> None:
+    assert redacted(text).text == text
+
+
 def test_a_secret_in_an_address_goes_as_a_secret() -> None:
     assert redacted("postgres://asha.brandt:hunter2@db.example/x").text == "postgres://Person 1:[secret]@db.example/x"
 
@@ -101,6 +133,11 @@ def test_names_are_found_in_every_way_that_people_write_them() -> None:
         assert named(f"ask {text} now") == [text], text
 
 
+def test_the_genitive_of_other_languages_is_a_name_and_the_plural_of_a_word_is_none() -> None:
+    assert named("Ashas Rechner, Silvestris Ticket") == ["Ashas", "Silvestris"]
+    assert named("Wills and ashas, `Ashas`") == []
+
+
 def test_marks_on_letters_may_be_left_out() -> None:
     assert named("Jose and José Ibarra", (("José Ibarra-Quintal",),)) == ["Jose", "José"]
 
@@ -129,6 +166,11 @@ def test_a_name_within_an_identifier_or_a_command_is_left_alone() -> None:
 def test_a_user_name_is_found_in_a_path_and_a_full_name_in_code() -> None:
     assert named("look in /home/asha.brandt/bin") == ["asha.brandt"]
     assert named("`git log --author='Asha Brandt'`") == ["Asha Brandt"]
+
+
+def test_a_full_name_is_found_in_a_url() -> None:
+    page = "https://wiki.example/display/OPS/On+call+Asha+Brandt?from=Mateo%20Silvestri"
+    assert named(page) == ["Asha+Brandt", "Mateo%20Silvestri"]
 
 
 def test_a_name_that_is_a_word_counts_only_where_it_is_a_name() -> None:
