@@ -24,8 +24,9 @@ from handlers.investigate_with_model import Progress
 from handlers.keep_quiet import hold_incident, is_held
 from handlers.negotiate_owner import Negotiator, Observe
 from handlers.observe_incident import Readers, observe_incident
+from handlers.ping_owner import ping_owner
 from handlers.post_message import Poster
-from handlers.present_incident import ping_owner, present_incident, update_details
+from handlers.present_incident import present_incident, update_details
 from handlers.suggest_duplicate import suggest_duplicate
 from handlers.suggest_severity import suggest_severity
 from handlers.triage_incident import triage_incident

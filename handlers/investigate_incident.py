@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from core.errors import PlumblineError
 from core.incident import Incident, Stage
 from core.ports import Store, Task
 from handlers.accept_suggestion import is_rejected
+from handlers.stored_incident import stored_incident
 from handlers.update_incident import update_incident
 
 TRIAGE_AGAIN = "triage-again"
@@ -36,10 +36,7 @@ async def investigate_incident(
 
 async def _stored(incident_id: str, store: Store) -> Incident:
     async with store.transaction() as transaction:
-        incident = await transaction.incidents.get(incident_id)
-    if incident is None:
-        raise PlumblineError(f"Incident {incident_id} does not exist (any more).")
-    return incident
+        return await stored_incident(incident_id, transaction)
 
 
 def triage_again_task(incident: Incident, why: str = "") -> Task:

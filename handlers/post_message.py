@@ -92,6 +92,11 @@ class Poster:
             await transaction.posts.edited(intent, version, claim(message))
         return reference
 
+    async def stands(self, intent: str, place: Place) -> bool:
+        """Whether it was posted."""
+        async with self._store.transaction() as transaction:
+            return (await transaction.posts.intend(intent, place)).reference is not None
+
     async def link(self, reference: MessageReference) -> str:
         """The address of a message for people who may read it; empty where none is known."""
         return await self._messenger(reference.place).link(reference)

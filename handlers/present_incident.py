@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -13,13 +12,12 @@ from core.confidence.policy import NO_POLICY, Policy
 from core.conversation import Channel, MessageReference, Place
 from core.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable
 from core.grouping import share_an_audience
-from core.incident import AskedTeam, Incident, IncidentState, Stage
-from core.messages import IncidentDetails, IncidentMessage, Notice, OwnerPing, OwnerQuestion, RelatedIncident
-from core.ports import Clock, OnCall, Store, Transaction
-from core.team import Team, current_team
-from handlers.find_on_call import find_on_call
+from core.incident import Incident, IncidentState
+from core.messages import IncidentDetails, IncidentMessage, Notice, RelatedIncident
+from core.ports import Clock, Store, Transaction
 from handlers.open_incident import ask_to_present, incident_intent
 from handlers.post_message import Poster
+from handlers.stored_incident import stored_incident
 from handlers.update_incident import update_incident
 
 MAX_PARTS = 500  # incidents that are read of one storm
@@ -29,7 +27,6 @@ FIRES_AGAIN = "This fires again: the incident is open anew."
 
 Holds = Callable[[Incident, Place], Awaitable[bool]]
 Link = Callable[[MessageReference], Awaitable[str]]
-Duty = Callable[[AskedTeam], Awaitable[AskedTeam]]
 
 
 async def never_quiet(_incident: Incident, _place: Place) -> bool:
@@ -57,7 +54,7 @@ async def present_incident(
     async with poster.one_at_a_time(intent):
         async with store.transaction() as transaction:
             wishes = await transaction.posts.wishes(intent)  # first, so that what is read is not older
-            incident = await _load(incident_id, transaction)
+            incident = await stored_incident(incident_id, transaction)
             leader, parts = await _related(incident, channels, transaction)
         if incident.silenced is None or incident.message is not None:
             message = await _put(incident, leader, parts, policy, poster.link)
@@ -90,7 +87,7 @@ async def _show_in_its_place(
     incident, version = message.incident, _shown(message)
     intent = incident_intent(incident.id)
     is_held = await holds(incident, incident.place)
-    if await _may_stand(intent, incident, incident.place, store, is_held=is_held):
+    if await _may_stand(intent, incident, incident.place, store=store, poster=poster, is_held=is_held):
         reference = await poster.post_or_edit(intent, incident.place, message, version)
         if incident.message != reference:
             await update_incident(incident.id, lambda latest: replace(latest, message=reference), store)
@@ -103,7 +100,7 @@ async def _show_in_its_place(
 async def _copy_to(place: Place, message: IncidentMessage, holds: Holds, *, store: Store, poster: Poster) -> None:
     incident, intent = message.incident, _copy(incident_intent(message.incident.id), place)
     is_held = await holds(incident, place)
-    if await _may_stand(intent, incident, place, store, is_held=is_held):
+    if await _may_stand(intent, incident, place, store=store, poster=poster, is_held=is_held):
         await poster.post_or_edit(intent, place, message, _shown(message))
 
 
@@ -133,18 +130,14 @@ async def parts_of(
     return sorted(visible, key=lambda each: (each.opened_at, each.id))[:limit]
 
 
-async def _may_stand(intent: str, incident: Incident, place: Place, store: Store, *, is_held: bool) -> bool:
+async def _may_stand(
+    intent: str, incident: Incident, place: Place, *, store: Store, poster: Poster, is_held: bool
+) -> bool:
     """Whether the message stands in the place already, or may be posted there."""
     async with store.transaction() as transaction:
         was_held = place in await transaction.held_incidents.places(incident.id)
-    return await _stands(intent, place, store) or not (
-        is_held or (was_held and incident.state is IncidentState.RESOLVED)
-    )
-
-
-async def _stands(intent: str, place: Place, store: Store) -> bool:
-    async with store.transaction() as transaction:
-        return (await transaction.posts.intend(intent, place)).reference is not None
+    may_be_posted = not (is_held or (was_held and incident.state is IncidentState.RESOLVED))
+    return may_be_posted or await poster.stands(intent, place)
 
 
 async def present_details(incident_id: str, *, store: Store, poster: Poster) -> None:
@@ -153,7 +146,7 @@ async def present_details(incident_id: str, *, store: Store, poster: Poster) -> 
     Nothing while it has no message (it is silenced, or the chat does not take it), or is a part of another incident.
     """
     async with store.transaction() as transaction:
-        incident = await _load(incident_id, transaction)
+        incident = await stored_incident(incident_id, transaction)
         held = await transaction.held_incidents.places(incident_id)
     if incident.absorbed is not None or (incident.message is None and incident.place not in held):
         return
@@ -169,7 +162,7 @@ async def present_details(incident_id: str, *, store: Store, poster: Poster) -> 
 async def update_details(incident_id: str, *, store: Store, poster: Poster) -> None:
     """Once people sent the incident on, the details that stand in its thread show what the teams said since then."""
     async with store.transaction() as transaction:
-        incident = await _load(incident_id, transaction)
+        incident = await stored_incident(incident_id, transaction)
         if not incident.hops or incident.message is None:
             return
         thread = replace(incident.message.place, thread=incident.message.message_id)
@@ -178,90 +171,6 @@ async def update_details(incident_id: str, *, store: Store, poster: Poster) -> N
         seen = (incident.owner, incident.hops, incident.explanation)
         version = hashlib.blake2b(repr(seen).encode(), digest_size=16).hexdigest()
         await poster.post_or_edit(f"details:{incident_id}", thread, IncidentDetails(incident), version)
-
-
-async def ping_owner(
-    incident_id: str,
-    *,
-    policy: Policy,
-    teams: Sequence[Team],
-    store: Store,
-    poster: Poster,
-    clock: Clock,
-    schedules: Sequence[OnCall] = (),
-) -> None:
-    """Call the owner into the incident's thread if the badge is as high as the policy asks; once for each owner.
-
-    Where the policy calls owners at all, a team that a person gave the incident to is called each time. Where nobody is
-    named, the teams that are asked are called if the policy says so, once the cause was looked for, in one message, once for
-    each hop and pair. Not for an incident that is over, taken, silenced or shown as a part of another. A team without a mention on the platform is
-    called by its name. Who is on call is asked now: since the triage, quiet hours may have gone by and a shift ended.
-    """
-    async with store.transaction() as transaction:
-        incident = await _load(incident_id, transaction)
-    message = incident.message
-    if message is None or incident.state is not IncidentState.OPEN:
-        return
-    if incident.taken_by or incident.silenced or incident.absorbed:
-        return
-    thread = replace(message.place, thread=message.message_id)
-    call = _owner_call(incident, thread, policy, teams) or _question(incident, thread, policy, teams)
-    if call is None or await _stands(call[0], thread, store):
-        return
-    intent, said = call
-    duty = partial(_on_duty, teams=teams, schedules=schedules, at=clock.now())
-    await poster.post_once(intent, thread, await _with_on_call(said, incident, duty))
-
-
-async def _with_on_call(said: OwnerPing | OwnerQuestion, incident: Incident, duty: Duty) -> OwnerPing | OwnerQuestion:
-    """The call with those who are on call now."""
-    if isinstance(said, OwnerQuestion):
-        asked = await asyncio.gather(*(duty(team) for team, _ in said.teams))
-        return OwnerQuestion(tuple(zip(asked, (mention for _, mention in said.teams), strict=True)))
-    owner = incident.owner.owner if incident.owner is not None else None
-    return replace(said, on_call=(await duty(AskedTeam(owner.team_id, owner.team_name))).on_call) if owner else said
-
-
-async def _on_duty(asked: AskedTeam, *, teams: Sequence[Team], schedules: Sequence[OnCall], at: datetime) -> AskedTeam:
-    """A team as it is asked now; as it was where there is none of its name any more."""
-    team = current_team(asked.team_id, teams)
-    if team is None:
-        return asked
-    people, unknown = await find_on_call(team, schedules, at)
-    return replace(asked, on_call=people, on_call_unknown=unknown)
-
-
-def _owner_call(
-    incident: Incident, thread: Place, policy: Policy, teams: Sequence[Team]
-) -> tuple[str, OwnerPing] | None:
-    proposal = incident.owner
-    if proposal is None or proposal.owner is None:
-        return None
-    is_given = incident.given_to == proposal.owner.team_id
-    if not (policy.pings(proposal.badge) or (is_given and policy.calls_owners)):
-        return None
-    team = current_team(proposal.owner.team_id, teams)
-    if team is None:
-        return None
-    mention = team.mentions.get(thread.platform, "")
-    ping = OwnerPing(team.name, mention, proposal.badge, proposal.prediction_id, proposal.on_call)
-    again = f":{len(incident.hops)}" if is_given else ""
-    return f"ping:{incident.id}:{proposal.owner.team_id}{again}", ping
-
-
-def _question(
-    incident: Incident, thread: Place, policy: Policy, teams: Sequence[Team]
-) -> tuple[str, OwnerQuestion] | None:
-    asked = incident.owner.asked if incident.owner is not None else ()
-    # Where the cause is still looked for, it may yet say whose it is.
-    if not asked or not policy.ping_two_when_unsure or incident.stage is not Stage.DONE:
-        return None
-    today = [(each, current_team(each.team_id, teams)) for each in asked]
-    question = OwnerQuestion(
-        tuple((each, team.mentions.get(thread.platform, "") if team else "") for each, team in today)
-    )
-    pair = "+".join(sorted(each.team_id for each in asked))
-    return f"ping-two:{incident.id}:{len(incident.hops)}:{pair}", question
 
 
 def _copy(intent: str, place: Place) -> str:
@@ -312,13 +221,6 @@ async def _related(
     leader = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed is not None else None
     visible = leader if leader is not None and share_an_audience(incident, leader, channels) else None
     return visible, await parts_of(incident, channels, transaction, MAX_PARTS)
-
-
-async def _load(incident_id: str, transaction: Transaction) -> Incident:
-    incident = await transaction.incidents.get(incident_id)
-    if incident is None:
-        raise PlumblineError(f"Incident {incident_id} does not exist (any more).")
-    return incident
 
 
 def _shown(message: IncidentMessage) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from core.errors import Conflict, PlumblineError
+from core.errors import Conflict
 from core.incident import Incident
 from core.ports import Store, Transaction
+from handlers.stored_incident import stored_incident
 
 MAX_ATTEMPTS = 10  # of writers that lost a race; each loser lets a winner through
 
@@ -29,10 +30,7 @@ async def change_incident(
     for _ in range(MAX_ATTEMPTS):
         try:
             async with store.transaction() as transaction:
-                latest = await transaction.incidents.get(incident_id)
-                if latest is None:
-                    raise PlumblineError(f"Incident {incident_id} does not exist (any more).")
-                return await change(latest, transaction)
+                return await change(await stored_incident(incident_id, transaction), transaction)
         except Conflict:
             continue
     raise Conflict(f"Incident {incident_id} is changed too often to save anything: {MAX_ATTEMPTS} attempts failed.")

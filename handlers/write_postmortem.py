@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import quote
 
-from core.errors import PlumblineError
 from core.incident import Stage
 from core.messages import Notice
 from core.ports import Store
 from core.rca.postmortem import draft_postmortem, worth_a_postmortem
 from handlers.post_message import Poster
+from handlers.stored_incident import stored_incident
 
 
 async def write_postmortem(incident_id: str, *, store: Store, poster: Poster, public_url: str = "") -> None:
@@ -19,9 +19,7 @@ async def write_postmortem(incident_id: str, *, store: Store, poster: Poster, pu
     `public_url` is where people reach the local page; without it, the message names the page alone.
     """
     async with store.transaction() as transaction:
-        incident = await transaction.incidents.get(incident_id)
-    if incident is None:
-        raise PlumblineError(f"Incident {incident_id} does not exist (any more).")
+        incident = await stored_incident(incident_id, transaction)
     if incident.message is None or incident.stage is not Stage.DONE or not worth_a_postmortem(incident):
         return
     draft = draft_postmortem(incident)

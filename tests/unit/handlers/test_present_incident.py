@@ -2,20 +2,18 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import datetime
 
 import pytest
 
 from core.confidence.badge import Badge, Strength
-from core.confidence.policy import NO_POLICY, Policy
+from core.confidence.policy import Policy
 from core.conversation import MessageReference, Place, Platform
 from core.errors import ChatUnavailable, PlumblineError, Undeliverable
-from core.incident import Absorption, Hop, Incident, IncidentState, Silenced, Stage
-from core.messages import IncidentDetails, IncidentMessage, Message, Notice, OwnerPing, OwnerQuestion
-from core.samples import alert, explained_incident, explanation, owner, unclear_owner
-from core.team import Team
+from core.incident import Hop, Incident, Stage
+from core.messages import IncidentDetails, IncidentMessage, Message, Notice
+from core.samples import alert, explained_incident, explanation, owner
 from handlers.post_message import Poster
-from handlers.present_incident import FIRES_AGAIN, ping_owner, present_details, present_incident, update_details
+from handlers.present_incident import FIRES_AGAIN, present_details, present_incident, update_details
 from handlers.update_incident import update_incident
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
@@ -214,14 +212,6 @@ async def test_an_incident_that_does_not_exist_is_not_presented(store: InMemoryS
 # --- by policy -------------------------------------------------------------------------------------------------------
 
 POLICY = Policy(ask_below=0.4, ping_owner_above=0.8)
-TEAMS = (Team("payments", "Payments", on_call=("Asha Brandt", "Mateo Silvestri"), mentions={Platform.SLACK: "S0PAY"}),)
-MESSAGE = MessageReference(RAW.place, "1")
-
-
-def with_badges(owner_probability: float | None, cause_probability: float | None, **fields: object) -> Incident:
-    said = owner(badge=Badge(Strength.STRONG, owner_probability))
-    why = explanation(badge=Badge(Strength.STRONG, cause_probability))
-    return replace(DONE, owner=said, explanation=why, message=MESSAGE, **fields)
 
 
 @pytest.mark.parametrize(
@@ -235,165 +225,14 @@ async def test_what_has_a_low_badge_is_put_as_a_question(
     probabilities: tuple[float | None, float | None],
     asked: tuple[bool, bool],
 ) -> None:
-    store.incidents.by_id["i1"] = with_badges(*probabilities)
+    owner_probability, cause_probability = probabilities
+    said = owner(badge=Badge(Strength.STRONG, owner_probability))
+    why = explanation(badge=Badge(Strength.STRONG, cause_probability))
+    store.incidents.by_id["i1"] = replace(DONE, owner=said, explanation=why)
     await present_incident("i1", store=store, poster=poster, clock=CLOCK, policy=POLICY)
     (message,) = chat.standing.values()
     assert isinstance(message, IncidentMessage)
     assert (message.asks_owner, message.asks_cause) == asked
-
-
-async def test_an_owner_with_a_high_badge_is_called_into_the_thread_once(
-    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
-) -> None:
-    store.incidents.by_id["i1"] = with_badges(0.9, None)
-    for _ in range(2):
-        await ping_owner("i1", policy=POLICY, teams=TEAMS, store=store, poster=poster, clock=CLOCK)
-    ((place, ping),) = chat.posted
-    assert place == replace(RAW.place, thread="1")
-    assert isinstance(ping, OwnerPing)
-    assert (ping.team_name, ping.mention) == ("Payments", "S0PAY")
-
-
-async def test_a_call_names_who_is_on_call_when_it_is_made_and_asks_the_schedule_no_more_once_it_stands(
-    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
-) -> None:
-    asked: list[str] = []
-
-    class Schedule:
-        name, teams = "PagerDuty", frozenset({"payments"})
-
-        async def people(self, team_id: str, at: datetime) -> tuple[str, ...]:
-            assert at == CLOCK.now()
-            asked.append(team_id)
-            return ("Day Shift",)
-
-        async def check(self) -> None: ...
-
-    for incident in (with_badges(0.9, None), UNCLEAR):
-        store.incidents.by_id["i1"] = incident
-        for _ in range(2):
-            await ping_owner(
-                "i1",
-                policy=PING_TWO,
-                teams=TEAMS,
-                store=store,
-                poster=poster,
-                clock=CLOCK,
-                schedules=(Schedule(),),
-            )
-    (_, ping), (_, question) = chat.posted
-    assert isinstance(ping, OwnerPing)
-    assert ping.on_call == ("Day Shift",)
-    assert isinstance(question, OwnerQuestion)
-    assert question.teams[0][0].on_call == ("Day Shift",)
-    assert asked == ["payments", "payments"]
-
-
-async def test_an_owner_that_was_renamed_since_the_triage_is_called_by_its_mention_of_today_and_once(
-    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
-) -> None:
-    store.incidents.by_id["i1"] = with_badges(0.9, None)
-    renamed = replace(TEAMS[0], id="ledger", name="Ledger", aliases=("payments",))
-    for teams in ((renamed,), TEAMS):
-        await ping_owner("i1", policy=POLICY, teams=teams, store=store, poster=poster, clock=CLOCK)
-    ((_, ping),) = chat.posted
-    assert isinstance(ping, OwnerPing)
-    assert (ping.team_name, ping.mention) == ("Ledger", "S0PAY")
-
-
-async def test_a_team_that_a_person_gives_it_to_is_called_each_time_however_often_such_a_word_held(
-    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
-) -> None:
-    given, away = Hop("", "payments", "Ada", "", RAW.opened_at), Hop("payments", "", "Bo", "", RAW.opened_at)
-    for hops in ((given,), (given,), (given, away), (given, away, given)):
-        store.incidents.by_id["i1"] = with_badges(None, None, hops=hops)
-        await ping_owner("i1", policy=POLICY, teams=TEAMS, store=store, poster=poster, clock=CLOCK)
-    assert [type(message) for _, message in chat.posted] == [OwnerPing, OwnerPing]
-    store.incidents.by_id["i1"] = with_badges(None, None, hops=(given, away, given, given))
-    await ping_owner("i1", policy=NO_POLICY, teams=TEAMS, store=store, poster=poster, clock=CLOCK)
-    assert len(chat.posted) == 2
-
-
-@pytest.mark.parametrize(
-    ("incident", "policy", "teams"),
-    [
-        (with_badges(0.8, None), POLICY, TEAMS),
-        (with_badges(None, None), POLICY, TEAMS),
-        (with_badges(0.9, None), NO_POLICY, TEAMS),
-        (with_badges(0.9, None), POLICY, ()),
-        (with_badges(0.9, None, taken_by="Ada"), POLICY, TEAMS),
-        (with_badges(0.9, None, state=IncidentState.RESOLVED), POLICY, TEAMS),
-        (replace(with_badges(0.9, None), message=None), POLICY, TEAMS),
-    ],
-)
-async def test_nobody_is_called_needlessly(
-    store: InMemoryStore,
-    poster: Poster,
-    chat: RecordingMessenger,
-    incident: Incident,
-    policy: Policy,
-    teams: tuple[Team, ...],
-) -> None:
-    store.incidents.by_id["i1"] = incident
-    await ping_owner("i1", policy=policy, teams=teams, store=store, poster=poster, clock=CLOCK)
-    assert chat.posted == []
-
-
-PING_TWO = Policy(ping_owner_above=0.8, ping_two_when_unsure=True)
-UNCLEAR = replace(DONE, owner=unclear_owner(), message=MESSAGE)
-
-
-async def test_where_nobody_is_named_two_teams_are_asked_in_one_message_once_for_each_hop_and_pair(
-    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
-) -> None:
-    async def called(**fields: object) -> None:
-        store.incidents.by_id["i1"] = replace(UNCLEAR, **fields)
-        await ping_owner("i1", policy=PING_TWO, teams=TEAMS, store=store, poster=poster, clock=CLOCK)
-
-    proposal = unclear_owner()
-    payments, bookings = proposal.asked
-    for asked in ((payments, bookings), (bookings, replace(payments, on_call=("Ines Okafor",)))):
-        await called(owner=replace(proposal, asked=asked))
-    assert chat.posted == [
-        (replace(RAW.place, thread="1"), OwnerQuestion(((payments, "S0PAY"), (bookings, "")))),
-    ]
-    await called(hops=(Hop("fleet", "", "Ada", "", RAW.opened_at),))
-    await called(owner=replace(proposal, asked=(bookings, replace(payments, team_id="fleet"))))
-    await called(owner=with_badges(0.9, None).owner)
-    assert [type(message) for _, message in chat.posted] == [OwnerQuestion] * 3 + [OwnerPing]
-
-
-@pytest.mark.parametrize(
-    ("incident", "policy"),
-    [
-        (UNCLEAR, POLICY),
-        (replace(UNCLEAR, taken_by="Ada"), PING_TWO),
-        (replace(UNCLEAR, state=IncidentState.RESOLVED), PING_TWO),
-        (replace(UNCLEAR, silenced=Silenced("maintenance", "", RAW.opened_at)), PING_TWO),
-        (replace(UNCLEAR, absorbed=Absorption("i2", "", RAW.opened_at)), PING_TWO),
-        (replace(UNCLEAR, message=None), PING_TWO),
-        (replace(UNCLEAR, stage=Stage.EXPLAINING), PING_TWO),
-        (replace(UNCLEAR, owner=None), PING_TWO),
-        (replace(UNCLEAR, owner=unclear_owner(asked=())), PING_TWO),
-    ],
-)
-async def test_two_teams_are_not_called_needlessly(
-    store: InMemoryStore, poster: Poster, chat: RecordingMessenger, incident: Incident, policy: Policy
-) -> None:
-    store.incidents.by_id["i1"] = incident
-    await ping_owner("i1", policy=policy, teams=TEAMS, store=store, poster=poster, clock=CLOCK)
-    assert chat.posted == []
-
-
-async def test_a_team_that_was_renamed_since_it_was_asked_is_called_by_its_mention_of_today(
-    store: InMemoryStore, poster: Poster, chat: RecordingMessenger
-) -> None:
-    renamed = replace(TEAMS[0], id="ledger", aliases=("payments",))
-    store.incidents.by_id["i1"] = UNCLEAR
-    await ping_owner("i1", policy=PING_TWO, teams=(renamed,), store=store, poster=poster, clock=CLOCK)
-    ((_, question),) = chat.posted
-    assert isinstance(question, OwnerQuestion)
-    assert [mention for _, mention in question.teams] == ["S0PAY", ""]
 
 
 @pytest.mark.parametrize("error", [Undeliverable("The channel is archived."), ChatUnavailable("The chat is down.")])
