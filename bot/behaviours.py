@@ -193,7 +193,12 @@ def _feedback(core: Core, poster: Poster) -> Callable[[Feedback], Awaitable[None
         schedules=core.schedules,
     )
     why = partial(
-        explain_badge, store=store, index=core.knowledge.index, history_for=core.history.readable_by, poster=poster
+        explain_badge,
+        store=store,
+        index=core.knowledge.index,
+        history_for=core.history.readable_by,
+        poster=poster,
+        redact=redact,
     )
     asked: dict[Verdict, Callable[[Feedback], Awaitable[None]]] = {
         Verdict.CORRECTION: partial(propose_correction, store=store, poster=poster, redact=redact),

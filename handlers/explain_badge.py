@@ -15,6 +15,7 @@ from core.messages import BadgeMessage
 from core.ports import PassageIndex, Store
 from core.triage.history import IncidentHistory
 from handlers.post_message import Poster
+from handlers.redaction import Redact, as_it_is, redacted
 
 MAX_REFERENCES = 10  # looked up and shown
 
@@ -26,11 +27,13 @@ async def explain_badge(
     index: PassageIndex,
     history_for: Callable[[Audience], IncidentHistory],
     poster: Poster,
+    redact: Redact = as_it_is,
 ) -> None:
     """Post the explanation, or bring the one that stands there up to date. Nothing for a prediction that is gone.
 
     The badge is made anew from what was stored with the prediction, so that what is explained is what was shown.
-    References that the audience may not read are counted and not named.
+    References that the audience may not read are counted and not named; `redact` takes names, addresses and secrets out of
+    those that are named.
     """
     async with store.transaction() as transaction:
         prediction = await transaction.predictions.get(feedback.subject)
@@ -44,7 +47,7 @@ async def explain_badge(
     if prediction.kind is PredictionKind.ANSWER:
         references = await _documents(prediction, feedback.audience, index)
     else:
-        references = _incidents(prediction, history_for(feedback.audience))
+        references = _incidents(prediction, history_for(feedback.audience), redact)
     explanation = BadgeExplanation(
         kind=prediction.kind,
         badge=badge,
@@ -67,7 +70,8 @@ async def _documents(prediction: Prediction, audience: Audience, index: PassageI
     return tuple(BadgeReference(passages[0].title, passages[0].url) for passages in found if passages)
 
 
-def _incidents(prediction: Prediction, history: IncidentHistory) -> tuple[BadgeReference, ...]:
+def _incidents(prediction: Prediction, history: IncidentHistory, redact: Redact) -> tuple[BadgeReference, ...]:
+    """Documents were redacted when they were indexed; past incidents stand in the history as their tracker tells them."""
     by_id = {incident.id: incident for incident in history.incidents}
     known = [by_id[each] for each in prediction.references[:MAX_REFERENCES] if each in by_id]
-    return tuple(BadgeReference(f"{incident.id}: {incident.title}", incident.url) for incident in known)
+    return tuple(BadgeReference(f"{each.id}: {redacted(each.title, redact)}", each.url) for each in known)

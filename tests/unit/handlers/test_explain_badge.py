@@ -16,6 +16,7 @@ from core.triage.history import IncidentHistory
 from handlers.explain_badge import explain_badge
 from handlers.ingest_knowledge import ingest_knowledge
 from handlers.post_message import Poster
+from handlers.redaction import Redact, as_it_is
 from tests.fakes.calibrators import calibrator
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
@@ -75,12 +76,17 @@ async def store() -> InMemoryStore:
 
 
 async def explained(
-    subject: str, store: InMemoryStore, index: FakePassageIndex, chat: RecordingMessenger, *readers: str
+    subject: str,
+    store: InMemoryStore,
+    index: FakePassageIndex,
+    chat: RecordingMessenger,
+    *readers: str,
+    redact: Redact = as_it_is,
 ) -> None:
     audience = Audience(frozenset({PUBLIC, *readers}))
     press = Feedback("f", Verdict.WHY_ANSWER, subject, Person(Platform.SLACK, "U1"), THREAD, NOW, audience=audience)
     poster = Poster(store, {Platform.SLACK: chat})
-    await explain_badge(press, store=store, index=index, history_for=HISTORY.readable_by, poster=poster)
+    await explain_badge(press, store=store, index=index, history_for=HISTORY.readable_by, poster=poster, redact=redact)
 
 
 def label(store: InMemoryStore, probability: float, correct: bool) -> None:
@@ -147,3 +153,14 @@ async def test_a_prediction_that_is_gone_is_not_explained(store: InMemoryStore, 
     chat = RecordingMessenger()
     await explained("p9", store, index, chat)
     assert chat.posted == []
+
+
+async def test_a_past_incident_is_named_without_what_must_not_be_shown(
+    store: InMemoryStore, index: FakePassageIndex
+) -> None:
+    def without_till(document: Document) -> Document:
+        return replace(document, text=document.text.replace("till", "[secret]"))
+
+    chat = RecordingMessenger()
+    await explained("p2", store, index, chat, redact=without_till)
+    assert [each.title for each in told(chat).explanation.references] == ["INC-1: [secret] is slow"]
