@@ -12,16 +12,22 @@ from core.knowledge.terms import terms
 SHORT_QUESTION = 4  # terms below which a question that begins like a follow-up is taken for one
 CARRIED_TURNS = 3  # earlier questions that a chain of follow-ups may lean on
 
+# Of German, French and Spanish what no English question begins with, of Japanese and Chinese the corrections.
 _LEADING = re.compile(
-    r"^\s*(?:(?:ok(?:ay)?|thanks|thank you|hm+|right|sorry|no|nope|yes|yeah|not that)\b[\s,.!:;-]*)*"
-    r"(?:(?:and|but|or|so|then|also|instead|what about|how about|same)\b"
+    r"^\W*(?:(?:ok(?:ay)?|thanks|thank you|hm+|right|sorry|no|nope|yes|yeah|not that"
+    r"|danke|ja|nein|merci|oui|non|gracias|s[íi])\b[\s,.!:;¿¡-]*)*"
+    r"(?:(?:and|but|or|so|then|also|instead|what about|how about|same"
+    r"|und|aber|oder|was ist mit|wie ist es (?:mit|bei)|et|mais|qu['’]en est-il|y (?:en|para|con|si|qu[ée])|pero"
+    r"|qu[ée] (?:pasa con|tal))\b"
     r"|(?:it|its|that|this|those|these|they|them|there|he|she)\b)",
     re.IGNORECASE,
 )
 _CORRECTION = re.compile(
-    r"^\s*(?:(?:not that|sorry|i mean|i meant|actually)\b"
+    r"^\W*(?:(?:not that|sorry|i mean|i meant|actually"
+    r"|nein|doch nicht|ich meine|ich meinte|je veux dire|je voulais dire|quiero decir|quise decir)\b"
     # “No space left on device” corrects nobody.
-    r"|(?:no|nope)(?=\s*(?:[^\w\s]|$)|\s+(?:i|in|on|for|at|from|with|to|not|the|that|this|it|we|wait)\b))",
+    r"|(?:no|nope)(?=\s*(?:[^\w\s]|$)|\s+(?:i|in|on|for|at|from|with|to|not|the|that|this|it|we|wait|en|para)\b)"
+    r"|non(?=\s*[,.!…–—]|\s+(?:en|dans|sur|pour)\b)|(?:いいえ|いや|違います|不是|不对|不對|不)(?=[、，,。\s]))",
     re.IGNORECASE,
 )
 _PRONOUN = re.compile(
@@ -36,7 +42,10 @@ _CALL = frozenset(
 )
 """Words that only call for somebody: they name no subject."""
 
-_PREPOSITION = re.compile(r"^\s*(?:and\s+)?(?:in|on|for|with|from|at|to)\b", re.IGNORECASE)
+_PREPOSITION = re.compile(
+    r"^\W*(?:and\s+)?(?:in|on|for|with|from|at|to|im|auf|bei|für|mit|von|en|dans|sur|pour|avec|para|con)\b",
+    re.IGNORECASE,
+)
 
 
 def standalone(question: str, history: Sequence[Turn]) -> str:

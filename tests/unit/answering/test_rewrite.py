@@ -27,6 +27,17 @@ HISTORY = (Turn(Speaker.PERSON, ASKED), Turn(Speaker.PLUMBLINE, "slipway rollbac
         "No in staging",
         "no - the one for bookings, not the one for payments in the north",
         "nope, I asked about the canary in staging and not about the one in production",
+        "nein, in Staging",
+        "Und im Staging?",
+        "Was ist mit bookings?",
+        "auf Shallows?",
+        "non, en staging",
+        "et pour bookings ?",
+        "¿y en staging?",
+        "no, en staging",
+        "no en staging",
+        "いいえ、ステージングでのロールバックの手順です",
+        "不是，是预发布环境的回滚步骤",
     ],
 )
 def test_a_follow_up_carries_the_topic_along(question: str) -> None:
@@ -43,6 +54,12 @@ def test_a_follow_up_carries_the_topic_along(question: str) -> None:
         "Nobody can log in: unknown kid in all services",
         "No space left on device on ledger-db, which volume is it?",
         "No route to host from booking-api to ledger-db, which rule is missing?",
+        "Wie leere ich einen Runner im Dock?",
+        "Wer hat für booking-api Bereitschaft, wenn die Suche ausfällt?",
+        "Non-root containers fail to start on drydock, what is missing?",
+        "Y-axis labels of the booking dashboard are cut off, who owns it?",
+        "¿Cómo vacío un runner del dique seco?",
+        "Comment vider un runner du dock ?",
     ],
 )
 def test_a_question_that_stands_alone_is_left_as_it_is(question: str) -> None:
