@@ -83,8 +83,8 @@ class Contact:
 class Answer:
     """`sentences` is empty when Plumbline abstains; `citations` then name the nearest documents.
 
-    A `tentative` answer is the nearest that there is and not given as certain: other documents come about as close, or
-    the evidence is not strong.
+    A `tentative` answer is the nearest that there is and not given as certain: other documents come about as close, the
+    evidence is not strong, or it holds no such thing as was asked for.
     `conflicts` are what other documents say against it, `contacts` whom to ask when Plumbline abstains.
 
     `engine` is `evidence`, or the name of the language model that composed it. `note` is a line of ours about how the

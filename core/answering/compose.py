@@ -42,12 +42,14 @@ class Composition:
     """The sentences of an answer and their citations.
 
     `coverage` in [0, 1] is the share of the question's term weight that the quoted statements hold themselves or in
-    their context; what stands only in the context counts for less.
+    their context; what stands only in the context counts for less. `is_of_kind` is False where one thing was asked for,
+    such as a person or a date, and no statement holds any.
     """
 
     sentences: tuple[Sentence, ...] = ()
     citations: tuple[Citation, ...] = ()
     coverage: float = 0.0
+    is_of_kind: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,10 @@ class _Wanted:
             return 0.0
         return (len(asked) / len(words) * sum(self.weights[term] for term in asked) / total) ** 0.5
 
+    def is_held_by(self, chosen: Iterable[Statement]) -> bool:
+        """Whether the kind of thing is there, as far as it is one that can be told from others."""
+        return self.intent not in ONE_THING or any(satisfaction(self.intent, item) for item in chosen)
+
     def answered_by(self, chosen: Sequence[Statement]) -> float:
         """How well statements answer, in [0, 1]: by what they cover, and by holding the kind of thing asked for."""
         kind = max((satisfaction(self.intent, statement) for statement in chosen), default=0.0)
@@ -115,7 +121,7 @@ def compose(question: str, weights: Mapping[str, float], passages: Sequence[Rank
     if room and (command := _missing_command(wanted, chosen, sections)):
         chosen += [item for item in _standing([command], room) if item not in chosen]
         chosen.sort(key=lambda item: (item.passage.number, item.order))
-    return _cited(chosen, wanted.coverage(chosen))
+    return _cited(chosen, wanted)
 
 
 def citation(number: int, statement: Statement) -> Citation:
@@ -134,7 +140,7 @@ def citation(number: int, statement: Statement) -> Citation:
     )
 
 
-def _cited(chosen: Sequence[Statement], coverage: float) -> Composition:
+def _cited(chosen: Sequence[Statement], wanted: _Wanted) -> Composition:
     """One numbered citation for each section, or message of a thread, in the order in which they are used."""
     firsts: dict[tuple[str, str, int, str], Statement] = {}
     for statement in chosen:
@@ -143,7 +149,8 @@ def _cited(chosen: Sequence[Statement], coverage: float) -> Composition:
     return Composition(
         tuple(Sentence(statement.text, (numbers[place_of(statement)],)) for statement in chosen),
         tuple(citation(numbers[place], first) for place, first in firsts.items()),
-        coverage,
+        wanted.coverage(chosen),
+        wanted.is_held_by(chosen),
     )
 
 

@@ -71,7 +71,8 @@ def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer
         return _answer(question, Composition(citations=nearest(retrieval.passages))), evaluation
     answered = _answer(question, Composition(kept, composition.citations))
     conflicts = contradictions(kept, composition.citations, retrieval)
-    return replace(answered, tentative=not certain(evaluation), conflicts=conflicts), evaluation
+    tentative = not (certain(evaluation) and composition.is_of_kind)
+    return replace(answered, tentative=tentative, conflicts=conflicts), evaluation
 
 
 def nearest(ranked: Sequence[RankedPassage]) -> tuple[Citation, ...]:

@@ -308,3 +308,18 @@ def test_the_date_of_a_document_is_kept() -> None:
 def test_a_long_section_that_shares_nothing_with_the_question_is_quoted_without_failing() -> None:
     text = "One stands here. Two stands here. Three stands here. And this:\n\n```\ncode\n```"
     assert texts("zebra", found(text))
+
+
+@pytest.mark.parametrize(
+    ("question", "is_there"),
+    [
+        ("who decides about drains?", True),
+        ("how long does a drain take?", True),
+        ("who replaces the runner?", True),
+        ("when is the cache checked?", False),
+        ("how do I replace it?", True),
+        ("is anything lost?", True),
+    ],
+)
+def test_whether_the_kind_of_thing_that_was_asked_for_is_there_is_said(question: str, is_there: bool) -> None:
+    assert answer(question).is_of_kind is is_there

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from core.answering.find import ANSWER_THRESHOLD, ENGINE, NEAREST, find_answer
-from core.confidence.evidence import CERTAIN
+from core.confidence.evidence import CERTAIN, certain
 from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
 from core.knowledge.document import Document, DocumentKind
 from core.knowledge.encoder import Encoder
@@ -109,6 +109,13 @@ async def test_an_answer_that_another_document_comes_as_near_to_is_tentative(ret
     assert not answer.abstained
     assert answer.tentative
     assert evaluation.rce < CERTAIN
+
+
+async def test_an_answer_that_holds_no_such_thing_as_was_asked_for_is_tentative(retriever: Retriever) -> None:
+    answer, evaluation = await find_answer(question("who publishes the unknown signing key?"), retriever)
+    assert not answer.abstained
+    assert certain(evaluation)
+    assert answer.tentative
 
 
 async def test_a_document_that_says_otherwise_is_shown_beside_the_answer() -> None:
