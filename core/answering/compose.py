@@ -276,7 +276,8 @@ def _best_first(wanted: _Wanted, chosen: Sequence[Statement], best: Statement) -
     """The sentence that answers a question for one thing comes first, unless others lead to it."""
     moves = (
         wanted.intent in ONE_THING
-        and all(item.kind is BlockKind.PARAGRAPH and not item.introduces for item in chosen)
+        and best.kind is BlockKind.PARAGRAPH
+        and not any(item.introduces for item in chosen)
         and satisfaction(wanted.intent, best) == 1.0
         and not leans(best)
     )

@@ -323,3 +323,15 @@ def test_a_long_section_that_shares_nothing_with_the_question_is_quoted_without_
 )
 def test_whether_the_kind_of_thing_that_was_asked_for_is_there_is_said(question: str, is_there: bool) -> None:
     assert answer(question).is_of_kind is is_there
+
+
+def test_how_long_is_said_before_the_command_that_another_sentence_leans_on() -> None:
+    page = (
+        "# Taking a service back\n\n## The command\n\n```\ndock undo SERVICE\n```\n\n"
+        "## Taking back a trial\n\nThe same command, with `--trial`. A trial is taken back within 15 seconds."
+    )
+    assert texts("how long until a trial is taken back?", found(page, name="back")) == [
+        "A trial is taken back within 15 seconds.",
+        "```\ndock undo SERVICE\n```",
+        "The same command, with `--trial`.",
+    ]
