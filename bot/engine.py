@@ -10,6 +10,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -21,6 +22,8 @@ from sqlalchemy.exc import DBAPIError
 VERSION = "1"  # of the workflows: see "Versions of workflows" in CONTRIBUTING.md
 CONNECTIONS = 8  # to PostgreSQL, of the engine alone
 POLLING_INTERVAL = 1.0  # seconds between looks at a workflow that another process runs
+PATIENCE = 15.0  # seconds that a database is waited for at the start
+PAUSE = 0.5  # seconds between two attempts
 PART = 500  # workflows deleted at once
 UNFINISHED = ("PENDING", "ENQUEUED")
 
@@ -56,6 +59,27 @@ def configure(database_url: str, replica: str) -> None:
     else:
         config["sys_db_pool_size"] = CONNECTIONS
     DBOS(config=config)
+
+
+async def launch(database_url: str, replica: str) -> None:
+    """Start the engine that was set up; again if its database drops the connection meanwhile, for PATIENCE at most."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return await asyncio.to_thread(DBOS.launch)
+        except DBAPIError as error:
+            if time.monotonic() >= deadline:
+                raise
+            log.warning("workflow engine cannot start yet", reason=" ".join(str(error.orig).split()))
+        await stop()
+        await asyncio.sleep(PAUSE)
+        configure(database_url, replica)
+
+
+async def stop() -> None:
+    """Also gives the loop an executor of its own again: the engine puts its own there, and takes it along."""
+    await asyncio.to_thread(DBOS.destroy, workflow_completion_timeout_sec=5)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
 class Interrupted(asyncio.CancelledError):

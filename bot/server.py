@@ -8,7 +8,6 @@ import hashlib
 import signal
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -16,7 +15,6 @@ from functools import partial
 import structlog
 from aiohttp import web
 from aiohttp.log import server_logger
-from dbos import DBOS
 
 from adapters import pacing
 from adapters.console.live import Live
@@ -79,8 +77,8 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         flows = _workflows(core, messengers, {Platform.SLACK: slack, Platform.TEAMS: teams})
         replica = Replica(name, core.store, core.clock, flows.running)
         await replica.join()
-        await asyncio.to_thread(DBOS.launch)
-        stack.push_async_callback(stop_workflows)
+        await engine.launch(core.settings.workflow_database, name)
+        stack.push_async_callback(engine.stop)
 
         pages = _pages(core, inbox, messages, live, retry=partial(_redeliver, core, dispatcher), replays=replays or {})
         figures = Figures(core.store, core.clock)
@@ -184,12 +182,6 @@ async def serve(core: Core, on_ready: Callable[[str], None], replays: Replays | 
         gc.freeze()  # what stays for good is not looked through again and again, half a second each time
         on_ready(address)
         await stop.wait()
-
-
-async def stop_workflows() -> None:
-    """Also gives the loop an executor of its own again: the engine puts its own there, and takes it along."""
-    await asyncio.to_thread(DBOS.destroy, workflow_completion_timeout_sec=5)
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
 async def _start_background(

@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from bot.settings import Settings, load_settings
 from bot.telemetry import configure_logging
 from bot.wiring import ingest, open_core
 from bot.workspace import load_workspace
-from core.errors import PlumblineError
+from core.errors import PlumblineError, StoreUnavailable
 from core.incident import Incident, Stage
 from core.messages import IncidentMessage
 
@@ -237,8 +237,10 @@ async def _settle(database: str, memory: SlackMemory, accepted: Accepted) -> flo
     while time.monotonic() < changed + PATIENCE:
         if memory.changes != seen:
             seen, changed = memory.changes, time.monotonic()
-        elif not any(_judge(memory, accepted, await _incidents(database)).values()):
-            break
+        else:
+            with suppress(StoreUnavailable):  # the database drops our connection as well
+                if not any(_judge(memory, accepted, await _incidents(database)).values()):
+                    break
         await asyncio.sleep(2.0)
     return time.monotonic() - began
 

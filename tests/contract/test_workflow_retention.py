@@ -21,7 +21,6 @@ from dbos import DBOS
 
 from bot import engine as workflow_engine
 from bot.retention import forget_workflows
-from bot.server import stop_workflows
 from bot.workflows import Behaviours, Workflows
 from core.ports import Task
 from tests.databases import new_postgres_database, sqlite_url
@@ -65,11 +64,11 @@ async def running(address: str, behaviours: Waiting) -> AsyncIterator[Workflows]
     workflow_engine.configure(address, "replica")
     try:
         flows = Workflows(cast("Behaviours", behaviours), asyncio.get_running_loop())
-        await asyncio.to_thread(DBOS.launch)
+        await workflow_engine.launch(address, "replica")
         yield flows
     finally:
         behaviours.may_end.set()
-        await stop_workflows()
+        await workflow_engine.stop()
 
 
 async def in_its_own_process(scenario: Callable[[str], Coroutine[Any, Any, None]], address: str) -> None:
