@@ -22,8 +22,8 @@ T = TypeVar("T")
 PAGE = 1_000  # points read at once by a scan
 OPTIMISE_AFTER = 20_000  # points written, after which the vector index is built anew
 
-# Read where it lies, and not copied into memory when the folder is opened: half the time and a third of the memory, and
-# the operating system keeps in memory what is searched.
+# Read where it lies, and not copied when the folder is opened, which takes half the time and half the memory: the
+# operating system keeps in memory what is searched.
 ON_DISK = edge.Memory.Cold
 
 _ONLY_FIRST = edge.FieldCondition("number", match=edge.MatchValue(1))

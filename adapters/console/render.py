@@ -20,10 +20,7 @@ from adapters.diagrams import reliability_svg
 from core.answering.answer import Answer
 from core.curated import CuratedAnswer
 from core.incident import Incident
-from core.incident_story import (
-    grouping_verdict,
-    taking_verdict,
-)
+from core.incident_story import grouping_verdict, taking_verdict
 from core.messages import (
     CorrectionRequest,
     HandoverRequest,

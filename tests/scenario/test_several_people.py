@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from handlers.take_incident import TAKEN, TAKEN_OVER
 from tests.fakes import block_kit, slack_payloads
 from tests.fakes.slack_api import CHANNEL
 from tests.scenario.home import Home, furnished
+from tests.scenario.mortal_bot import MortalBot
 from tests.scenario.slack import WatchedSlack
 from tests.scenario.test_unclear_owner import raise_unclear, without_monitoring
 from tests.scenario.webhooks import alert, delivery
@@ -93,12 +95,21 @@ async def clear_alarm(address: str) -> None:
         assert response.status == 202, await response.text()
 
 
-async def test_who_takes_an_incident_second_is_told_who_has_it_and_may_take_it_over(home: Home) -> None:
+@asynccontextmanager
+async def crowded(
+    home: Home, raise_alarm: Callable[[str], Awaitable[object]] = clear_alarm
+) -> AsyncGenerator[tuple[MortalBot, Crowd]]:
+    """A bot that has looked into one incident, and the people around it; the bot is stopped at the end."""
     async with home.life() as bot:
         address = await bot.address()
-        await clear_alarm(address)
+        await raise_alarm(address)
         await bot.finishes("details")
-        crowd = Crowd(home.slack, address)
+        yield bot, Crowd(home.slack, address)
+        await bot.stop()
+
+
+async def test_who_takes_an_incident_second_is_told_who_has_it_and_may_take_it_over(home: Home) -> None:
+    async with crowded(home) as (_, crowd):
         take_it = crowd.button("Take it")
         await crowd.press(take_it, "ines")
         await home.slack.until(lambda: "*Taken by*  ines" in crowd.shown)
@@ -109,16 +120,11 @@ async def test_who_takes_an_incident_second_is_told_who_has_it_and_may_take_it_o
         await crowd.press(crowd.button("Take over"), "dana")
         await home.slack.until(lambda: "*Taken by*  dana" in crowd.shown)
         await home.slack.until(lambda: crowd.thread(TAKEN_OVER.format(person="dana", before="ines")))
-        await bot.stop()
     assert len(crowd.thread("ines")) == 2
 
 
 async def test_a_team_that_two_people_give_it_to_at_once_is_given_it_once_and_called_once(home: Home) -> None:
-    async with home.life() as bot:
-        address = await bot.address()
-        await clear_alarm(address)
-        await bot.finishes("details")
-        crowd = Crowd(home.slack, address)
+    async with crowded(home) as (bot, crowd):
         claim = crowd.button("Right owner")["value"]
         for name, team in (("ines", "catalogue"), ("ines", "catalogue"), ("dana", "catalogue"), ("lee", "payments")):
             bot.steps.clear()
@@ -126,7 +132,6 @@ async def test_a_team_that_two_people_give_it_to_at_once_is_given_it_once_and_ca
             await bot.finishes("feedback")
             await home.slack.until(lambda: crowd.thread(PING))
         await home.slack.until(lambda: crowd.thread("says lee"))
-        await bot.stop()
     (story,) = crowd.thread("says lee")
     assert [line.partition("says ")[2] for line in story.splitlines() if "says " in line] == [
         "ines, given to Catalogue",
@@ -136,32 +141,22 @@ async def test_a_team_that_two_people_give_it_to_at_once_is_given_it_once_and_ca
 
 
 async def test_a_team_that_says_twice_that_it_is_not_theirs_makes_one_hop(home: Home) -> None:
-    async with home.life() as bot:
-        address = await bot.address()
-        await clear_alarm(address)
-        await bot.finishes("details")
-        crowd = Crowd(home.slack, address)
+    async with crowded(home) as (_, crowd):
         claim = crowd.button("Right owner")["value"]
         for name in ("ines", "ines", "dana"):
             await crowd.say(Verdict.NOT_OURS, claim, name)
         await home.slack.until(lambda: "Payments" not in crowd.shown.partition("*Owner*")[2].partition("\n")[0])
-        await bot.stop()
     assert "\n".join(crowd.thread("says ines")).count("says") == 1
 
 
 async def test_of_two_teams_that_are_asked_the_one_whose_person_says_no_is_asked_no_more(home: Home) -> None:
-    async with home.life() as bot:
-        address = await bot.address()
-        await raise_unclear(address)
-        await bot.finishes("details")
-        crowd = Crowd(home.slack, address)
+    async with crowded(home, raise_unclear) as (_, crowd):
         claim = crowd.button("Owner: why this number?")["value"]
         await crowd.say(Verdict.NOT_OURS, claim, "somebody")
         await home.slack.until(lambda: crowd.thread(WHOM_DO_YOU_SPEAK_FOR))
         assert len(crowd.thread(I_AM_UNSURE)) == 1, "the same question is not asked again"
         await crowd.say(Verdict.NOT_OURS, claim, "Ada Quist")
         await home.slack.until(lambda: "Payments" not in crowd.shown.partition("*Owner*")[2].partition("*Cause*")[0])
-        await bot.stop()
     (_, *later) = crowd.thread(I_AM_UNSURE)
     assert all("S0PAY" not in each for each in later)
 
@@ -178,14 +173,9 @@ async def test_a_word_that_holds_a_services_name_names_no_service(home: Home) ->
 async def test_an_incident_that_was_given_to_a_team_that_is_no_more_is_triaged_on_request_and_its_message_shows_it(
     home: Home,
 ) -> None:
-    async with home.life() as bot:
-        address = await bot.address()
-        await clear_alarm(address)
-        await bot.finishes("details")
-        crowd = Crowd(home.slack, address)
+    async with crowded(home) as (_, crowd):
         await crowd.say(Verdict.REASSIGN, crowd.button("Right owner")["value"], "ines", choice="catalogue")
         await home.slack.until(lambda: "*Owner*  Catalogue" in crowd.shown)
-        await bot.stop()
     _without_catalogue(home)
     async with home.life() as bot:
         address = await bot.address()

@@ -184,15 +184,21 @@ def test_a_team_that_gets_it_back_is_no_longer_turned_away() -> None:
     assert explained_incident(hops=hops).turned_away == {"bookings"}
 
 
+def somebody_else_presses(store: InMemoryStore, monkeypatch: pytest.MonkeyPatch) -> Hop:
+    """“Not ours”, while the next button's label is stored."""
+    meanwhile = Hop("payments", "", "Mira", "not ours", NOW)
+
+    async def pressed(_predictions: object, _outcome: Outcome) -> None:
+        store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], hops=(meanwhile,))
+
+    monkeypatch.setattr(type(store.predictions), "label", pressed)
+    return meanwhile
+
+
 async def test_of_two_who_hand_it_over_at_once_neither_hop_is_lost(
     store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    meanwhile = Hop("payments", "", "Mira", "not ours", NOW)
-
-    async def while_somebody_else_presses(_predictions: object, _outcome: Outcome) -> None:
-        store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], hops=(meanwhile,))
-
-    monkeypatch.setattr(type(store.predictions), "label", while_somebody_else_presses)
+    somebody_else_presses(store, monkeypatch)
     found = await reassigned(press(Verdict.REASSIGN, "bookings"), store, chat)
     assert [hop.person for hop in found.hops] == ["Mira", "Ada"]
 
@@ -253,12 +259,7 @@ async def test_what_was_said_before_moves_nothing_and_takes_it_from_nobody(
 async def test_of_two_who_say_at_once_that_it_is_not_theirs_one_moves_it(
     store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    meanwhile = Hop("payments", "", "Mira", "not ours", NOW)
-
-    async def while_somebody_else_presses(_predictions: object, _outcome: Outcome) -> None:
-        store.incidents.by_id["i1"] = replace(store.incidents.by_id["i1"], hops=(meanwhile,))
-
-    monkeypatch.setattr(type(store.predictions), "label", while_somebody_else_presses)
+    meanwhile = somebody_else_presses(store, monkeypatch)
     found = await reassigned(press(Verdict.NOT_OURS), store, chat)
     assert found.hops == (meanwhile,)
     assert not store.tasks.added
