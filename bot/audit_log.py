@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import uuid
 from collections.abc import AsyncIterator
 from datetime import datetime
 from importlib.metadata import version
@@ -41,11 +40,11 @@ async def run_audit(settings: Settings, from_when: str, out: Console, *, as_json
     return 0
 
 
-async def record_start(settings: Settings, *, store: Store, clock: Clock) -> None:
-    """Which configuration the bot works with from now on: the SHA-256 of plumbline.yaml, as `sha256sum` prints it."""
+async def record_start(settings: Settings, replica: str, *, store: Store, clock: Clock) -> None:
+    """Which configuration it works with from now on: the SHA-256 of plumbline.yaml, as `sha256sum` prints it."""
     digest = hashlib.sha256(settings.config.read_bytes()).hexdigest() if settings.config else "no plumbline.yaml"
     entry = audit_entry(
-        f"configured:{uuid.uuid4().hex}",
+        f"configured:{replica}",
         clock.now(),
         Act.CONFIGURED,
         PLUMBLINE,

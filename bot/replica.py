@@ -22,7 +22,7 @@ from core.errors import Unavailable
 from core.ports import Clock
 
 LONG_DEAD = timedelta(hours=2)
-INTERVAL = 2.0  # seconds between two looks; less than PATIENCE in adapters/store/locks.py
+INTERVAL = 1.0  # seconds between two looks; less than PATIENCE in adapters/store/locks.py
 NOT_LOOKED = "has not looked at the database yet"
 
 TAKEN_OVER = Counter("plumbline_workflows_taken_over_total", "Workflows that went on after their process died")

@@ -24,6 +24,7 @@ from adapters.console.sources import SourceStatus
 from adapters.local_pacer import LocalPacer
 from adapters.pacing import PacedMessenger
 from adapters.store.console_messages import SqlConsoleMessages
+from adapters.store.database import when_there
 from adapters.store.pacer import SqlPacer
 from adapters.store.store import BackgroundStore
 from bot import engine, workflows
@@ -76,7 +77,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         engine.configure(core.settings.workflow_database, name)
         flows = _workflows(core, messengers, {Platform.SLACK: slack, Platform.TEAMS: teams})
         replica = Replica(name, core.store, core.clock, flows.running)
-        await replica.join()
+        await when_there(core.engine, replica.join)
         await engine.launch(core.settings.workflow_database, name)
         stack.push_async_callback(engine.stop)
 
@@ -91,7 +92,8 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
             add_console=pages.add_routes,
             look=figures.look,
         )
-        await record_start(core.settings, store=core.store, clock=core.clock)
+        started = partial(record_start, core.settings, name, store=core.store, clock=core.clock)
+        await when_there(core.engine, started)
         await _start_background(core, dispatcher, replica, (slack, teams), stack)
         yield await _listen(app, core, stack)
 
@@ -201,7 +203,7 @@ async def _start_background(
     )
     scheduler.start()
     stack.callback(scheduler.shutdown, wait=False)
-    await _read_sources(core)
+    await when_there(core.engine, partial(_read_sources, core))
     dispatcher.ring()
     serving = [
         asyncio.create_task(work)

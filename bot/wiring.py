@@ -23,7 +23,7 @@ from adapters.owner_model_format import OWNER_MODEL
 from adapters.sources.curated import CuratedSource
 from adapters.sources.former import FormerSource
 from adapters.sources.past_incidents import load_past_incidents
-from adapters.store.database import migrate, migrate_when_there, open_database
+from adapters.store.database import migrate, open_database, when_there
 from adapters.store.learned_models import SqlLearnedModel
 from adapters.store.store import SqlStore
 from bot.catalogue_wiring import with_catalogues
@@ -97,7 +97,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         stack.enter_context(threadpool_limits(1, user_api="blas"))
         engine = open_database(settings.database)
         stack.push_async_callback(engine.dispose)
-        await (migrate_when_there if is_shared(engine) else migrate)(engine)
+        await when_there(engine, partial(migrate, engine))
         session = await stack.enter_async_context(aiohttp.ClientSession())
         workspace = await with_catalogues(workspace, settings)
         clock = SystemClock()
@@ -107,7 +107,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         stack.push_async_callback(knowledge.index.close)
         model = await stack.enter_async_context(open_model(settings, session, clock))
         history = GrowingHistory(_past_incidents(workspace.sources), workspace.channels, workspace.teams, clock)
-        await history.grow(store)
+        await when_there(engine, partial(history.grow, store))
         yield Core(
             settings=settings,
             workspace=workspace,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache, partial
@@ -120,12 +120,15 @@ def _state(error: Exception) -> str:
     return getattr(getattr(error, "orig", None), "sqlstate", None) or ""
 
 
-async def migrate_when_there(engine: AsyncEngine) -> None:
-    """`migrate`, where the server may be about to start, or to come back. Raises StoreUnavailable after PATIENCE."""
-    deadline = time.monotonic() + PATIENCE
+async def when_there(engine: AsyncEngine, step: Callable[[], Awaitable[None]]) -> None:
+    """A step of the start that may be done twice: a server may be about to start, or drop the connection meanwhile.
+
+    Raises StoreUnavailable after PATIENCE; at once where the database is a file.
+    """
+    deadline = time.monotonic() + (PATIENCE if engine.dialect.name == "postgresql" else 0)
     while True:
         try:
-            return await migrate(engine)
+            return await step()
         except StoreUnavailable:
             if time.monotonic() >= deadline:
                 raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import hashlib
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -70,6 +71,7 @@ class PostgresLocks:
         self._engine = engine
         self._session: AsyncConnection | None = None
         self._kept: set[str] = set()
+        self._free_since: dict[str, float] = {}
         self._talking = asyncio.Lock()  # a session takes one statement at a time
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -96,11 +98,16 @@ class PostgresLocks:
             raise StoreUnavailable(f"Another process calls itself {name}.")
 
     async def is_lost(self, name: str) -> bool:
-        """Whether no living process keeps this lock, within seconds: one whose session broke may open another."""
+        """Whether no process was seen to keep this lock for PATIENCE: one whose session broke may open another.
+
+        To be asked again and again. It remembers when it saw the lock free first, so that a session of its own that breaks
+        in between delays nothing.
+        """
         if not await self._is_free(name):
+            self._free_since.pop(name, None)
             return False
-        await asyncio.sleep(PATIENCE)
-        return await self._is_free(name)
+        now = time.monotonic()
+        return now - self._free_since.setdefault(name, now) >= PATIENCE
 
     async def close(self) -> None:
         """Let go of everything."""

@@ -49,6 +49,29 @@ async def hold(other: PostgresLocks, order: list[str]) -> None:
 
 
 @external
+async def test_a_process_is_lost_once_its_lock_was_free_for_a_while_whatever_happens_to_who_looks(
+    engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "PATIENCE", 0.2)
+    ours, theirs = PostgresLocks(engine), PostgresLocks(engine)
+    await ours.keep("us")
+    await theirs.keep("them")
+    await ours.close()
+    assert not await theirs.is_lost("us")
+    await end_sessions(engine)
+    await asyncio.sleep(0.2)
+    with pytest.raises(StoreUnavailable):
+        await theirs.is_lost("us")
+    assert await theirs.is_lost("us")
+    again = PostgresLocks(engine)
+    await again.keep("us")
+    assert not await theirs.is_lost("us")
+    await again.close()
+    assert not await theirs.is_lost("us")
+    await theirs.close()
+
+
+@external
 async def test_a_process_lives_as_long_as_its_session_and_a_lost_session_is_opened_anew(
     engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

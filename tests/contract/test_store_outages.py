@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.store import database as store_database
 from adapters.store.console_messages import SqlConsoleMessages
-from adapters.store.database import migrate, open_database
+from adapters.store.database import migrate, open_database, when_there
 from adapters.store.store import SqlStore
 from core.errors import ChatUnavailable, StoreUnavailable
 from core.incident import Incident
@@ -47,31 +48,41 @@ async def test_a_server_that_is_not_there_makes_the_store_unavailable() -> None:
     await engine.dispose()
 
 
-async def test_a_server_that_comes_up_late_is_waited_for_and_not_for_ever(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_step_of_the_start_is_done_again_while_the_server_comes_up_and_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    late = open_database(sqlite_url(tmp_path))
     looks = 0
 
-    async def migrate_at_the_third_look(engine: AsyncEngine) -> None:
+    async def there_at_the_third_look() -> None:
         nonlocal looks
         looks += 1
         if looks < 3:
             raise StoreUnavailable("The database is starting.")
-        await migrate(engine)
 
-    monkeypatch.setattr(store_database, "PAUSE", 0.001)
-    monkeypatch.setattr(store_database, "migrate", migrate_at_the_third_look)
-    await store_database.migrate_when_there(late)
-    await add(SqlStore(late), "first")
-    await late.dispose()
-
-    monkeypatch.undo()
-    monkeypatch.setattr(store_database, "PATIENCE", 0.0)
     nobody = open_database(NOBODY)
+    monkeypatch.setattr(store_database, "PAUSE", 0.001)
+    await when_there(nobody, there_at_the_third_look)
+    assert looks == 3
+
+    monkeypatch.setattr(store_database, "PATIENCE", 0.0)
     with pytest.raises(StoreUnavailable):
-        await store_database.migrate_when_there(nobody)
+        await when_there(nobody, partial(migrate, nobody))
     await nobody.dispose()
+
+
+async def test_a_file_that_cannot_be_read_at_the_start_is_not_waited_for(tmp_path: Path) -> None:
+    looks = 0
+
+    async def never_there() -> None:
+        nonlocal looks
+        looks += 1
+        raise StoreUnavailable("The disk is full.")
+
+    file = open_database(sqlite_url(tmp_path))
+    with pytest.raises(StoreUnavailable):
+        await when_there(file, never_there)
+    assert looks == 1
+    await file.dispose()
 
 
 async def test_a_full_disk_refuses_what_is_new_and_keeps_what_is_there(tmp_path: Path) -> None:

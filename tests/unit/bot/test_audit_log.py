@@ -83,7 +83,7 @@ async def test_the_start_is_recorded_with_the_digest_of_the_configuration(tmp_pa
     config = tmp_path / "plumbline.yaml"
     config.write_bytes(b"name: x\n")
     store = InMemoryStore()
-    await record_start(Settings.model_validate({"PLUMBLINE_CONFIG": config}), store=store, clock=FakeClock())
+    await record_start(Settings.model_validate({"PLUMBLINE_CONFIG": config}), "replica", store=store, clock=FakeClock())
     (entry,) = recorded(store)
     assert (entry.act, entry.actor) == (Act.CONFIGURED, "plumbline")
     assert entry.subject == hashlib.sha256(config.read_bytes()).hexdigest()
