@@ -16,6 +16,7 @@ DEFAULT_MODEL = "unsloth/Qwen3-4B-Instruct-2507-GGUF:Q4_K_M"
 SLOT_TOKENS = 8_192  # context of one slot: a prompt with its evidence, and the reply
 GPU_SLOTS = 8  # requests that a GPU works on at once
 CPU_SLOTS = 2  # a processor gains little from more
+BATCH_TOKENS = 512  # of a prompt computed at once: who gives up is noticed in between, on a processor after seconds
 MOST_THREADS = 16  # generation is bound by the memory's speed, more threads get in each other's way
 TOKEN_BYTES = 144 * 1024  # key and value of one token in a 4 to 8 B model (36 layers, 8 heads of 128, 16 bits)
 LAYERS = 32  # of a 7 to 8 B model
@@ -87,6 +88,7 @@ def native_arguments(launch: Launch, found: Hardware) -> list[str]:
         *("--parallel", str(slots), "--ctx-size", str(slots * SLOT_TOKENS)),
         *("--threads", str(threads(found))),
         *(("--n-gpu-layers", str(layers)) if layers in {0, ALL_LAYERS} else ()),
+        *("--batch-size", str(BATCH_TOKENS)),
         *("--cont-batching", "--metrics", "--jinja", "--no-webui"),
     ]
 

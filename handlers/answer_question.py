@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 
 import structlog
@@ -26,13 +26,17 @@ from core.messages import AnswerMessage
 from core.ports import Clock, LanguageModel, Store
 from handlers.estimate_confidence import estimate_confidence
 from handlers.post_message import Poster
+from handlers.quote_meanwhile import READS_ON, Meanwhile, quoted_meanwhile
 from handlers.record_prediction import record_prediction
 from handlers.show_waiting import Waiting, answer_intent, shown_waiting
 
 HISTORY_TURNS = 8  # of the thread, the latest ones
 MODEL_DEADLINE = 60.0  # seconds that the language model has for the whole answer; then the evidence engine gives it
+QUOTED_DEADLINE = 180.0  # the same where the documents are quoted meanwhile, so that nobody waits
 JUDGED_BY = 8  # retrieved passages that a composed answer is judged by
 WITHOUT_MODEL = "The language model gave no usable answer in time; the documents are quoted instead."
+NO_REPLY = "The language model gave no usable answer in time."
+NOT_FOUND_BY_MODEL = "The language model found no answer in these documents."
 
 MAX_WAITS = 3  # times that a chat which asks to wait is waited for with a composed answer in hand
 LONGEST_WAIT = 5.0  # seconds each time
@@ -41,6 +45,8 @@ ANSWERED = "answer"  # what the message shows, once it is no sign of waiting any
 UNFINISHED = "Still checking what else I may say: no confidence yet."
 
 NO_HELP_DESK = HelpDesk()
+
+Judged = tuple[Answer, Evaluation]
 
 log = structlog.get_logger()
 
@@ -64,9 +70,19 @@ async def answer_question(
 ) -> None:
     """Answer in the place of the question, in the context of what was said there before.
 
-    `position` is the place of a requester in the queue for the model, from 1; 0 if it does not wait.
+    While a model composes, the documents are quoted. `position` is the place of a requester in the queue for the model, from 1; 0 if it does not wait.
     """
-    async with shown_waiting(question, lambda: position(_requester(question)), poster=poster) as waiting:
+    async with AsyncExitStack() as stack:
+        waiting = await stack.enter_async_context(
+            shown_waiting(question, lambda: position(_requester(question)), poster=poster)
+        )
+
+        async def quote() -> bool:
+            return model is not None and await _show_quotes(
+                question, waiting, help_desk, retriever=retriever, store=store, poster=poster, clock=clock
+            )
+
+        meanwhile = await stack.enter_async_context(quoted_meanwhile(quote))
         answer = await prepare_answer(
             question,
             retriever=retriever,
@@ -75,7 +91,8 @@ async def answer_question(
             model=model,
             judge=judge,
             help_desk=help_desk,
-            draft=lambda draft: _show_draft(draft, question, waiting, poster),
+            draft=lambda draft: _show_draft(draft, question, waiting, meanwhile, poster),
+            deadline=QUOTED_DEADLINE,
         )
     version = f"{ANSWERED}:{question.revision}" if question.revision else ANSWERED
     await _show(AnswerMessage(answer), question, version, poster)
@@ -99,18 +116,19 @@ async def prepare_answer(
     judge: LanguageModel | None = None,
     help_desk: HelpDesk = NO_HELP_DESK,
     draft: ShowDraft = no_draft,
+    deadline: float = MODEL_DEADLINE,
 ) -> Answer:
     """The answer with its badge, not posted anywhere; its prediction is stored.
 
     `draft` is shown what a model composed as far as it has been checked (see `model_answer`).
 
-    The language model gives it, if there is one; should it fail, the evidence engine does, and the answer says so.
+    The language model gives it, if there is one; should it fail, or not be done within `deadline` seconds, the evidence
+    engine does, and the answer says so.
     With a `judge`, an answer that a model composed waits for its two-step estimate; without, the checks that it passed
     anyway are its measure.
     """
-    async with store.transaction() as transaction:
-        history = await transaction.conversations.history(question.place, HISTORY_TURNS)
-    answer, evaluation = await _found(replace(question, history=question.history or history), retriever, model, draft)
+    asked = await _in_context(question, store)
+    answer, evaluation = await _found(asked, retriever, model, draft, deadline)
     answer = help_desk.completed(answer, question)
     if answer.abstained:
         return answer
@@ -164,8 +182,39 @@ async def _show(message: AnswerMessage, question: Question, version: str, poster
             return
 
 
-async def _show_draft(draft: Answer, question: Question, waiting: Waiting, poster: Poster) -> None:
-    """Show the sentences that have passed; a chat that does not take them gets the whole answer later."""
+async def _show_quotes(
+    question: Question,
+    waiting: Waiting,
+    help_desk: HelpDesk,
+    *,
+    retriever: Retriever,
+    store: Store,
+    poster: Poster,
+    clock: Clock,
+) -> bool:
+    """Show what the evidence engine says; whether it says anything, and the chat took it."""
+    with suppress(Unavailable):
+        answer, _ = await find_answer(await _in_context(question, store), retriever)
+        if answer.abstained:
+            return False
+        message = AnswerMessage(replace(help_desk.completed(answer, question), note=READS_ON))
+        async with store.transaction() as transaction:
+            await transaction.audit.add(_shown(question, answer, clock, "quoted"))
+        await waiting.end()
+        await poster.post_or_edit(answer_intent(question.id), question.place, message, f"quoted:{question.revision}")
+        return True
+    return False
+
+
+async def _show_draft(
+    draft: Answer, question: Question, waiting: Waiting, meanwhile: Meanwhile, poster: Poster
+) -> None:
+    """Show the sentences that have passed; a chat that does not take them gets the whole answer later.
+
+    Where the documents are quoted already, half an answer does not take their place.
+    """
+    if await meanwhile.end():
+        return
     message = AnswerMessage(replace(draft, note=UNFINISHED), draft_for=question.asker)
     version = f"draft:{len(draft.sentences)}:{question.revision}"
     await waiting.end()
@@ -173,30 +222,52 @@ async def _show_draft(draft: Answer, question: Question, waiting: Waiting, poste
         await poster.post_or_edit(answer_intent(question.id), question.place, message, version)
 
 
+async def _in_context(question: Question, store: Store) -> Question:
+    """With what was said before, unless it came with it."""
+    async with store.transaction() as transaction:
+        history = await transaction.conversations.history(question.place, HISTORY_TURNS)
+    return replace(question, history=question.history or history)
+
+
 async def _found(
-    question: Question, retriever: Retriever, model: LanguageModel | None, draft: ShowDraft
+    question: Question, retriever: Retriever, model: LanguageModel | None, draft: ShowDraft, deadline: float
 ) -> tuple[Answer, Evaluation]:
     if model is None:
         return await find_answer(question, retriever)
-    request = ModelRequest((), urgency=Urgency.PERSON, requester=_requester(question), deadline=MODEL_DEADLINE)
+    request = ModelRequest((), urgency=Urgency.PERSON, requester=_requester(question), deadline=deadline)
     try:
-        async with asyncio.timeout(MODEL_DEADLINE):
-            return await model_answer(question, retriever, model, request, draft)
+        async with asyncio.timeout(deadline):
+            composed = await model_answer(question, retriever, model, request, draft)
     except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
-        reason = str(error) or f"It took longer than {MODEL_DEADLINE:.0f} seconds."
+        reason = str(error) or f"It took longer than {deadline:.0f} seconds."
         log.warning("answered without the language model", question=question.id, reason=reason)
-    answer, evaluation = await find_answer(question, retriever)
-    return replace(answer, note=WITHOUT_MODEL), evaluation
+        answer, evaluation = await find_answer(question, retriever)
+        return replace(answer, note=NO_REPLY if answer.abstained else WITHOUT_MODEL), evaluation
+    if composed[0].sentences and not composed[0].tentative:
+        return composed
+    return _better(composed, await find_answer(question, retriever))
+
+
+def _better(composed: Judged, quoted: Judged) -> Judged:
+    """What the documents say plainly is not lost to a model that says less: weak ones often find nothing to say.
+
+    Where the model found no answer, the quotes are tentative.
+    """
+    if quoted[0].abstained or (composed[0].sentences and quoted[0].tentative):
+        return composed
+    if composed[0].sentences:
+        return quoted
+    return replace(quoted[0], tentative=True, note=NOT_FOUND_BY_MODEL), quoted[1]
 
 
 def _said(answer: Answer) -> str:
     return " ".join(sentence.text for sentence in answer.sentences)
 
 
-def _shown(question: Question, answer: Answer, clock: Clock) -> AuditEntry:
+def _shown(question: Question, answer: Answer, clock: Clock, how: str = "answered") -> AuditEntry:
     """Who was shown which documents, also of those that are named as the nearest to no answer."""
     return audit_entry(
-        f"answered:{question.key}",
+        f"{how}:{question.key}",
         clock.now(),
         Act.ANSWERED,
         question.asker,

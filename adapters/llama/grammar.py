@@ -13,8 +13,10 @@ LARGEST = 999_999_999  # of a whole number without bounds
 LONGEST = 1_000  # characters of a text without a limit; llama.cpp's own grammars count to 2 000
 MOST = 32  # items of a list without a limit
 
-# llguidance, which a server may be built with, allows white space without end between the parts of JSON unless told.
-OPTIONS = {"x-guidance": {"whitespace_flexible": False}}
+# llguidance, which a server may be built with, allows white space without end between the parts of JSON unless told. The
+# separators are those that models write, and that the prompts show: where a model is denied the space after a colon, a
+# list that it would have begun by a token with a space is most likely left empty.
+OPTIONS = {"x-guidance": {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}}
 
 
 def grammar_schema(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,9 @@ _CITATION_MARK = re.compile(r"\s*[\[【]\s*\d{1,3}(?:\s*,\s*\d{1,3})*\s*[\]】]"
 _LINE_MARK = re.compile(r"^\s*(?:#{1,6}|>+|[-*+•]|\|)\s+")
 _EMPHASIS = re.compile(r"\*+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)")
 
+# What a model writes either way: “95%” and “95 %”, “4s” and “4 seconds”. The number is the literal.
+_MEASURE = re.compile(r"(?<![\w.-])(\d[\d.,]*)(?=(?:%|[kKMGT]i?B|ms|s|min|h)(?!\w))")
+
 _TAG = re.compile(r"<[^<>]*>")
 _TOKEN = re.compile(r"[^\s`'\"‘’“”()\[\]{}<>|,;]+")
 _EDGE = ".:!?*_~…"
@@ -41,6 +44,7 @@ def literals(text: str) -> frozenset[str]:
     Code between backticks as a whole, tags and mentions, and each word that is a number, an identifier, an address or
     a path.
     """
+    text = _MEASURE.sub(r"\1 ", text)
     prose = _CODE.sub(" ", text)
     marked = [*_CODE.findall(text), *_TAG.findall(prose)]
     special = [word for word in _words(prose) if _SPECIAL.search(word)]
@@ -49,6 +53,7 @@ def literals(text: str) -> frozenset[str]:
 
 def adds_literals(text: str, source: str) -> bool:
     """Whether a text holds a command, number, identifier, address, mention or tag that its source does not."""
+    source = _MEASURE.sub(r"\1 ", source)
     words = {word.lower() for word in _words(source)}
     plain = _plain(source)
     return any(

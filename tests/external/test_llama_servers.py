@@ -67,6 +67,18 @@ async def test_both_servers_tell_the_same_probabilities(weights: Path, session: 
     assert told[0] == pytest.approx(told[1], abs=0.02)
 
 
+async def test_a_reply_under_a_schema_is_spaced_as_models_write_and_the_prompts_show(
+    weights: Path, session: aiohttp.ClientSession
+) -> None:
+    """A model that is denied the space which its token for a list begins with leaves the list empty."""
+    pair = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
+    schema = {"type": "object", "properties": {"statements": pair}, "required": ["statements"]}
+    async with llama_server("native", weights) as server:
+        request = replace(QUESTION, schema=schema, temperature=1.0, max_tokens=64)
+        text = "".join([piece async for piece in LlamaServer(server.url, session).stream(request)])
+    assert text == json.dumps(json.loads(text))
+
+
 async def test_a_server_without_log_probabilities_is_sampled(weights: Path, session: aiohttp.ClientSession) -> None:
     async with llama_server("python", weights, logits_all=False) as server:
         odds = await LlamaServer(server.url, session).expect(QUESTION, ("yes", "no"))

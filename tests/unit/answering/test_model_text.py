@@ -64,6 +64,11 @@ def test_what_must_be_copied_is_found(text: str, found: set[str]) -> None:
     [
         ("It takes 4 seconds.", "It takes 4 s.", False),
         ("It takes 4 seconds.", "It takes 4.5 seconds.", True),
+        ("It takes 4s.", "It takes 4 seconds.", False),
+        ("At 95% it stops.", "At 95 % of 1.2 TB it stops.", False),
+        ("At 95 percent of 1.2 TB it stops.", "At 95% of 1.2TB it stops.", False),
+        ("At 95% it stops.", "At 9.5% it stops.", True),
+        ("Use v1.2s.", "Use v1.2.", True),
         ("It takes 4 seconds.", "It takes 40 seconds.", True),
         ("Run `slip  rollback x`.", "```\nslip rollback x\n```", False),
         ("Run `slip rollback`.", "Run `slip rollback-all`.", True),

@@ -1,0 +1,41 @@
+"""Nobody waits for a language model: what the documents say stands in the answer's message while the model reads them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+PATIENCE = 4.0  # seconds that a model has to say something before the documents are quoted
+READS_ON = "The language model still reads the documents, and may say it better. No confidence yet."
+
+
+class Meanwhile:
+    """The quotes that stand in for one answer."""
+
+    def __init__(self, quote: Callable[[], Awaitable[bool]]) -> None:
+        self._quote = quote
+        self._done = asyncio.Event()
+        self._quoting = asyncio.create_task(self._quoted())
+
+    async def end(self) -> bool:
+        """Quote no more; whether something is quoted. Showing that has begun is finished, so that it replaces nothing."""
+        self._done.set()
+        return await self._quoting
+
+    async def _quoted(self) -> bool:
+        try:
+            await asyncio.wait_for(self._done.wait(), PATIENCE)
+        except TimeoutError:
+            return await self._quote()
+        return False
+
+
+@asynccontextmanager
+async def quoted_meanwhile(quote: Callable[[], Awaitable[bool]]) -> AsyncGenerator[Meanwhile]:
+    """`quote` shows what there is, and tells whether there was anything; it is not called if the block ends soon."""
+    meanwhile = Meanwhile(quote)
+    try:
+        yield meanwhile
+    finally:
+        await meanwhile.end()
