@@ -19,8 +19,8 @@ from core.incident import AskedTeam, Incident
 class AnswerMessage:
     """The reply to a question, with its feedback buttons.
 
-    `draft_for` is who asked while the answer is still being checked: it then holds the sentences that have passed and
-    will stay. None once it is whole.
+    `draft_for` is who asked while the answer is still being checked: it then holds the sentences that have passed so
+    far. None once it is whole.
     """
 
     answer: Answer

@@ -7,23 +7,22 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 
-import structlog
-
 from core.answering.answer import Answer
 from core.answering.find import ENGINE, find_answer
 from core.answering.help_desk import HelpDesk
 from core.answering.model_answer import VERSION as MODEL_VERSION
-from core.answering.model_answer import ShowDraft, model_answer, no_draft
+from core.answering.model_answer import ShowDraft, no_draft
 from core.audit import Act, AuditEntry, audit_entry
 from core.confidence.evidence import VERSION
 from core.confidence.prediction import Evaluation, PredictionKind
 from core.confidence.reference import Claim, Reference
 from core.conversation import Question, Speaker, Turn, turn_key
-from core.errors import InvalidReply, ModelUnavailable, PromptTooLong, Unavailable
+from core.errors import Unavailable
 from core.knowledge.retriever import Retriever
-from core.language_model import ModelRequest, Urgency
+from core.language_model import Urgency
 from core.messages import AnswerMessage
 from core.ports import Clock, LanguageModel, Store
+from handlers.answer_of_either import MODEL_DEADLINE, answer_of_either, requester
 from handlers.estimate_confidence import estimate_confidence
 from handlers.post_message import Poster
 from handlers.quote_meanwhile import READS_ON, Meanwhile, quoted_meanwhile
@@ -31,12 +30,8 @@ from handlers.record_prediction import record_prediction
 from handlers.show_waiting import Waiting, answer_intent, shown_waiting
 
 HISTORY_TURNS = 8  # of the thread, the latest ones
-MODEL_DEADLINE = 60.0  # seconds that the language model has for the whole answer; then the evidence engine gives it
-QUOTED_DEADLINE = 180.0  # the same where the documents are quoted meanwhile, so that nobody waits
+QUOTED_DEADLINE = 180.0  # seconds that the model has where the documents are quoted meanwhile, so that nobody waits
 JUDGED_BY = 8  # retrieved passages that a composed answer is judged by
-WITHOUT_MODEL = "The language model gave no usable answer in time; the documents are quoted instead."
-NO_REPLY = "The language model gave no usable answer in time."
-NOT_FOUND_BY_MODEL = "The language model found no answer in these documents."
 
 MAX_WAITS = 3  # times that a chat which asks to wait is waited for with a composed answer in hand
 LONGEST_WAIT = 5.0  # seconds each time
@@ -45,10 +40,6 @@ ANSWERED = "answer"  # what the message shows, once it is no sign of waiting any
 UNFINISHED = "Still checking what else I may say: no confidence yet."
 
 NO_HELP_DESK = HelpDesk()
-
-Judged = tuple[Answer, Evaluation]
-
-log = structlog.get_logger()
 
 
 def no_queue(_requester: str) -> int:
@@ -70,11 +61,12 @@ async def answer_question(
 ) -> None:
     """Answer in the place of the question, in the context of what was said there before.
 
-    While a model composes, the documents are quoted. `position` is the place of a requester in the queue for the model, from 1; 0 if it does not wait.
+    While a model composes, the documents are quoted. `position` is the place of a requester in the queue for the model,
+    from 1; 0 if it does not wait.
     """
     async with AsyncExitStack() as stack:
         waiting = await stack.enter_async_context(
-            shown_waiting(question, lambda: position(_requester(question)), poster=poster)
+            shown_waiting(question, lambda: position(requester(question)), poster=poster)
         )
 
         async def quote() -> bool:
@@ -122,13 +114,11 @@ async def prepare_answer(
 
     `draft` is shown what a model composed as far as it has been checked (see `model_answer`).
 
-    The language model gives it, if there is one; should it fail, or not be done within `deadline` seconds, the evidence
-    engine does, and the answer says so.
-    With a `judge`, an answer that a model composed waits for its two-step estimate; without, the checks that it passed
-    anyway are its measure.
+    Which engine gives it, `answer_of_either` says; `deadline` in seconds is the model's. With a `judge`, an answer that a
+    model composed waits for its two-step estimate; without, the checks that it passed anyway are its measure.
     """
     asked = await _in_context(question, store)
-    answer, evaluation = await _found(asked, retriever, model, draft, deadline)
+    answer, evaluation = await answer_of_either(asked, retriever, model, draft, deadline)
     answer = help_desk.completed(answer, question)
     if answer.abstained:
         return answer
@@ -163,7 +153,7 @@ async def _judged(
         (measured, MODEL_VERSION),
         model=judge,
         urgency=Urgency.PERSON,
-        requester=_requester(question),
+        requester=requester(question),
     )
 
 
@@ -229,37 +219,6 @@ async def _in_context(question: Question, store: Store) -> Question:
     return replace(question, history=question.history or history)
 
 
-async def _found(
-    question: Question, retriever: Retriever, model: LanguageModel | None, draft: ShowDraft, deadline: float
-) -> tuple[Answer, Evaluation]:
-    if model is None:
-        return await find_answer(question, retriever)
-    request = ModelRequest((), urgency=Urgency.PERSON, requester=_requester(question), deadline=deadline)
-    try:
-        async with asyncio.timeout(deadline):
-            composed = await model_answer(question, retriever, model, request, draft)
-    except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
-        reason = str(error) or f"It took longer than {deadline:.0f} seconds."
-        log.warning("answered without the language model", question=question.id, reason=reason)
-        answer, evaluation = await find_answer(question, retriever)
-        return replace(answer, note=NO_REPLY if answer.abstained else WITHOUT_MODEL), evaluation
-    if composed[0].sentences and not composed[0].tentative:
-        return composed
-    return _better(composed, await find_answer(question, retriever))
-
-
-def _better(composed: Judged, quoted: Judged) -> Judged:
-    """What the documents say plainly is not lost to a model that says less: weak ones often find nothing to say.
-
-    Where the model found no answer, the quotes are tentative.
-    """
-    if quoted[0].abstained or (composed[0].sentences and quoted[0].tentative):
-        return composed
-    if composed[0].sentences:
-        return quoted
-    return replace(quoted[0], tentative=True, note=NOT_FOUND_BY_MODEL), quoted[1]
-
-
 def _said(answer: Answer) -> str:
     return " ".join(sentence.text for sentence in answer.sentences)
 
@@ -276,7 +235,3 @@ def _shown(question: Question, answer: Answer, clock: Clock, how: str = "answere
         documents=tuple(dict.fromkeys(citation.document_id for citation in answer.citations)),
         detail="abstained" if answer.abstained else answer.engine,
     )
-
-
-def _requester(question: Question) -> str:
-    return f"{question.place.platform}:{question.place.channel}"

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from adapters.clock import SystemClock
 from bot.investigations import LOOKS_CLOSER
-from handlers.answer_question import WITHOUT_MODEL
+from handlers.answer_of_either import WITHOUT_MODEL
 from tests.databases import own_postgres_server
 from tests.external.slack_emulator import eventually
 from tests.fakes import llama_server

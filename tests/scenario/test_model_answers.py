@@ -26,7 +26,7 @@ from bot.wiring import ingest
 from core.conversation import Platform
 from core.errors import ModelUnavailable
 from core.language_model import ModelRequest
-from handlers.answer_question import WITHOUT_MODEL
+from handlers.answer_of_either import WITHOUT_MODEL
 from handlers.post_message import Poster
 from tests.fakes import slack_api, slack_payloads
 from tests.fakes.answering_script import AnsweringScript, Statements, agreeing, prompt

@@ -19,7 +19,8 @@ from core.knowledge.retriever import Retriever
 from core.language_model import ModelReply, ModelRequest, Urgency
 from core.messages import AnswerMessage, Message
 from core.ports import LanguageModel
-from handlers.answer_question import NO_REPLY, NOT_FOUND_BY_MODEL, WITHOUT_MODEL, answer_question, prepare_answer
+from handlers.answer_of_either import NO_REPLY, NOT_FOUND_BY_MODEL, WITHOUT_MODEL
+from handlers.answer_question import answer_question, prepare_answer
 from handlers.ingest_knowledge import ingest_knowledge
 from handlers.post_message import Poster
 from handlers.quote_meanwhile import READS_ON

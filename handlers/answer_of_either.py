@@ -1,0 +1,72 @@
+"""A question is answered by a language model or by the evidence engine: whichever says more that can be shown."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import structlog
+
+from core.answering.answer import Answer
+from core.answering.find import find_answer
+from core.answering.model_answer import ShowDraft, model_answer, no_draft
+from core.confidence.prediction import Evaluation
+from core.conversation import Question
+from core.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.knowledge.retriever import Retriever
+from core.language_model import ModelRequest, Urgency
+from core.ports import LanguageModel
+
+MODEL_DEADLINE = 60.0  # seconds that the language model has for the whole answer; then the evidence engine gives it
+WITHOUT_MODEL = "The language model gave no usable answer in time; the documents are quoted instead."
+NO_REPLY = "The language model gave no usable answer in time."
+NOT_FOUND_BY_MODEL = "The language model found no answer in these documents."
+
+Judged = tuple[Answer, Evaluation]
+
+log = structlog.get_logger()
+
+
+async def answer_of_either(
+    question: Question,
+    retriever: Retriever,
+    model: LanguageModel | None,
+    draft: ShowDraft = no_draft,
+    deadline: float = MODEL_DEADLINE,
+) -> Judged:
+    """The model's answer, if there is a model and it is done within `deadline` seconds, else the evidence engine's.
+
+    The evidence engine's too where the model finds nothing, or is not certain of what the documents say plainly. Why the
+    model's is not shown stands in its note. Raises IndexUnavailable.
+    """
+    if model is None:
+        return await find_answer(question, retriever)
+    request = ModelRequest((), urgency=Urgency.PERSON, requester=requester(question), deadline=deadline)
+    try:
+        async with asyncio.timeout(deadline):
+            composed = await model_answer(question, retriever, model, request, draft)
+    except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
+        reason = str(error) or f"It took longer than {deadline:.0f} seconds."
+        log.warning("answered without the language model", question=question.id, reason=reason)
+        answer, evaluation = await find_answer(question, retriever)
+        return replace(answer, note=NO_REPLY if answer.abstained else WITHOUT_MODEL), evaluation
+    if composed[0].sentences and not composed[0].tentative:
+        return composed
+    return _better(composed, await find_answer(question, retriever))
+
+
+def _better(composed: Judged, quoted: Judged) -> Judged:
+    """What the documents say plainly is not lost to a model that says less: weak ones often find nothing to say.
+
+    Where the model found no answer, the quotes are tentative.
+    """
+    if quoted[0].abstained or (composed[0].sentences and quoted[0].tentative):
+        return composed
+    if composed[0].sentences:
+        return quoted
+    return replace(quoted[0], tentative=True, note=NOT_FOUND_BY_MODEL), quoted[1]
+
+
+def requester(question: Question) -> str:
+    """For whom a model works, for fairness among channels."""
+    return f"{question.place.platform}:{question.place.channel}"
