@@ -18,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from adapters.clock import SystemClock
 from bot.investigations import LOOKS_CLOSER
 from handlers.answer_of_either import WITHOUT_MODEL
+from handlers.quote_meanwhile import READS_ON
 from tests.databases import own_postgres_server
 from tests.external.slack_emulator import eventually
 from tests.fakes import llama_server
@@ -31,7 +32,7 @@ __all__ = ["furnished"]  # the fixture
 PATIENCE = 60.0  # seconds until what is awaited must have happened
 UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 PATIENT = {  # seconds instead of minutes, for which a model that hangs is waited for
-    "handlers.answer_question.MODEL_DEADLINE": 1.0,
+    "handlers.answer_question.QUOTED_DEADLINE": 1.0,
     "handlers.negotiate_owner.DEADLINE": 1.0,
     "handlers.investigate_with_model.DEADLINE": 1.0,
     "handlers.suggest_severity.DEADLINE": 1.0,
@@ -124,9 +125,14 @@ async def test_what_the_evidence_says_stands_there_before_any_deadline_of_a_mode
         async with Home(folder, slack, PLUMBLINE_LLM_URL=model.url).life() as bot:  # minutes of patience
             address = await bot.address()
             await becomes(address, 200)
+            asked = await slack.asks(address, "how do I roll back a canary?")
+            await slack.until(lambda: READS_ON in shown(slack.replies(asked)))
+            assert "slip rollback" in shown(slack.replies(asked))
             assert (await alarm(address, "only"))[0] == 202
             await slack.until(lambda: LOOKS_CLOSER in shown(slack.messages))
-            (incident,) = [shown([each]) for each in slack.messages]
+            (incident,) = [
+                shown([each]) for each in slack.messages if each.get("thread_ts") != asked and each["ts"] != asked
+            ]
             assert "Payments" in incident
             assert "pool" in incident
             assert "explain" not in bot.steps
