@@ -41,7 +41,7 @@ async def run_audit(settings: Settings, from_when: str, out: Console, *, as_json
 
 
 async def record_start(settings: Settings, replica: str, *, store: Store, clock: Clock) -> None:
-    """Which configuration it works with from now on: the SHA-256 of plumbline.yaml, as `sha256sum` prints it."""
+    """Which configuration `replica` works with from now on: the SHA-256 of plumbline.yaml, as `sha256sum` prints it."""
     digest = hashlib.sha256(settings.config.read_bytes()).hexdigest() if settings.config else "no plumbline.yaml"
     entry = audit_entry(
         f"configured:{replica}",

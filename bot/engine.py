@@ -19,11 +19,11 @@ import structlog
 from dbos import DBOS, DBOSConfig, WorkflowHandleAsync, WorkflowStatus
 from sqlalchemy.exc import DBAPIError
 
+from adapters.store.database import PATIENCE, PAUSE
+
 VERSION = "1"  # of the workflows: see "Versions of workflows" in CONTRIBUTING.md
 CONNECTIONS = 8  # to PostgreSQL, of the engine alone
 POLLING_INTERVAL = 1.0  # seconds between looks at a workflow that another process runs
-PATIENCE = 15.0  # seconds that a database is waited for at the start
-PAUSE = 0.5  # seconds between two attempts
 PART = 500  # workflows deleted at once
 UNFINISHED = ("PENDING", "ENQUEUED")
 

@@ -50,7 +50,8 @@ async def answer_of_either(
         log.warning("answered without the language model", question=question.id, reason=reason)
         answer, evaluation = await find_answer(question, retriever)
         return replace(answer, note=NO_REPLY if answer.abstained else WITHOUT_MODEL), evaluation
-    if composed[0].sentences and not composed[0].tentative:
+    answer, _ = composed
+    if answer.sentences and not answer.tentative:
         return composed
     return _better(composed, await find_answer(question, retriever))
 
@@ -60,11 +61,12 @@ def _better(composed: Judged, quoted: Judged) -> Judged:
 
     Where the model found no answer, the quotes are tentative.
     """
-    if quoted[0].abstained or (composed[0].sentences and quoted[0].tentative):
+    (answer, _), (quotes, evaluation) = composed, quoted
+    if quotes.abstained or (answer.sentences and quotes.tentative):
         return composed
-    if composed[0].sentences:
+    if answer.sentences:
         return quoted
-    return replace(quoted[0], tentative=True, note=NOT_FOUND_BY_MODEL), quoted[1]
+    return replace(quotes, tentative=True, note=NOT_FOUND_BY_MODEL), evaluation
 
 
 def requester(question: Question) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 
 from core.answering.answer import Answer
@@ -64,17 +64,16 @@ async def answer_question(
     While a model composes, the documents are quoted. `position` is the place of a requester in the queue for the model,
     from 1; 0 if it does not wait.
     """
-    async with AsyncExitStack() as stack:
-        waiting = await stack.enter_async_context(
-            shown_waiting(question, lambda: position(requester(question)), poster=poster)
+
+    async def quote() -> bool:
+        return model is not None and await _show_quotes(
+            question, waiting, help_desk, retriever=retriever, store=store, poster=poster, clock=clock
         )
 
-        async def quote() -> bool:
-            return model is not None and await _show_quotes(
-                question, waiting, help_desk, retriever=retriever, store=store, poster=poster, clock=clock
-            )
-
-        meanwhile = await stack.enter_async_context(quoted_meanwhile(quote))
+    async with (
+        shown_waiting(question, lambda: position(requester(question)), poster=poster) as waiting,
+        quoted_meanwhile(quote) as meanwhile,
+    ):
         answer = await prepare_answer(
             question,
             retriever=retriever,

@@ -21,7 +21,7 @@ class Meanwhile:
     async def end(self) -> bool:
         """Quote no more; whether something is quoted. Showing that has begun is finished, so that it replaces nothing."""
         self._done.set()
-        return await self._quoting
+        return await asyncio.shield(self._quoting)  # whoever gives up waiting for it does not break it off
 
     async def _quoted(self) -> bool:
         try:

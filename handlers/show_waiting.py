@@ -41,7 +41,7 @@ class Waiting:
         A post that has begun is finished, so that the answer replaces it and does not come twice.
         """
         self._done.set()
-        await self._telling
+        await asyncio.shield(self._telling)  # whoever gives up waiting for it does not break it off
 
 
 @asynccontextmanager

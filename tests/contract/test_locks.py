@@ -28,9 +28,18 @@ async def engine(postgres: str) -> AsyncIterator[AsyncEngine]:
         await opened.dispose()
 
 
+@pytest.fixture
+async def processes(engine: AsyncEngine) -> AsyncIterator[tuple[PostgresLocks, PostgresLocks]]:
+    """The locks of two; they are let go of at the end."""
+    both = PostgresLocks(engine), PostgresLocks(engine)
+    yield both
+    for each in both:
+        await each.close()
+
+
 @external
-async def test_two_processes_hold_a_lock_one_after_the_other(engine: AsyncEngine) -> None:
-    ours, theirs = PostgresLocks(engine), PostgresLocks(engine)
+async def test_two_processes_hold_a_lock_one_after_the_other(processes: tuple[PostgresLocks, PostgresLocks]) -> None:
+    ours, theirs = processes
     order: list[str] = []
     async with ours.lock("message"):
         waiting = asyncio.create_task(hold(theirs, order))
@@ -39,8 +48,6 @@ async def test_two_processes_hold_a_lock_one_after_the_other(engine: AsyncEngine
         order.append("ours")
     await waiting
     assert order == ["elsewhere", "ours", "theirs"]
-    await ours.close()
-    await theirs.close()
 
 
 async def hold(other: PostgresLocks, order: list[str]) -> None:
@@ -50,10 +57,10 @@ async def hold(other: PostgresLocks, order: list[str]) -> None:
 
 @external
 async def test_a_process_is_lost_once_its_lock_was_free_for_a_while_whatever_happens_to_who_looks(
-    engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+    engine: AsyncEngine, processes: tuple[PostgresLocks, PostgresLocks], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locks, "PATIENCE", 0.2)
-    ours, theirs = PostgresLocks(engine), PostgresLocks(engine)
+    ours, theirs = processes
     await ours.keep("us")
     await theirs.keep("them")
     await ours.close()
@@ -68,15 +75,14 @@ async def test_a_process_is_lost_once_its_lock_was_free_for_a_while_whatever_hap
     assert not await theirs.is_lost("us")
     await again.close()
     assert not await theirs.is_lost("us")
-    await theirs.close()
 
 
 @external
 async def test_a_process_lives_as_long_as_its_session_and_a_lost_session_is_opened_anew(
-    engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+    engine: AsyncEngine, processes: tuple[PostgresLocks, PostgresLocks], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locks, "PATIENCE", 0.0)
-    ours, theirs = PostgresLocks(engine), PostgresLocks(engine)
+    ours, theirs = processes
     await ours.keep("us")
     assert not await theirs.is_lost("us")
     await end_sessions(engine)
@@ -87,7 +93,6 @@ async def test_a_process_lives_as_long_as_its_session_and_a_lost_session_is_open
     assert not await theirs.is_lost("us")
     await ours.close()
     assert await theirs.is_lost("us")
-    await theirs.close()
 
 
 async def end_sessions(engine: AsyncEngine) -> None:

@@ -12,18 +12,17 @@ from core.answering.model_answer import VERSION as MODEL_VERSION
 from core.confidence.evidence import VERSION
 from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
 from core.confidence.prediction import Evaluation, PredictionKind
-from core.conversation import PUBLIC, Audience, MessageReference, Person, Place, Platform, Question, Speaker, Turn
+from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
 from core.errors import ChatUnavailable, ModelUnavailable
 from core.knowledge.document import Document
 from core.knowledge.retriever import Retriever
 from core.language_model import ModelReply, ModelRequest, Urgency
-from core.messages import AnswerMessage, Message
+from core.messages import AnswerMessage
 from core.ports import LanguageModel
 from handlers.answer_of_either import NO_REPLY, NOT_FOUND_BY_MODEL, WITHOUT_MODEL
 from handlers.answer_question import answer_question, prepare_answer
 from handlers.ingest_knowledge import ingest_knowledge
 from handlers.post_message import Poster
-from handlers.quote_meanwhile import READS_ON
 from tests.fakes.answering_script import AnsweringScript, Statements, agreeing, prompt, task
 from tests.fakes.clock import FakeClock
 from tests.fakes.language_model import ScriptedModel
@@ -252,76 +251,6 @@ async def test_a_failing_model_is_not_said_to_be_replaced_by_quotes_where_there_
 ) -> None:
     await answered(question("What is the phone number of the zoo?"), retriever, store, chat, ScriptedModel(down))
     assert (last(chat).answer.abstained, last(chat).answer.note) == (True, NO_REPLY)
-
-
-class Slow(ScriptedModel):
-    """Composes once it `may`."""
-
-    def __init__(self) -> None:
-        composer = agreeing(AnsweringScript(composing, question=ROLLBACK))
-        super().__init__(composer.script, composer.odds)
-        self.may = asyncio.Event()
-
-    async def generate(self, request: ModelRequest) -> ModelReply:
-        await self.may.wait()
-        return await super().generate(request)
-
-
-class PostedMessenger(RecordingMessenger):
-    """Tells when it has posted."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.has_posted = asyncio.Event()
-
-    async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
-        reference = await super().post(place, message, intent)
-        self.has_posted.set()
-        return reference
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handlers.quote_meanwhile.PATIENCE", 0.001)
-
-
-@pytest.mark.usefixtures("impatient")
-async def test_the_documents_are_quoted_while_a_slow_model_composes(retriever: Retriever, store: InMemoryStore) -> None:
-    chat, model = PostedMessenger(), Slow()
-    answering = asyncio.create_task(answered(question(ROLLBACK), retriever, store, chat, model))
-    await asyncio.wait_for(chat.has_posted.wait(), 5)
-    quoted = last(chat).answer
-    assert "slip rollback" in quoted.sentences[0].text
-    assert [source.document_id for source in quoted.citations] == ["handbook/canary"]
-    assert (quoted.engine, quoted.note) == (ENGINE, READS_ON)
-    assert (quoted.badge, quoted.prediction_id) == (None, None), "nobody judges what may still change"
-    model.may.set()
-    await answering
-    (final,) = chat.standing.values()
-    assert isinstance(final, AnswerMessage)
-    assert [sentence.text for sentence in final.answer.sentences] == [COMPOSED]
-    assert [each.entry.documents for each in store.audit.entries] == [("handbook/canary",)] * 2, "both were shown"
-    assert len(store.predictions.by_id) == 1
-
-
-@pytest.mark.usefixtures("impatient")
-async def test_where_the_documents_say_nothing_nothing_is_quoted(
-    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("handlers.answer_question.QUOTED_DEADLINE", 0.1)
-    await answered(question("What is the phone number of the zoo?"), retriever, store, chat, Slow())
-    assert not chat.edited
-    assert last(chat).answer.abstained
-
-
-@pytest.mark.usefixtures("impatient")
-async def test_a_chat_that_takes_no_quotes_gets_the_answer(
-    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("handlers.answer_question.QUOTED_DEADLINE", 0.1)
-    chat.trouble.append(Trouble.DOWN)
-    await answered(question(ROLLBACK), retriever, store, chat, Slow())
-    assert last(chat).answer.note == WITHOUT_MODEL
 
 
 async def test_a_follow_up_to_the_model_is_asked_with_what_was_said(
