@@ -62,8 +62,8 @@ def configure(database_url: str, replica: str) -> None:
 
 
 async def launch(database_url: str, replica: str) -> None:
-    """Start the engine that was set up; again if its database drops the connection meanwhile, for PATIENCE at most."""
-    deadline = time.monotonic() + PATIENCE
+    """Start the engine that was set up; again if its server drops the connection meanwhile, for PATIENCE at most."""
+    deadline = time.monotonic() + (0 if database_url.startswith("sqlite") else PATIENCE)
     while True:
         try:
             return await asyncio.to_thread(DBOS.launch)

@@ -7,6 +7,7 @@ twice without doing anything twice.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from core.feedback import Feedback, Reaction
 from core.ports import Task
 
 FIRST_DELAY = 1.0  # seconds before a step that met an unavailable system is tried again
-MAX_RUNNING = 16  # steps at once; more only compete for the same processor
+MAX_RUNNING = 16  # steps of a kind at once; more only compete for the same processor
 LONGEST_DELAY = 30.0  # seconds; the delay doubles up to here
 
 pause = asyncio.sleep  # of what is no step: the engine records nothing of it, and whoever takes over waits no longer
@@ -67,7 +68,8 @@ class Workflows(DBOSConfiguredInstance):
         super().__init__("plumbline")
         self._behaviours = behaviours
         self._loop = loop
-        self._places = asyncio.Semaphore(MAX_RUNNING)
+        # Of each kind, so that those who wait minutes for a language model keep nobody else.
+        self._places = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(MAX_RUNNING))
         self._running: set[str] = set()
 
     def running(self) -> frozenset[str]:
@@ -201,7 +203,7 @@ class Workflows(DBOSConfiguredInstance):
         """On the loop that the ports belong to: the engine resumes workflows on a loop of its own."""
 
         async def run() -> None:
-            async with self._places:
+            async with self._places[name]:
                 try:
                     with span(name), timed(STEPS, name):
                         await getattr(self._behaviours, name)(*arguments)

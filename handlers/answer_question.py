@@ -17,26 +17,28 @@ from core.confidence.evidence import VERSION
 from core.confidence.prediction import Evaluation, PredictionKind
 from core.confidence.reference import Claim, Reference
 from core.conversation import Question, Speaker, Turn, turn_key
-from core.errors import Unavailable
+from core.errors import Unavailable, Undeliverable
 from core.knowledge.retriever import Retriever
 from core.language_model import Urgency
 from core.messages import AnswerMessage
-from core.ports import Clock, LanguageModel, Store
-from handlers.answer_of_either import MODEL_DEADLINE, answer_of_either, requester
+from core.ports import Clock, LanguageModel, Store, Transaction
+from handlers.answer_of_either import NOT_FOUND_BY_MODEL, answer_of_either, nothing_quoted, requester
 from handlers.estimate_confidence import estimate_confidence
 from handlers.post_message import Poster
 from handlers.quote_meanwhile import READS_ON, Meanwhile, quoted_meanwhile
+from handlers.read_thread import said_before
 from handlers.record_prediction import record_prediction
-from handlers.show_waiting import Waiting, answer_intent, shown_waiting
+from handlers.show_waiting import ANSWERED, DRAFT, QUOTED, Waiting, answer_intent, show_answer, shown_waiting
 
 HISTORY_TURNS = 8  # of the thread, the latest ones
-QUOTED_DEADLINE = 180.0  # seconds that the model has where the documents are quoted meanwhile, so that nobody waits
 JUDGED_BY = 8  # retrieved passages that a composed answer is judged by
 
-MAX_WAITS = 3  # times that a chat which asks to wait is waited for with a composed answer in hand
+MAX_WAITS = 3  # times that a chat which asks to wait is waited for with an answer in hand for which a model was asked
 LONGEST_WAIT = 5.0  # seconds each time
 
-ANSWERED = "answer"  # what the message shows, once it is no sign of waiting any more; the revision follows
+# What people say of quotes in which a model found no answer tells nothing of others, nor the other way round.
+DOUBTED_VERSION = f"{VERSION}-doubted"
+
 UNFINISHED = "Still checking what else I may say: no confidence yet."
 
 NO_HELP_DESK = HelpDesk()
@@ -82,18 +84,12 @@ async def answer_question(
             model=model,
             judge=judge,
             help_desk=help_desk,
-            draft=lambda draft: _show_draft(draft, question, waiting, meanwhile, poster),
-            deadline=QUOTED_DEADLINE,
+            draft=lambda draft: _show_draft(draft, question, waiting, meanwhile, store, poster),
+            is_quoted=lambda: meanwhile.is_quoted,
         )
-    version = f"{ANSWERED}:{question.revision}" if question.revision else ANSWERED
-    await _show(AnswerMessage(answer), question, version, poster)
+    await _show(AnswerMessage(answer), question, MAX_WAITS if model is not None else 0, poster)
     async with store.transaction() as transaction:
-        for speaker, said, at in (
-            (Speaker.PERSON, question.text, question.asked_at),
-            (Speaker.PLUMBLINE, _said(answer), clock.now()),
-        ):
-            key = turn_key(question.id, speaker)
-            await transaction.conversations.add(key, question.place, Turn(speaker, said), at)
+        await _remember(question, answer, clock, transaction)
         await transaction.audit.add(_shown(question, answer, clock))
 
 
@@ -107,17 +103,17 @@ async def prepare_answer(
     judge: LanguageModel | None = None,
     help_desk: HelpDesk = NO_HELP_DESK,
     draft: ShowDraft = no_draft,
-    deadline: float = MODEL_DEADLINE,
+    is_quoted: Callable[[], bool] = nothing_quoted,
 ) -> Answer:
     """The answer with its badge, not posted anywhere; its prediction is stored.
 
     `draft` is shown what a model composed as far as it has been checked (see `model_answer`).
 
-    Which engine gives it, `answer_of_either` says; `deadline` in seconds is the model's. With a `judge`, an answer that a
-    model composed waits for its two-step estimate; without, the checks that it passed anyway are its measure.
+    Which engine gives it, `answer_of_either` says; the model has longer where something `is_quoted`. With a `judge`, an
+    answer that a model composed waits for its two-step estimate; without, the checks that it passed anyway are its measure.
     """
     asked = await _in_context(question, store)
-    answer, evaluation = await answer_of_either(asked, retriever, model, draft, deadline)
+    answer, evaluation = await answer_of_either(asked, retriever, model, draft, is_quoted)
     answer = help_desk.completed(answer, question)
     if answer.abstained:
         return answer
@@ -142,7 +138,7 @@ async def _judged(
     question: Question, answer: Answer, measured: Evaluation, retriever: Retriever, judge: LanguageModel | None
 ) -> tuple[Evaluation, str]:
     if answer.engine == ENGINE:
-        return measured, VERSION
+        return measured, DOUBTED_VERSION if answer.note == NOT_FOUND_BY_MODEL else VERSION
     if judge is None:
         return measured, MODEL_VERSION
     found = await retriever.search(question.text, question.audience, JUDGED_BY)
@@ -156,12 +152,11 @@ async def _judged(
     )
 
 
-async def _show(message: AnswerMessage, question: Question, version: str, poster: Poster) -> None:
-    """Show the whole answer. What a model took long to compose is not thrown away because the chat asks to wait a bit."""
-    waits = 0 if message.answer.engine == ENGINE else MAX_WAITS
+async def _show(message: AnswerMessage, question: Question, waits: int, poster: Poster) -> None:
+    """Show the whole answer. What a model was waited for is not thrown away because the chat asks to wait a bit."""
     while True:
         try:
-            await poster.post_or_edit(answer_intent(question.id), question.place, message, version)
+            await show_answer(message, question, ANSWERED, poster)
         except Unavailable as error:
             if not waits or error.retry_after is None or error.retry_after > LONGEST_WAIT:
                 raise
@@ -190,13 +185,28 @@ async def _show_quotes(
         async with store.transaction() as transaction:
             await transaction.audit.add(_shown(question, answer, clock, "quoted"))
         await waiting.end()
-        await poster.post_or_edit(answer_intent(question.id), question.place, message, f"quoted:{question.revision}")
-        return True
+        if await _show_meanwhile(message, question, QUOTED, store=store, poster=poster):
+            async with store.transaction() as transaction:
+                await _remember(question, answer, clock, transaction)  # for whoever asks on below the quotes
+            return True
     return False
 
 
+async def _show_meanwhile(
+    message: AnswerMessage, question: Question, stage: str, part: str = "", *, store: Store, poster: Poster
+) -> bool:
+    """Show what the whole answer will take the place of; whether the chat took it. If not, it makes no dead letter."""
+    try:
+        await show_answer(message, question, stage, poster, part)
+    except Undeliverable:
+        async with store.transaction() as transaction:
+            await transaction.dead_letters.remove(answer_intent(question.id))
+        return False
+    return True
+
+
 async def _show_draft(
-    draft: Answer, question: Question, waiting: Waiting, meanwhile: Meanwhile, poster: Poster
+    draft: Answer, question: Question, waiting: Waiting, meanwhile: Meanwhile, store: Store, poster: Poster
 ) -> None:
     """Show the sentences that have passed; a chat that does not take them gets the whole answer later.
 
@@ -205,17 +215,30 @@ async def _show_draft(
     if await meanwhile.end():
         return
     message = AnswerMessage(replace(draft, note=UNFINISHED), draft_for=question.asker)
-    version = f"draft:{len(draft.sentences)}:{question.revision}"
     await waiting.end()
     with suppress(Unavailable):
-        await poster.post_or_edit(answer_intent(question.id), question.place, message, version)
+        await _show_meanwhile(message, question, DRAFT, str(len(draft.sentences)), store=store, poster=poster)
 
 
 async def _in_context(question: Question, store: Store) -> Question:
     """With what was said before, unless it came with it."""
     async with store.transaction() as transaction:
-        history = await transaction.conversations.history(question.place, HISTORY_TURNS)
+        history = await said_before(question, HISTORY_TURNS, transaction)
     return replace(question, history=question.history or history)
+
+
+async def _remember(question: Question, answer: Answer, clock: Clock, transaction: Transaction) -> None:
+    """The question and its latest answer, unless it was asked in other words since."""
+    known = await transaction.conversations.get(turn_key(question.id, Speaker.PERSON), question.place)
+    if known is not None and known.text != question.text:
+        return
+    await transaction.conversations.forget(turn_key(question.id, Speaker.PLUMBLINE))
+    for speaker, said, at in (
+        (Speaker.PERSON, question.text, question.asked_at),
+        (Speaker.PLUMBLINE, _said(answer), clock.now()),
+    ):
+        key = turn_key(question.id, speaker)
+        await transaction.conversations.add(key, question.place, Turn(speaker, said), at)
 
 
 def _said(answer: Answer) -> str:

@@ -6,7 +6,7 @@ message stands there already, so that it is not posted twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
 from core.conversation import MessageReference, Place, Platform
@@ -16,6 +16,11 @@ from core.ports import Messenger, SignallingMessenger, Store
 
 UNKNOWN_VERSION = ""
 NEVER = (Undeliverable, ConfigurationError, MessageNotFound)  # it helps nothing to post again until somebody acts
+
+
+def keeps_nothing(_shown: str, _version: str) -> bool:
+    """Whatever is shown is replaced by what is newer."""
+    return False
 
 
 class Poster:
@@ -67,16 +72,23 @@ class Poster:
         return reference, shown
 
     async def post_or_edit(
-        self, intent: str, place: Place, message: Message, version: str, *, again: bool = False
+        self,
+        intent: str,
+        place: Place,
+        message: Message,
+        version: str,
+        *,
+        again: bool = False,
+        keeps: Callable[[str, str], bool] = keeps_nothing,
     ) -> MessageReference:
-        """Post the message, or edit it if it stands there with another version of its content.
+        """Post the message, or edit it if it stands there with another version of its content, unless that one `keeps`.
 
         If somebody deleted it, it is posted anew: what is told by editing would be told to nobody.
         A dead letter is tried `again` as by `post_once`.
         """
         async with self._store.lock(f"post {intent}"):
             reference, shown = await self._posted(intent, place, message, version, again=again)
-        if shown == version:
+        if shown == version or keeps(shown, version):
             return reference
         try:
             await self._messenger(place).edit(reference, message)

@@ -14,6 +14,7 @@ class Meanwhile:
     """The quotes that stand in for one answer."""
 
     def __init__(self, quote: Callable[[], Awaitable[bool]]) -> None:
+        self.is_quoted = False  # whether something is
         self._quote = quote
         self._done = asyncio.Event()
         self._quoting = asyncio.create_task(self._quoted())
@@ -27,8 +28,8 @@ class Meanwhile:
         try:
             await asyncio.wait_for(self._done.wait(), PATIENCE)
         except TimeoutError:
-            return await self._quote()
-        return False
+            self.is_quoted = await self._quote()
+        return self.is_quoted
 
 
 @asynccontextmanager

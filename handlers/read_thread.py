@@ -13,15 +13,22 @@ from dataclasses import replace
 import structlog
 
 from core.answering.rewrite import only_calls
-from core.conversation import Platform, Question, Turn
+from core.conversation import Platform, Question, Speaker, Turn, turn_key
 from core.errors import ChatUnavailable
-from core.ports import Store, ThreadReader
+from core.ports import Store, ThreadReader, Transaction
 from handlers.redaction import Redact, redacted_beginning
 
 MAX_TURNS = 20  # messages of a thread: the one that began it, and the latest
 MAX_CHARACTERS = 1_000  # of one message
 
 log = structlog.get_logger()
+
+
+async def said_before(question: Question, limit: int, transaction: Transaction) -> tuple[Turn, ...]:
+    """Our conversation in its thread, without what an earlier run remembered of this very question."""
+    own = [await transaction.conversations.get(turn_key(question.id, each), question.place) for each in Speaker]
+    history = await transaction.conversations.history(question.place, limit)
+    return tuple(turn for turn in history if turn not in own)
 
 
 async def in_context(
@@ -41,7 +48,7 @@ async def in_context(
     if not said and not question.history:
         return question
     async with store.transaction() as transaction:
-        own = await transaction.conversations.history(question.place, MAX_TURNS)
+        own = await said_before(question, MAX_TURNS, transaction)
     if own:
         began = next((turn for turn in said if not only_calls(turn.text)), own[0])
         said = [began] if began.text != own[0].text else []

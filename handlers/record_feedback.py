@@ -23,11 +23,19 @@ async def record_feedback(feedback: Feedback, *, store: Store, poster: Poster) -
     """
     if feedback.verdict is Verdict.ASK_A_PERSON:
         text = ASK_A_PERSON.format(person=feedback.person.name or "Somebody")
-        await poster.post_once(f"ask-a-person:{feedback.subject}", feedback.place, Notice(text, NoticeKind.INFORMATION))
+        intent = f"ask-a-person:{await _asked(feedback.subject, store)}"
+        await poster.post_once(intent, feedback.place, Notice(text, NoticeKind.INFORMATION))
     else:
         await _label(feedback, store)
         if feedback.verdict is Verdict.WRONG and not feedback.in_form:
             await ask_what_is_right(feedback, store=store, poster=poster)
+
+
+async def _asked(subject: str, store: Store) -> str:
+    """The question, which is all that the button names before there is a whole answer."""
+    async with store.transaction() as transaction:
+        prediction = await transaction.predictions.get(subject)
+    return prediction.subject if prediction is not None else subject
 
 
 async def _label(feedback: Feedback, store: Store) -> None:

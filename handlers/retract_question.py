@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from typing import Any
+from weakref import WeakSet
 
 from core.conversation import Place, Speaker, turn_key
 from core.errors import Withdrawn
@@ -18,6 +19,7 @@ class AnswersUnderWay:
 
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[Any]] = {}
+        self._stopped = WeakSet[asyncio.Task[Any]]()
 
     async def run(self, question_id: str, work: Coroutine[Any, Any, None]) -> None:
         """Wait for the work. Raises Withdrawn if the question is deleted meanwhile, or asked in other words."""
@@ -35,7 +37,9 @@ class AnswersUnderWay:
     async def stop(self, question_id: str) -> None:
         """Cancel the work for a question, and wait until it has ended; unknown ones are ignored."""
         if (task := self._tasks.get(question_id)) is not None:
-            task.cancel()
+            if task not in self._stopped:  # twice would break off what it waits for at its end
+                self._stopped.add(task)
+                task.cancel()
             await asyncio.wait([task])
 
 

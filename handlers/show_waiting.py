@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 from core.conversation import Question
 from core.errors import Unavailable
-from core.messages import Notice, NoticeKind
+from core.messages import Message, Notice, NoticeKind
 from handlers.post_message import Poster
 
 PATIENCE = 2.0  # seconds after which people wonder whether they were heard
@@ -20,12 +20,36 @@ INTERVAL = 5.0  # seconds between two looks at the queue
 THINKING = "Reading what I found …"
 WAITING = "Waiting for the language model: {position} in the queue …"
 
+SIGN, DRAFT, QUOTED, ANSWERED = "waiting", "drafted", "quoted", "answer"  # what the message shows, the last word last
+STAGES = (SIGN, DRAFT, QUOTED, ANSWERED)
+
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
 def answer_intent(question_id: str) -> str:
     """What names the message that is first a sign of waiting and then the answer."""
     return f"answer:{question_id}"
+
+
+async def show_answer(message: Message, question: Question, stage: str, poster: Poster, part: str = "") -> None:
+    """Show what there is by now in the message of `answer_intent`, unless that says more already.
+
+    `stage` is one of STAGES, and `part` tells its contents apart. A run that is resumed takes back nothing that was shown
+    before, and one that is late nothing that answers the question as it was put since.
+    """
+    named = f"{stage}:{question.revision}" if question.revision else stage
+    version = f"{named}|{part}" if part else named
+    await poster.post_or_edit(answer_intent(question.id), question.place, message, version, keeps=says_more)
+
+
+def says_more(shown: str, version: str) -> bool:
+    """Whether a version is of a later wording of the question than another one, or of a later stage of its answer."""
+    return _stage(shown) > _stage(version)
+
+
+def _stage(version: str) -> tuple[str, int]:
+    stage, _, revision = version.partition("|")[0].partition(":")
+    return (revision, STAGES.index(stage)) if stage in STAGES else ("", -1)
 
 
 class Waiting:
@@ -65,9 +89,7 @@ async def _tell(question: Question, position: Callable[[], int], poster: Poster,
         text = WAITING.format(position=_ordinal(place)) if place else THINKING
         try:
             if not await poster.signal(question.place, text):
-                await poster.post_or_edit(
-                    answer_intent(question.id), question.place, Notice(text, NoticeKind.PROGRESS), text
-                )
+                await show_answer(Notice(text, NoticeKind.PROGRESS), question, SIGN, poster, text)
         except Unavailable:
             return  # a sign of waiting is not worth a second try
 

@@ -25,6 +25,7 @@ from core.errors import StoreUnavailable
 FIRST_PAUSE = 0.01  # seconds until a lock that another process holds is tried again
 LONGEST_PAUSE = 0.25  # seconds; the pause doubles up to here
 PATIENCE = 3.0  # seconds that a process has to open a new session; more than it lets pass between two calls of `keep`
+LONGEST_LOOK = 1.0  # seconds that one look counts for: while the database is gone nobody can open a session
 
 
 class LocalLocks:
@@ -71,7 +72,7 @@ class PostgresLocks:
         self._engine = engine
         self._session: AsyncConnection | None = None
         self._kept: set[str] = set()
-        self._free_since: dict[str, float] = {}
+        self._free_for: dict[str, tuple[float, float]] = {}  # seconds, and when it was seen last
         self._talking = asyncio.Lock()  # a session takes one statement at a time
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -100,14 +101,16 @@ class PostgresLocks:
     async def is_lost(self, name: str) -> bool:
         """Whether no process was seen to keep this lock for PATIENCE: one whose session broke may open another.
 
-        To be asked again and again. It remembers when it saw the lock free first, so that a session of its own that breaks
-        in between delays nothing.
+        To be asked again and again. It remembers for how long it saw the lock free, so that a session of its own that
+        breaks in between delays little, and an outage in between does not count as if somebody could have taken it.
         """
         if not await self._is_free(name):
-            self._free_since.pop(name, None)
+            self._free_for.pop(name, None)
             return False
         now = time.monotonic()
-        return now - self._free_since.setdefault(name, now) >= PATIENCE
+        seconds, seen_at = self._free_for.get(name, (0.0, now))
+        self._free_for[name] = seconds, seen_at = seconds + min(now - seen_at, LONGEST_LOOK), now
+        return seconds >= PATIENCE
 
     async def close(self) -> None:
         """Let go of everything."""

@@ -11,8 +11,21 @@ _CITATION_MARK = re.compile(r"\s*[\[【]\s*\d{1,3}(?:\s*,\s*\d{1,3})*\s*[\]】]"
 _LINE_MARK = re.compile(r"^\s*(?:#{1,6}|>+|[-*+•]|\|)\s+")
 _EMPHASIS = re.compile(r"\*+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)")
 
-# What a model writes either way: “95%” and “95 %”, “4s” and “4 seconds”. The number is the literal.
-_MEASURE = re.compile(r"(?<![\w.-])(\d[\d.,]*)(?=(?:%|[kKMGT]i?B|ms|s|min|h)(?!\w))")
+# What a model writes either way: “95%” and “95 %”, “4s” and “4 seconds”. The number is the literal, of the same unit.
+_SPELLED = {
+    "percent": "%",
+    "per cent": "%",
+    "milliseconds": "ms",
+    "second": "s",
+    "seconds": "s",
+    "sec": "s",
+    "minute": "min",
+    "minutes": "min",
+    "hour": "h",
+    "hours": "h",
+}
+_UNITS = "|".join(("%", "[kKMGT]i?B", "ms", "min", "s", "h", *sorted(_SPELLED, reverse=True)))
+_MEASURE = re.compile(rf"(?<![\w.-])(\d(?:[\d.,]*\d)?) ?({_UNITS})(?!\w)")
 
 _TAG = re.compile(r"<[^<>]*>")
 _TOKEN = re.compile(r"[^\s`'\"‘’“”()\[\]{}<>|,;]+")
@@ -44,7 +57,7 @@ def literals(text: str) -> frozenset[str]:
     Code between backticks as a whole, tags and mentions, and each word that is a number, an identifier, an address or
     a path.
     """
-    text = _MEASURE.sub(r"\1 ", text)
+    text = _MEASURE.sub(r"\1 \2", text)
     prose = _CODE.sub(" ", text)
     marked = [*_CODE.findall(text), *_TAG.findall(prose)]
     special = [word for word in _words(prose) if _SPECIAL.search(word)]
@@ -52,8 +65,14 @@ def literals(text: str) -> frozenset[str]:
 
 
 def adds_literals(text: str, source: str) -> bool:
-    """Whether a text holds a command, number, identifier, address, mention or tag that its source does not."""
-    source = _MEASURE.sub(r"\1 ", source)
+    """Whether a text holds a command, number, identifier, address, mention or tag that its source does not.
+
+    A number that stands there of another unit alone is another number.
+    """
+    measures, known = _measures(text), _measures(source)
+    if any(number in known and not units <= known[number] for number, units in measures.items()):
+        return True
+    source = _MEASURE.sub(r"\1 \2", source)
     words = {word.lower() for word in _words(source)}
     plain = _plain(source)
     return any(
@@ -78,6 +97,15 @@ def _unmarked(prose: str) -> str:
         before = prose
         prose = _EMPHASIS.sub("", _CITATION_MARK.sub("", _LINK.sub(r"\1", prose)))
     return prose
+
+
+def _measures(text: str) -> dict[str, set[str]]:
+    """The units of each number that has any."""
+    found: dict[str, set[str]] = {}
+    for measure in _MEASURE.finditer(text):
+        unit = measure[2]
+        found.setdefault(measure[1], set()).add(_SPELLED.get(unit, unit.lower()))
+    return found
 
 
 def _words(text: str) -> list[str]:

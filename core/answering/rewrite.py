@@ -18,7 +18,7 @@ _LEADING = re.compile(
     r"|danke|ja|nein|merci|oui|non|gracias|s[íi])\b[\s,.!:;¿¡-]*)*"
     r"(?:(?:and|but|or|so|then|also|instead|what about|how about|same"
     r"|und|aber|oder|was ist mit|wie ist es (?:mit|bei)|et|mais|qu['’]en est-il|y (?:en|para|con|si|qu[ée])|pero"
-    r"|qu[ée] (?:pasa con|tal))\b"
+    r"|qu[ée] (?:pasa con|tal))(?![\w-])"  # “same-day” leads nowhere
     r"|(?:it|its|that|this|those|these|they|them|there|he|she)\b)",
     re.IGNORECASE,
 )
@@ -43,7 +43,8 @@ _CALL = frozenset(
 """Words that only call for somebody: they name no subject."""
 
 _PREPOSITION = re.compile(
-    r"^\W*(?:and\s+)?(?:in|on|for|with|from|at|to|im|auf|bei|für|mit|von|en|dans|sur|pour|avec|para|con)\b",
+    r"^\W*(?:and\s+)?(?:in|on|for|with|from|at|to|(?-i:[Ii]m|[Mm]it)|auf|bei|für|von|en|dans|sur|pour|avec|para|con)"
+    r"(?![\w-])",  # “on-call”, “IM” and “MIT” are names
     re.IGNORECASE,
 )
 

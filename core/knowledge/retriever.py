@@ -58,6 +58,10 @@ class Retriever:
         """The best `limit` passages (at most RERANKED) that `audience` may read; none before anything was ingested."""
         return (await self.search(query, audience, limit)).passages
 
+    async def holds(self, passage_ids: frozenset[str], audience: Audience) -> bool:
+        """Whether all of these passages are there, and `audience` may read them, as of now."""
+        return len(await self._index.read(sorted(passage_ids), audience.readers)) == len(passage_ids)
+
     async def search(self, query: str, audience: Audience, limit: int) -> Retrieval:
         """The same, with the query's terms and their weights."""
         encoder = await self._encoders.load()

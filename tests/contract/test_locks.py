@@ -112,6 +112,7 @@ class SlowSession:
         self.is_gone = False
 
     async def connect(self) -> SlowSession:
+        self._look()
         return self
 
     async def execution_options(self, **_options: object) -> SlowSession:
@@ -125,9 +126,12 @@ class SlowSession:
         except asyncio.CancelledError:
             self.is_broken = True
             raise
+        self._look()
+        return True
+
+    def _look(self) -> None:
         if self.is_gone:
             raise OSError("The server is gone.")
-        return True
 
     async def invalidate(self) -> None:
         pass
@@ -146,6 +150,25 @@ async def test_whoever_gives_up_waiting_for_the_session_leaves_it_to_the_others(
     session.answers.set()
     async with ours.lock("message"):
         assert not session.is_broken
+
+
+async def test_while_the_database_is_gone_nobody_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "PATIENCE", 0.3)
+    monkeypatch.setattr(locks, "LONGEST_LOOK", 0.1)
+    session = SlowSession()
+    session.answers.set()
+    ours = PostgresLocks(cast("AsyncEngine", session))
+    assert not await ours.is_lost("them")
+    session.is_gone = True
+    await asyncio.sleep(0.4)
+    with pytest.raises(StoreUnavailable):
+        await ours.is_lost("them")
+    session.is_gone = False
+    assert not await ours.is_lost("them"), "they had no time to open a session"
+    await asyncio.sleep(0.1)
+    await ours.is_lost("them")
+    await asyncio.sleep(0.1)
+    assert await ours.is_lost("them")
 
 
 async def test_whoever_is_told_to_stop_while_the_database_goes_away_stops() -> None:

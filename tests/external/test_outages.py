@@ -32,7 +32,7 @@ __all__ = ["furnished"]  # the fixture
 PATIENCE = 60.0  # seconds until what is awaited must have happened
 UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 PATIENT = {  # seconds instead of minutes, for which a model that hangs is waited for
-    "handlers.answer_question.QUOTED_DEADLINE": 1.0,
+    "handlers.answer_of_either.MODEL_DEADLINE": 1.0,
     "handlers.negotiate_owner.DEADLINE": 1.0,
     "handlers.investigate_with_model.DEADLINE": 1.0,
     "handlers.suggest_severity.DEADLINE": 1.0,

@@ -11,7 +11,7 @@ from core.answering.find import ENGINE
 from core.answering.model_answer import VERSION as MODEL_VERSION
 from core.confidence.evidence import VERSION
 from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
-from core.confidence.prediction import Evaluation, PredictionKind
+from core.confidence.prediction import Estimator, Evaluation, PredictionKind
 from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
 from core.errors import ChatUnavailable, ModelUnavailable
 from core.knowledge.document import Document
@@ -24,6 +24,7 @@ from handlers.answer_question import answer_question, prepare_answer
 from handlers.ingest_knowledge import ingest_knowledge
 from handlers.post_message import Poster
 from tests.fakes.answering_script import AnsweringScript, Statements, agreeing, prompt, task
+from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
@@ -220,7 +221,7 @@ async def test_a_model_that_is_too_slow_is_not_waited_for(
             await asyncio.Event().wait()
             raise AssertionError
 
-    monkeypatch.setattr("handlers.answer_question.QUOTED_DEADLINE", 0.01)
+    monkeypatch.setattr("handlers.answer_of_either.MODEL_DEADLINE", 0.01)
     await answered(question(ROLLBACK), retriever, store, chat, Stuck())
     assert (last(chat).answer.engine, last(chat).answer.note) == (ENGINE, WITHOUT_MODEL)
 
@@ -233,8 +234,19 @@ async def test_what_the_documents_say_plainly_is_not_lost_to_a_model_that_finds_
     answer = last(chat).answer
     assert "slip rollback" in answer.sentences[0].text
     assert (answer.engine, answer.note, answer.tentative) == (ENGINE, NOT_FOUND_BY_MODEL, True)
-    (prediction,) = store.predictions.by_id.values()
-    assert (prediction.engine, prediction.estimator_version) == (ENGINE, VERSION)
+
+
+async def test_the_confidence_of_quotes_is_not_that_of_quotes_in_which_a_model_found_no_answer(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    await store.predictions.adopt(Estimator(PredictionKind.ANSWER, ENGINE, VERSION), calibrator(0.9, 0.95))
+    await answered(question(ROLLBACK), retriever, store, chat)
+    assert (badge := last(chat).answer.badge) is not None
+    assert badge.probability == 0.95
+    model = agreeing(AnsweringScript(lambda _: [], question=ROLLBACK))
+    await answered(question(ROLLBACK, "q2"), retriever, store, chat, model)
+    assert (badge := last(chat).answer.badge) is not None
+    assert badge.probability is None
 
 
 async def test_what_the_documents_say_plainly_stands_before_what_a_model_composes_without_certainty(

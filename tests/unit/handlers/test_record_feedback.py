@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -60,6 +61,15 @@ async def test_a_person_is_called_into_the_thread_once_however_many_ask(
         await pressed(press(Verdict.ASK_A_PERSON, name=name), store, chat)
     text = "Ada would like a person to answer this. Whoever knows: please reply here in the thread."
     assert chat.posted == [(THREAD, Notice(text))]
+
+
+async def test_a_person_is_called_once_also_if_some_ask_before_there_is_an_answer(
+    store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    store.predictions.by_id["p2"] = replace(PREDICTION, id="p2", kind=PredictionKind.ANSWER, subject="q1")
+    for subject in ("q1", "p2"):
+        await pressed(press(Verdict.ASK_A_PERSON, subject), store, chat)
+    assert len(chat.posted) == 1
 
 
 async def test_somebody_without_a_name_can_ask_for_a_person(store: InMemoryStore, chat: RecordingMessenger) -> None:

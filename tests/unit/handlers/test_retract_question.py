@@ -122,3 +122,26 @@ async def test_what_was_said_is_forgotten(store: InMemoryStore, poster: Poster) 
     await retract_question("q1", THREAD, under_way=AnswersUnderWay(), store=store, poster=poster)
     async with store.transaction() as transaction:
         assert [turn.text for turn in await transaction.conversations.history(THREAD, 10)] == ["kept", "kept"]
+
+
+async def test_who_stops_work_that_is_stopped_already_waits_for_its_end() -> None:
+    """As of a question that is edited twice while something is on its way to the chat."""
+    under_way, may, ended = AnswersUnderWay(), asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await may.wait()
+            ended.set()
+
+    running = asyncio.create_task(under_way.run("q1", work()))
+    await asyncio.sleep(0)  # it begins
+    stops = list[asyncio.Task[None]]()
+    for _ in range(2):
+        stops.append(asyncio.create_task(under_way.stop("q1")))
+        await asyncio.wait(stops, timeout=0.01)
+    assert not any(stop.done() for stop in stops)
+    may.set()
+    await asyncio.gather(*stops, running, return_exceptions=True)
+    assert ended.is_set()

@@ -1,0 +1,36 @@
+"""Which step waits for which."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from dbos._dbos import _get_or_create_dbos_registry
+
+from bot.workflows import MAX_RUNNING, Behaviours, Workflows
+
+
+async def test_questions_that_wait_for_a_language_model_hold_up_no_incident_and_no_deletion(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The engine knows one of them in a process.
+    monkeypatch.setattr(_get_or_create_dbos_registry(), "instance_info_map", {})
+    done, hanging = list[str](), asyncio.Event()
+
+    async def answer(_question: str) -> None:
+        await hanging.wait()
+
+    async def note(reference: str) -> None:
+        done.append(reference)
+
+    behaviours = cast("Behaviours", SimpleNamespace(answer=answer, present=note, retract=note))
+    flows: Any = Workflows(behaviours, asyncio.get_running_loop())
+    asked = [asyncio.create_task(flows._run("answer", ("q",))) for _ in range(MAX_RUNNING)]
+    await asyncio.sleep(0)
+    for step in ("present", "retract"):
+        await asyncio.wait_for(flows._run(step, (step,)), 5)
+    assert done == ["present", "retract"]
+    hanging.set()
+    await asyncio.gather(*asked)
