@@ -13,6 +13,7 @@ from core.triage.boosted_trees import BoostedTrees
 from core.triage.complement_bayes import ComplementBayes
 from core.triage.distil import Alignment
 from core.triage.likeness import Likeness
+from core.triage.logistic_regression import LogisticRegression
 from core.triage.meaning import Meaning
 from core.triage.owner_model import FORMAT, OwnerModel
 from core.triage.postings import Postings
@@ -36,7 +37,7 @@ def _pack(model: OwnerModel) -> Arrays:
         "owners": model.owners,
         "held": model.bayes.held,
     }
-    arrays |= _ranking_arrays("", model.ranking)
+    arrays |= _ranking_arrays("", model.ranking) | _logistic_arrays("", model.logistic)
     arrays |= {f"dual-{number}": dual for number, dual in enumerate(model.duals)}
     arrays |= _meaning_arrays(model.meaning) if model.meaning else {}
     for index in _INDEXES:
@@ -58,6 +59,7 @@ def _unpack(arrays: Arrays) -> OwnerModel | None:
         Alignment(meta["counterparts"]),
         duals,
         ComplementBayes(arrays["held"]),
+        _logistic("", arrays),
         _ranking("", arrays),
         (),
         _meaning(meta["embedder"], arrays) if meta["embedder"] else None,
@@ -69,13 +71,27 @@ def _meaning_arrays(meaning: Meaning) -> dict[str, Any]:
         "digests": np.frombuffer(b"".join(meaning.digests), np.uint8).reshape(len(meaning.digests), -1),
         "vectors": meaning.vectors,
         "meaning-duals": np.stack(meaning.duals),
-    } | _ranking_arrays("meaning-", meaning.ranking)
+    } | (_ranking_arrays("meaning-", meaning.ranking) | _logistic_arrays("meaning-", meaning.logistic))
 
 
 def _meaning(embedder: str, arrays: Arrays) -> Meaning:
     digests: list[bytes] = [digest.tobytes() for digest in arrays["digests"]]
-    ranking = _ranking("meaning-", arrays)
-    return Meaning(embedder, tuple(digests), arrays["vectors"], tuple(arrays["meaning-duals"]), ranking)
+    return Meaning(
+        embedder,
+        tuple(digests),
+        arrays["vectors"],
+        tuple(arrays["meaning-duals"]),
+        _logistic("meaning-", arrays),
+        _ranking("meaning-", arrays),
+    )
+
+
+def _logistic_arrays(prefix: str, logistic: LogisticRegression) -> dict[str, Any]:
+    return {f"{prefix}logistic-{field.name}": getattr(logistic, field.name) for field in fields(logistic)}
+
+
+def _logistic(prefix: str, arrays: Arrays) -> LogisticRegression:
+    return LogisticRegression(*(arrays[f"{prefix}logistic-{field.name}"] for field in fields(LogisticRegression)))
 
 
 def _ranking_arrays(prefix: str, ranking: Ranking) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from core.incident import PastIncident
 from core.triage.embeddings import Embeddings, Vector, digest_of, embedded_text
 from core.triage.kernel_ridge import kernel_ridge
+from core.triage.logistic_regression import LogisticRegression, MainAxes, logistic_regression
 from core.triage.neighbours import neighbour_signals
 from core.triage.ranking import Ranking
 
@@ -45,6 +46,7 @@ class Meaning:
     digests: tuple[bytes, ...]
     vectors: NDArray[np.float32]
     duals: tuple[NDArray[np.float32], ...]
+    logistic: LogisticRegression
     ranking: Ranking
 
     @property
@@ -59,7 +61,8 @@ class Meaning:
         cosines = self.vectors @ vector
         scores = [kernel(cosines, likeness) @ dual for (kernel, _), dual in zip(KERNELS, self.duals, strict=True)]
         voted = neighbour_signals(np.maximum(cosines, 0)[np.newaxis], owners, scores[0].shape[0], NEIGHBOURHOODS)
-        return np.stack([*scores, *(votes[0] for votes in voted)], axis=1, dtype=np.float64)
+        regressed = self.logistic.probabilities(likeness, vector)
+        return np.stack([*scores, *(votes[0] for votes in voted), regressed], axis=1, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,7 @@ class MeaningFit:
     digests: tuple[bytes, ...]
     vectors: NDArray[np.float32]
     duals: tuple[NDArray[np.float32], ...]
+    logistic: LogisticRegression
     signals: FloatArray
 
     @classmethod
@@ -78,6 +82,7 @@ class MeaningFit:
         incidents: Sequence[PastIncident],
         embeddings: Embeddings,
         likeness: NDArray[np.float32],
+        axes: MainAxes,
         targets: NDArray[np.float32],
         same: Sequence[NDArray[np.int64]],
     ) -> MeaningFit:
@@ -90,8 +95,9 @@ class MeaningFit:
             cosines[np.ix_(block, block)] = 0
         owners = targets.argmax(axis=1).astype(np.int32)
         voted = neighbour_signals(np.maximum(cosines, 0), owners, targets.shape[1], NEIGHBOURHOODS)
-        signals = np.stack([*(held for _, held in fits), *voted], axis=2)
-        return cls(embeddings.embedder, digests, vectors, tuple(dual for dual, _ in fits), signals)
+        logistic, regressed = logistic_regression(axes, owners, targets.shape[1], same, vectors)
+        signals = np.stack([*(held for _, held in fits), *voted, regressed], axis=2)
+        return cls(embeddings.embedder, digests, vectors, tuple(dual for dual, _ in fits), logistic, signals)
 
     def with_ranking(self, ranking: Ranking) -> Meaning:
-        return Meaning(self.embedder, self.digests, self.vectors, self.duals, ranking)
+        return Meaning(self.embedder, self.digests, self.vectors, self.duals, self.logistic, ranking)

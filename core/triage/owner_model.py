@@ -24,11 +24,12 @@ from core.triage.documents import matches
 from core.triage.embeddings import Embeddings, Vector
 from core.triage.kernel_ridge import kernel_ridge
 from core.triage.likeness import IncidentText, Likeness
+from core.triage.logistic_regression import LogisticRegression, MainAxes, logistic_regression
 from core.triage.meaning import Meaning, MeaningFit
 from core.triage.neighbours import neighbour_signals
 from core.triage.ranking import LeftOut, Ranking, fit_ranking
 
-FORMAT = 2  # of what is kept: a model of another one is learned anew
+FORMAT = 3  # of what is kept: a model of another one is learned anew
 MAX_INCIDENTS = 8_000  # that are learned from: a fit takes 12 bytes for each pair of them, 16 with vectors
 QUOTA = 50  # newest incidents of each team that are learned from before the newest of all
 MIN_INCIDENTS = 300  # below which too little is left out to learn from
@@ -55,7 +56,7 @@ def _local(likeness: NDArray[np.floating]) -> NDArray[np.floating]:
 
 KERNELS: tuple[tuple[Kernel, float], ...] = ((_plain, 0.1), (_curved, 0.05), (_local, 0.03))  # with their ridge
 NEIGHBOURHOODS = (3, 8)  # powers of the likeness with which past incidents vote: a wide circle and a narrow one
-SIGNALS = len(KERNELS) + 1 + len(NEIGHBOURHOODS) + 1  # those of an incident without a vector
+SIGNALS = len(KERNELS) + 1 + len(NEIGHBOURHOODS) + 2  # those of an incident without a vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ class OwnerModel:
     alignment: Alignment
     duals: tuple[NDArray[np.float32], ...]
     bayes: ComplementBayes
+    logistic: LogisticRegression
     ranking: Ranking
     held_out: tuple[HeldOut, ...]
     meaning: Meaning | None = None
@@ -110,13 +112,15 @@ class OwnerModel:
         same = _same([text.key for text in texts])
         targets = np.eye(len(teams), dtype=np.float32)[owners]
         fits = [kernel_ridge(kernel(among), ridge, targets, same) for kernel, ridge in KERNELS]
-        meant = MeaningFit.of(learned, embeddings, among, targets, same) if embeddings else None
+        axes = MainAxes.of(among)
+        logistic, regressed = logistic_regression(axes, owners, len(teams), same)
+        meant = MeaningFit.of(learned, embeddings, among, axes, targets, same) if embeddings else None
         bayes = ComplementBayes.of(likeness.words, owners, len(teams))
         worded = bayes.left_out(likeness.words, owners, [text.words for text in texts], same)
         for block in same:
             among[np.ix_(block, block)] = 0
         voted = neighbour_signals(among, owners, len(teams), NEIGHBOURHOODS)
-        signals = np.stack([*(held for _, held in fits), worded, *voted], axis=2)
+        signals = np.stack([*(held for _, held in fits), worded, *voted, regressed], axis=2)
         alignment = Alignment.fitted([text.text for text in texts], documented)
         matched = np.stack(
             [
@@ -132,7 +136,7 @@ class OwnerModel:
             meaning = meant.with_ranking(meaning_ranking)
         held_out = _held_out(probabilities, owners, teams)
         duals = tuple(dual for dual, _ in fits)
-        return cls(teams, owners, likeness, alignment, duals, bayes, ranking, held_out, meaning)
+        return cls(teams, owners, likeness, alignment, duals, bayes, logistic, ranking, held_out, meaning)
 
     def probabilities(
         self, text: IncidentText, teams: Sequence[Team], vector: Vector | None = None
@@ -150,7 +154,8 @@ class OwnerModel:
         scores = [kernel(narrow) @ dual for (kernel, _), dual in zip(KERNELS, self.duals, strict=True)]
         worded = self.bayes.scores(self.likeness.words, self.owners, text.words)
         voted = neighbour_signals(likeness[np.newaxis], self.owners, len(self.teams), NEIGHBOURHOODS)
-        found = np.stack([*scores, worded, *(votes[0] for votes in voted)], axis=1, dtype=np.float64)
+        regressed = self.logistic.probabilities(narrow)
+        found = np.stack([*scores, worded, *(votes[0] for votes in voted), regressed], axis=1, dtype=np.float64)
         if self.meaning is not None and vector is not None:
             found = np.concatenate([found, self.meaning.signals(vector, narrow, self.owners)], axis=1)
         unknown = np.zeros((1, found.shape[1]))

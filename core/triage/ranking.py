@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.triage.boosted_trees import BoostedTrees, fit_trees
+from core.triage.parts import PARTS, parts_of
 from core.triage.stacking import Stack, fit_stack
 
 CANDIDATES = 15  # the logit's best teams, of which the trees say which is the owner
-PARTS = 5  # of the incidents: each is judged by trees that were grown from the other parts
 TRUST = 0.5  # in the trees; the rest is the logit's
 MIN_TREE_PAIRS = 10_000  # of an incident and a candidate, below which too little is left out to grow trees from
 MAX_PAIRS = 600_000  # of an incident and a team, that the weights of the signals are learned from
@@ -78,7 +78,7 @@ def fit_ranking(signals: FloatArray, left_out: LeftOut) -> tuple[Ranking, FloatA
         [_rows(signals[piece], totals, left_out.documents[piece], candidates[piece]) for piece in pieces]
     )
     right = candidates == left_out.owners[:, np.newaxis]
-    teaching, part = guessable & right.any(axis=1), _parts(left_out.same, incidents)
+    teaching, part = guessable & right.any(axis=1), parts_of(left_out.same, incidents)
     trees: list[BoostedTrees] = []
     shares = np.zeros(right.shape)
     for number in range(PARTS):
@@ -99,14 +99,6 @@ def _fit_logit(
         stack.probabilities(signals[piece], log_counts[piece], left_out.documents[piece]) for piece in pieces
     ]
     return stack, np.concatenate(probabilities)
-
-
-def _parts(same: Sequence[NDArray[np.int64]], incidents: int) -> NDArray[np.int64]:
-    """The part of each incident; what says the same is in the same."""
-    part = np.zeros(incidents, np.int64)
-    for number, block in enumerate(same):
-        part[block] = number % PARTS
-    return part
 
 
 def _candidates(stacked: FloatArray, known: int) -> NDArray[np.int64]:
