@@ -31,13 +31,7 @@ def _meant_and_said(cosines: NDArray[np.float32], likeness: NDArray[np.float32])
     return (_meant(cosines, likeness) + likeness) / 2
 
 
-def _meant_as_said(cosines: NDArray[np.float32], likeness: NDArray[np.float32]) -> NDArray[np.floating]:
-    """Sees mainly incidents that mean much the same and say it in much the same words."""
-    return np.exp((cosines + likeness - 2) / 0.6)
-
-
-# With their ridge.
-KERNELS: tuple[tuple[Kernel, float], ...] = ((_meant, 0.1), (_meant_and_said, 0.05), (_meant_as_said, 0.1))
+KERNELS: tuple[tuple[Kernel, float], ...] = ((_meant, 0.1), (_meant_and_said, 0.05))  # with their ridge
 NEIGHBOURHOODS = (4, 12)  # powers of the cosine with which past incidents vote
 
 
