@@ -94,7 +94,7 @@ class OwnerModel:
         unseen: Callable[[PastIncident], Sequence[Team]] | None = None,
         embeddings: Embeddings | None = None,
     ) -> Self | None:
-        """The model of a history; None if there are fewer than MIN_INCIDENTS. Takes a minute for MAX_INCIDENTS.
+        """The model of a history; None if there are fewer than MIN_INCIDENTS. Takes some minutes for MAX_INCIDENTS.
 
         `documented` are the teams with their documents. If these were written from the incidents, `unseen` gives each
         incident teams whose documents were not written from it: what they are worth is learned from those.

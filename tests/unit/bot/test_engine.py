@@ -1,33 +1,42 @@
-"""How the workflow engine starts."""
+"""How the workflow engine starts, without one: a process has only one."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from contextlib import suppress
 
 import pytest
 from sqlalchemy.exc import DBAPIError
 
 from bot import engine
-from tests.databases import sqlite_url
+
+
+class Starts:
+    """Of an engine whose database refuses every one but the third."""
+
+    def __init__(self) -> None:
+        self.tried = 0
+
+    def __call__(self) -> None:
+        self.tried += 1
+        if self.tried < 3:
+            raise DBAPIError("SELECT 1", None, Exception("It is no database."))
 
 
 @pytest.fixture
-def broken(tmp_path: Path) -> str:
-    """The address of a file that holds something else."""
-    url = sqlite_url(tmp_path)
-    Path(url.removeprefix("sqlite:///")).write_text("No database. " * 100)
-    return url
+def starts(monkeypatch: pytest.MonkeyPatch) -> Starts:
+    async def nothing(*_: object) -> None:
+        pass
+
+    starts = Starts()
+    monkeypatch.setattr("bot.engine.DBOS.launch", starts)
+    monkeypatch.setattr("bot.engine.configure", lambda *_: None)
+    monkeypatch.setattr("bot.engine.stop", nothing)
+    monkeypatch.setattr("bot.engine.PAUSE", 0)
+    return starts
 
 
-async def test_a_file_that_is_no_database_is_not_waited_for(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def waited(_seconds: float) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr("bot.engine.asyncio.sleep", waited)
-    engine.configure(broken, "replica")
-    try:
-        with pytest.raises(DBAPIError, match="not a database"):
-            await engine.launch(broken, "replica")
-    finally:
-        monkeypatch.undo()
-        await engine.stop()
+@pytest.mark.parametrize(("address", "tried"), [("sqlite:///workflows.db", 1), ("postgresql://database/plumbline", 3)])
+async def test_a_server_is_tried_again_and_a_broken_file_is_not(address: str, tried: int, starts: Starts) -> None:
+    with suppress(DBAPIError):
+        await engine.launch(address, "replica")
+    assert starts.tried == tried
