@@ -109,7 +109,8 @@ class PostgresLocks:
             return False
         now = time.monotonic()
         seconds, seen_at = self._free_for.get(name, (0.0, now))
-        self._free_for[name] = seconds, seen_at = seconds + min(now - seen_at, LONGEST_LOOK), now
+        seconds += min(now - seen_at, LONGEST_LOOK)
+        self._free_for[name] = seconds, now
         return seconds >= PATIENCE
 
     async def close(self) -> None:

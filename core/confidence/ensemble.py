@@ -14,6 +14,7 @@ import numpy as np
 from core.confidence.curves import Prior, beta_features, fit_curve
 from core.confidence.isotonic import ascending
 from core.confidence.tally import FloatArray, Tally
+from core.softmax import softmax
 
 FOLDS = 5
 CELLS = 20  # groups of neighbouring levels, of about equally many labels, that have a share of right ones of their own
@@ -43,12 +44,6 @@ def fit_ensemble(tally: Tally) -> Fitted:
     best = held_out.max()
     evidence = best + np.log(np.exp(held_out - best).mean())
     return Fitted((softmax(held_out) @ members).round(PLACES), float(evidence))
-
-
-def softmax(values: FloatArray) -> FloatArray:
-    """Weights proportional to the exponentials of `values`, adding up to 1."""
-    weights = np.exp(values - values.max())
-    return weights / weights.sum()
 
 
 def _likelihoods(known: Tally, held_out: Tally) -> FloatArray:

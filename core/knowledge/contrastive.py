@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from core.softmax import softmax
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
@@ -69,13 +71,7 @@ def _gradient(
     count = asked.shape[0]
     left, right = units[:count], units[count:]
     logits = left @ right.T / TEMPERATURE
-    errors = (_softmax(logits) + _softmax(logits.T).T - 2 * np.eye(count, dtype=np.float32)) / (count * TEMPERATURE)
+    errors = (softmax(logits) + softmax(logits.T).T - 2 * np.eye(count, dtype=np.float32)) / (count * TEMPERATURE)
     moved = np.concatenate([errors @ right, errors.T @ left])
     moved = (moved - (moved * units).sum(axis=1, keepdims=True) * units) / lengths
     return rows, np.asarray(small.T @ moved, np.float32)
-
-
-def _softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """By row."""
-    shares = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return shares / shares.sum(axis=1, keepdims=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from core.softmax import softmax
 from core.triage.embeddings import Vector
 from core.triage.parts import PARTS, parts_of
 
@@ -20,7 +21,7 @@ SPARE_AXES = 50  # that are projected to, so that the others are found well
 WORDS = 2.6  # scale of the coordinates on the axes: with it, the penalty says how much they may count
 MEANING = 2.0  # the same of the coordinates of the vectors
 PENALTY = 0.5  # nats, on the squared weights
-STEPS = 70  # of the optimiser; more change nothing that is said
+STEPS = 70  # of the optimiser, at most
 SEED = 7
 
 FloatArray = NDArray[np.float64]
@@ -41,7 +42,7 @@ class LogisticRegression:
     def probabilities(self, likeness: NarrowArray, vector: Vector | None = None) -> FloatArray:
         """Of each team, shape (teams,), for an incident of this likeness with the past ones."""
         scores = self.intercepts + likeness @ self.duals
-        return _softmax(scores if vector is None else scores + vector @ self.weights)
+        return softmax((scores if vector is None else scores + vector @ self.weights).astype(np.float64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def logistic_regression(
     for number in range(PARTS):
         seen = part != number
         fits.append(_fitted(features[seen], owners[seen], teams))
-        left_out[~seen] = _softmax(fits[-1][0] + features[~seen] @ fits[-1][1:])
+        left_out[~seen] = softmax(fits[-1][0] + features[~seen] @ fits[-1][1:])
     mean: NarrowArray = np.stack(fits).mean(axis=0)
     end = 1 + axes.coordinates.shape[1]
     duals = WORDS * (axes.directions @ mean[1:end])
@@ -106,7 +107,7 @@ def _fitted(features: NarrowArray, owners: NDArray[np.int32], teams: int) -> Nar
 
     def loss(flat: FloatArray) -> tuple[float, FloatArray]:
         weights = flat.reshape(start.shape)
-        probabilities = _softmax(weights[0] + features @ weights[1:].astype(np.float32))
+        probabilities = softmax(weights[0] + features @ weights[1:].astype(np.float32))
         value = -np.log(probabilities[right] + 1e-300).sum() + PENALTY * (weights[1:] ** 2).sum()
         probabilities[right] -= 1
         slopes = features.T @ probabilities.astype(np.float32) + 2 * PENALTY * weights[1:]
@@ -115,8 +116,3 @@ def _fitted(features: NarrowArray, owners: NDArray[np.int32], teams: int) -> Nar
 
     found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS}).x
     return found.reshape(start.shape).astype(np.float32)
-
-
-def _softmax(scores: NDArray[np.floating]) -> FloatArray:
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True), dtype=np.float64)
-    return powers / powers.sum(axis=-1, keepdims=True)

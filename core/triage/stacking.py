@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from core.softmax import softmax
+
 FloatArray = NDArray[np.float64]
 
 KNOTS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)  # of a score, where its slope may change
@@ -28,7 +30,7 @@ class Stack:
         `signals` has shape (…, teams, signals); `log_counts` (…, teams), the logarithms of 1 + each team's number of past
         incidents; `documents` (…, teams), each team's share of what all team documents say of the incident.
         """
-        return _softmax((_features(signals, log_counts, documents) - self.centre) @ self.weights)
+        return softmax((_features(signals, log_counts, documents) - self.centre) @ self.weights)
 
 
 def fit_stack(signals: FloatArray, log_counts: FloatArray, documents: FloatArray, owners: NDArray[np.int32]) -> Stack:
@@ -42,7 +44,7 @@ def fit_stack(signals: FloatArray, log_counts: FloatArray, documents: FloatArray
     right = np.flatnonzero(np.eye(teams)[owners])
 
     def loss(weights: FloatArray) -> tuple[float, FloatArray]:
-        probabilities = _softmax((flat @ weights).reshape(incidents, teams)).ravel()
+        probabilities = softmax((flat @ weights).reshape(incidents, teams)).ravel()
         value = -np.log(probabilities[right] + 1e-300).mean() + PENALTY * weights @ weights / incidents
         probabilities[right] -= 1
         return float(value), (flat.T @ probabilities + 2 * PENALTY * weights) / incidents
@@ -59,8 +61,3 @@ def _features(signals: FloatArray, log_counts: FloatArray, documents: FloatArray
         columns += [score, np.log(SOFT * np.logaddexp(0, score / SOFT) + 1e-6)]
         columns += [np.maximum(0, score - knot) for knot in KNOTS]
     return np.stack(columns, axis=-1)
-
-
-def _softmax(scores: FloatArray) -> FloatArray:
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return powers / powers.sum(axis=-1, keepdims=True)
