@@ -143,10 +143,12 @@ async def test_an_incident_that_is_turned_away_goes_on_without_that_team_and_is_
 async def test_an_incident_that_is_a_part_of_another_is_triaged_again_too_once_a_person_turns_it_away(
     bot: RunningBot,
 ) -> None:
+    leader_id = await bot.deliver("a cause of others", alert("cause"))
     incident_id = await bot.deliver("handed over as a part", alert("part"))
+    assert leader_id is not None
     assert incident_id is not None
     assert (await bot.incident(incident_id, is_done))["owner"]["owner"]["team_id"] == "payments"
-    absorption = Absorption("another", "", datetime.now(UTC), "Mira")
+    absorption = Absorption(leader_id, "", datetime.now(UTC), "Mira")
     await update_incident(incident_id, lambda latest: replace(latest, absorbed=absorption), bot.store)
     await _post(bot, incident=incident_id, verdict="hand-over")
     request = await _request(bot, incident_id, 1)
@@ -154,7 +156,7 @@ async def test_an_incident_that_is_a_part_of_another_is_triaged_again_too_once_a
     away = await bot.incident(
         incident_id, lambda incident: "payments" not in {each["team_id"] for each in incident["owner"]["candidates"]}
     )
-    assert away["absorbed"]["leader"] == "another"
+    assert away["absorbed"]["leader"] == leader_id
 
 
 async def _post(bot: RunningBot, **form: str) -> None:
