@@ -11,6 +11,7 @@ import numpy as np
 from adapters.array_format import ArrayFormat, Arrays
 from core.triage.boosted_trees import BoostedTrees
 from core.triage.complement_bayes import ComplementBayes
+from core.triage.discriminant import Discriminant
 from core.triage.distil import Alignment
 from core.triage.likeness import Likeness
 from core.triage.logistic_regression import LogisticRegression
@@ -71,6 +72,7 @@ def _meaning_arrays(meaning: Meaning) -> dict[str, Any]:
         "digests": np.frombuffer(b"".join(meaning.digests), np.uint8).reshape(len(meaning.digests), -1),
         "vectors": meaning.vectors,
         "meaning-duals": np.stack(meaning.duals),
+        **{f"discriminant-{field.name}": getattr(meaning.discriminant, field.name) for field in fields(Discriminant)},
     } | (_ranking_arrays("meaning-", meaning.ranking) | _logistic_arrays("meaning-", meaning.logistic))
 
 
@@ -82,6 +84,7 @@ def _meaning(embedder: str, arrays: Arrays) -> Meaning:
         arrays["vectors"],
         tuple(arrays["meaning-duals"]),
         _logistic("meaning-", arrays),
+        Discriminant(*(arrays[f"discriminant-{field.name}"] for field in fields(Discriminant))),
         _ranking("meaning-", arrays),
     )
 

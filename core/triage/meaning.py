@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.incident import PastIncident
+from core.triage.discriminant import Discriminant, discriminant
 from core.triage.embeddings import Embeddings, Vector, digest_of, embedded_text
 from core.triage.kernel_ridge import kernel_ridge
 from core.triage.logistic_regression import LogisticRegression, MainAxes, logistic_regression
@@ -47,6 +48,7 @@ class Meaning:
     vectors: NDArray[np.float32]
     duals: tuple[NDArray[np.float32], ...]
     logistic: LogisticRegression
+    discriminant: Discriminant
     ranking: Ranking
 
     @property
@@ -62,7 +64,8 @@ class Meaning:
         scores = [kernel(cosines, likeness) @ dual for (kernel, _), dual in zip(KERNELS, self.duals, strict=True)]
         voted = neighbour_signals(np.maximum(cosines, 0)[np.newaxis], owners, scores[0].shape[0], NEIGHBOURHOODS)
         regressed = self.logistic.probabilities(likeness, vector)
-        return np.stack([*scores, *(votes[0] for votes in voted), regressed], axis=1, dtype=np.float64)
+        likely = self.discriminant.probabilities(vector)
+        return np.stack([*scores, *(votes[0] for votes in voted), regressed, likely], axis=1, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ class MeaningFit:
     vectors: NDArray[np.float32]
     duals: tuple[NDArray[np.float32], ...]
     logistic: LogisticRegression
+    discriminant: Discriminant
     signals: FloatArray
 
     @classmethod
@@ -96,8 +100,10 @@ class MeaningFit:
         owners = targets.argmax(axis=1).astype(np.int32)
         voted = neighbour_signals(np.maximum(cosines, 0), owners, targets.shape[1], NEIGHBOURHOODS)
         logistic, regressed = logistic_regression(axes, owners, targets.shape[1], same, vectors)
-        signals = np.stack([*(held for _, held in fits), *voted, regressed], axis=2)
-        return cls(embeddings.embedder, digests, vectors, tuple(dual for dual, _ in fits), logistic, signals)
+        analysis, likely = discriminant(vectors, owners, targets.shape[1], same)
+        signals = np.stack([*(held for _, held in fits), *voted, regressed, likely], axis=2)
+        duals = tuple(dual for dual, _ in fits)
+        return cls(embeddings.embedder, digests, vectors, duals, logistic, analysis, signals)
 
     def with_ranking(self, ranking: Ranking) -> Meaning:
-        return Meaning(self.embedder, self.digests, self.vectors, self.duals, self.logistic, ranking)
+        return Meaning(self.embedder, self.digests, self.vectors, self.duals, self.logistic, self.discriminant, ranking)
