@@ -41,6 +41,7 @@ def _pack(model: OwnerModel) -> Arrays:
     arrays |= _ranking_arrays("", model.ranking) | _logistic_arrays("", model.logistic)
     arrays |= {f"dual-{number}": dual for number, dual in enumerate(model.duals)}
     arrays |= _meaning_arrays(model.meaning) if model.meaning else {}
+    arrays |= _ranking_arrays("meaning-", model.meaning_ranking) if model.meaning_ranking else {}
     for index in _INDEXES:
         postings: Postings = getattr(model.likeness, index)
         arrays |= {f"{index}-{column}": getattr(postings, column) for column in _COLUMNS}
@@ -64,6 +65,7 @@ def _unpack(arrays: Arrays) -> OwnerModel | None:
         _ranking("", arrays),
         (),
         _meaning(meta["embedder"], arrays) if meta["embedder"] else None,
+        _ranking("meaning-", arrays) if meta["embedder"] else None,
     )
 
 
@@ -73,7 +75,7 @@ def _meaning_arrays(meaning: Meaning) -> dict[str, Any]:
         "vectors": meaning.vectors,
         "meaning-duals": np.stack(meaning.duals),
         **{f"discriminant-{field.name}": getattr(meaning.discriminant, field.name) for field in fields(Discriminant)},
-    } | (_ranking_arrays("meaning-", meaning.ranking) | _logistic_arrays("meaning-", meaning.logistic))
+    } | _logistic_arrays("meaning-", meaning.logistic)
 
 
 def _meaning(embedder: str, arrays: Arrays) -> Meaning:
@@ -85,7 +87,6 @@ def _meaning(embedder: str, arrays: Arrays) -> Meaning:
         tuple(arrays["meaning-duals"]),
         _logistic("meaning-", arrays),
         Discriminant(*(arrays[f"discriminant-{field.name}"] for field in fields(Discriminant))),
-        _ranking("meaning-", arrays),
     )
 
 

@@ -7,7 +7,7 @@ mean of all, and its next incident further from where it is expected.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -50,7 +50,7 @@ class Discriminant:
     def scaled(self, scale: float) -> Self:
         """The one whose log odds are `scale` times these."""
         offsets, slopes, bends = (np.float32(scale) * each for each in (self.offsets, self.slopes, self.bends))
-        return type(self)(self.centre, self.axes, offsets, slopes, bends)
+        return replace(self, offsets=offsets, slopes=slopes, bends=bends)
 
 
 def discriminant(
@@ -65,19 +65,20 @@ def discriminant(
     left_out = np.empty((len(owners), teams))
     for number in range(PARTS):
         seen = part != number
-        left_out[~seen] = _found(vectors[seen], owners[seen], teams).log_odds(vectors[~seen])
+        left_out[~seen] = _fitted(vectors[seen], owners[seen], teams).log_odds(vectors[~seen])
     scale = _best_scale(left_out, owners)
-    return _found(vectors, owners, teams).scaled(scale), softmax(scale * left_out)
+    return _fitted(vectors, owners, teams).scaled(scale), softmax(scale * left_out)
 
 
-def _found(vectors: NarrowArray, owners: NDArray[np.int32], teams: int) -> Discriminant:
+def _fitted(vectors: NarrowArray, owners: NDArray[np.int32], teams: int) -> Discriminant:
     """Along the axes incidents vary by 1 around the mean of their team, and the means of teams by `spread`."""
     counts = np.bincount(owners, minlength=teams)
     centre = vectors.mean(axis=0, dtype=np.float64)
+    placed = vectors - centre
     means = np.zeros((teams, vectors.shape[1]))
-    np.add.at(means, owners, vectors - centre)
+    np.add.at(means, owners, placed)
     means /= np.maximum(counts, 1)[:, np.newaxis]
-    axes, spread = _axes(vectors - centre, means, owners, counts)
+    axes, spread = _axes(placed, means, owners, counts)
     known = counts[:, np.newaxis] * spread / (counts[:, np.newaxis] * spread + 1)
     expected = known * (means @ axes)
     precisions = 1 / (1 + (1 - known) * spread)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,6 @@ from core.triage.embeddings import Embeddings, Vector, digest_of, embedded_text
 from core.triage.kernel_ridge import kernel_ridge
 from core.triage.logistic_regression import LogisticRegression, MainAxes, logistic_regression
 from core.triage.neighbours import neighbour_signals
-from core.triage.ranking import Ranking
 
 FloatArray = NDArray[np.float64]
 
@@ -38,10 +38,7 @@ NEIGHBOURHOODS = (4, 12)  # powers of the cosine with which past incidents vote
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """`digests[i]` and row `i` of `vectors` belong to incident `i`; `duals[k]` has shape (incidents, teams).
-
-    `ranking` was fitted to the signals of the words followed by those of the meaning.
-    """
+    """`digests[i]` and row `i` of `vectors` belong to incident `i`; `duals[k]` has shape (incidents, teams)."""
 
     embedder: str
     digests: tuple[bytes, ...]
@@ -49,7 +46,34 @@ class Meaning:
     duals: tuple[NDArray[np.float32], ...]
     logistic: LogisticRegression
     discriminant: Discriminant
-    ranking: Ranking
+
+    @classmethod
+    def fitted(
+        cls,
+        incidents: Sequence[PastIncident],
+        embeddings: Embeddings,
+        likeness: NDArray[np.float32],
+        axes: MainAxes,
+        targets: NDArray[np.float32],
+        same: Sequence[NDArray[np.int64]],
+    ) -> tuple[Self, FloatArray]:
+        """With its signals of the incidents as if each had been left out, shape (incidents, teams, signals).
+
+        Raises KeyError if an incident was not embedded.
+        """
+        digests = tuple(digest_of(embedded_text(incident)) for incident in incidents)
+        vectors = embeddings.rows(digests)
+        cosines = vectors @ vectors.T
+        fits = [kernel_ridge(kernel(cosines, likeness), ridge, targets, same) for kernel, ridge in KERNELS]
+        for block in same:
+            cosines[np.ix_(block, block)] = 0
+        owners = targets.argmax(axis=1).astype(np.int32)
+        voted = neighbour_signals(np.maximum(cosines, 0), owners, targets.shape[1], NEIGHBOURHOODS)
+        logistic, regressed = logistic_regression(axes, owners, targets.shape[1], same, vectors)
+        analysis, likely = discriminant(vectors, owners, targets.shape[1], same)
+        duals = tuple(dual for dual, _ in fits)
+        signals = np.stack([*(held for _, held in fits), *voted, regressed, likely], axis=2)
+        return cls(embeddings.embedder, digests, vectors, duals, logistic, analysis), signals
 
     @property
     def embeddings(self) -> Embeddings:
@@ -66,44 +90,3 @@ class Meaning:
         regressed = self.logistic.probabilities(likeness, vector)
         likely = self.discriminant.probabilities(vector)
         return np.stack([*scores, *(votes[0] for votes in voted), regressed, likely], axis=1, dtype=np.float64)
-
-
-@dataclass(frozen=True, slots=True)
-class MeaningFit:
-    """A meaning that has no ranking yet; `signals` are of incidents as if left out, shape (incidents, teams, signals)."""
-
-    embedder: str
-    digests: tuple[bytes, ...]
-    vectors: NDArray[np.float32]
-    duals: tuple[NDArray[np.float32], ...]
-    logistic: LogisticRegression
-    discriminant: Discriminant
-    signals: FloatArray
-
-    @classmethod
-    def of(
-        cls,
-        incidents: Sequence[PastIncident],
-        embeddings: Embeddings,
-        likeness: NDArray[np.float32],
-        axes: MainAxes,
-        targets: NDArray[np.float32],
-        same: Sequence[NDArray[np.int64]],
-    ) -> MeaningFit:
-        """Raises KeyError if an incident was not embedded."""
-        digests = tuple(digest_of(embedded_text(incident)) for incident in incidents)
-        vectors = embeddings.rows(digests)
-        cosines = vectors @ vectors.T
-        fits = [kernel_ridge(kernel(cosines, likeness), ridge, targets, same) for kernel, ridge in KERNELS]
-        for block in same:
-            cosines[np.ix_(block, block)] = 0
-        owners = targets.argmax(axis=1).astype(np.int32)
-        voted = neighbour_signals(np.maximum(cosines, 0), owners, targets.shape[1], NEIGHBOURHOODS)
-        logistic, regressed = logistic_regression(axes, owners, targets.shape[1], same, vectors)
-        analysis, likely = discriminant(vectors, owners, targets.shape[1], same)
-        signals = np.stack([*(held for _, held in fits), *voted, regressed, likely], axis=2)
-        duals = tuple(dual for dual, _ in fits)
-        return cls(embeddings.embedder, digests, vectors, duals, logistic, analysis, signals)
-
-    def with_ranking(self, ranking: Ranking) -> Meaning:
-        return Meaning(self.embedder, self.digests, self.vectors, self.duals, self.logistic, self.discriminant, ranking)

@@ -3,7 +3,8 @@
 Regressions on the likeness of incidents, the words of the teams and the nearest neighbours speak for each team; how much
 each of them, the team's document and its number of incidents count is learned from predictions for incidents that were
 left out.
-Where an embedding model gave vectors, regressions on them speak too; without the vector of an incident, the rest does.
+Where an embedding model gave vectors, regressions, a discriminant analysis and neighbours speak of them too; without the
+vector of an incident, the rest does.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from core.triage.embeddings import Embeddings, Vector
 from core.triage.kernel_ridge import kernel_ridge
 from core.triage.likeness import IncidentText, Likeness
 from core.triage.logistic_regression import LogisticRegression, MainAxes, logistic_regression
-from core.triage.meaning import Meaning, MeaningFit
+from core.triage.meaning import Meaning
 from core.triage.neighbours import neighbour_signals
 from core.triage.ranking import LeftOut, Ranking, fit_ranking
 
@@ -72,7 +73,8 @@ class HeldOut:
 class OwnerModel:
     """`owners[i]` is the place in `teams` of the owner of incident `i`; `duals[k]` has shape (incidents, teams).
 
-    `meaning` is what an embedding model adds where an incident has a vector; the rest stands without it.
+    `meaning` is what an embedding model adds where an incident has a vector, and `meaning_ranking` was fitted to the
+    signals of the words followed by those of the meaning; the rest stands without them.
     """
 
     teams: tuple[str, ...]
@@ -85,6 +87,7 @@ class OwnerModel:
     ranking: Ranking
     held_out: tuple[HeldOut, ...]
     meaning: Meaning | None = None
+    meaning_ranking: Ranking | None = None
 
     @classmethod
     def fitted(
@@ -114,7 +117,7 @@ class OwnerModel:
         fits = [kernel_ridge(kernel(among), ridge, targets, same) for kernel, ridge in KERNELS]
         axes = MainAxes.of(among)
         logistic, regressed = logistic_regression(axes, owners, len(teams), same)
-        meant = MeaningFit.of(learned, embeddings, among, axes, targets, same) if embeddings else None
+        meant = Meaning.fitted(learned, embeddings, among, axes, targets, same) if embeddings else None
         bayes = ComplementBayes.of(likeness.words, owners, len(teams))
         worded = bayes.left_out(likeness.words, owners, [text.words for text in texts], same)
         for block in same:
@@ -130,13 +133,15 @@ class OwnerModel:
         )
         left_out = LeftOut(_other_counts(owners, len(teams), same), matched, owners, same)
         ranking, probabilities = fit_ranking(signals, left_out)
-        meaning = None
+        meaning = meaning_ranking = None
         if meant is not None:
-            meaning_ranking, probabilities = fit_ranking(np.concatenate([signals, meant.signals], axis=2), left_out)
-            meaning = meant.with_ranking(meaning_ranking)
+            meaning, added = meant
+            meaning_ranking, probabilities = fit_ranking(np.concatenate([signals, added], axis=2), left_out)
         held_out = _held_out(probabilities, owners, teams)
         duals = tuple(dual for dual, _ in fits)
-        return cls(teams, owners, likeness, alignment, duals, bayes, logistic, ranking, held_out, meaning)
+        return cls(
+            teams, owners, likeness, alignment, duals, bayes, logistic, ranking, held_out, meaning, meaning_ranking
+        )
 
     def probabilities(
         self, text: IncidentText, teams: Sequence[Team], vector: Vector | None = None
@@ -170,7 +175,7 @@ class OwnerModel:
         return dict(zip(names, probabilities.tolist(), strict=True))
 
     def _ranking_of(self, signals: FloatArray) -> Ranking:
-        return self.meaning.ranking if self.meaning is not None and signals.shape[1] > SIGNALS else self.ranking
+        return self.meaning_ranking if self.meaning_ranking and signals.shape[1] > SIGNALS else self.ranking
 
     def _places(self, teams: Sequence[Team]) -> list[int]:
         place = {team: number for number, team in enumerate(self.teams)}

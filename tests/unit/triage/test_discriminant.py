@@ -33,7 +33,7 @@ def test_new_incidents_go_to_the_team_that_they_are_near() -> None:
     )
 
 
-def test_it_is_the_bayes_rule_where_the_supposed_is_true() -> None:
+def test_it_is_the_bayes_rule_where_its_assumptions_hold() -> None:
     """Normal vectors around normal centres, many of each team: the nearest mean is the most likely."""
     centres = np.zeros((len(OWNERS), DIMENSIONS), np.float32)
     centres[:, 0] = OWNERS - 1
@@ -55,12 +55,11 @@ def test_labels_that_follow_no_rule_are_guessed_and_nothing_is_claimed() -> None
 
 def test_what_says_the_same_is_left_out_together() -> None:
     vectors = around(CENTRES, spread=0.5)
-    owners = OWNERS.copy()
     strange = np.zeros(DIMENSIONS, np.float32)
     strange[-1] = 1
     vectors[0], vectors[1] = strange, strange
-    _, apart = discriminant(vectors, owners, TEAMS, ALONE)
-    _, together = discriminant(vectors, owners, TEAMS, [np.array([0, 1]), *ALONE[2:]])
+    _, apart = discriminant(vectors, OWNERS, TEAMS, ALONE)
+    _, together = discriminant(vectors, OWNERS, TEAMS, [np.array([0, 1]), *ALONE[2:]])
     assert apart[0, 0] > together[0, 0] + 0.05, "its double gives it away"
 
 
