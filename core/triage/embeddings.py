@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 from core.incident import Incident, PastIncident
 
 MAX_CHARACTERS = 2_000  # of a text that are embedded: such models read 128 to 512 tokens
+MAX_RAW_CHARACTERS = 8_000  # that are repaired for it: an escaped one takes seven
+
+_ESCAPED = re.compile(r"_x((?!D[89A-F])[0-9A-F]{4})_", re.IGNORECASE)
 
 Vector = NDArray[np.float32]
 
@@ -29,9 +33,23 @@ class Embeddings:
 
 
 def embedded_text(incident: Incident | PastIncident) -> str:
-    """What was known when it was opened, each line once: alerts repeat their title."""
-    lines = f"{incident.title}\n{incident.description}\n{incident.service}".splitlines()
-    return "\n".join(dict.fromkeys(filter(None, lines)))[:MAX_CHARACTERS]
+    """What was known when it was opened, each line once: alerts repeat their title.
+
+    Repaired where exports broke its letters, which a model that learned from clean text cannot read.
+    """
+    raw = _each_line_once(f"{incident.title}\n{incident.description}\n{incident.service}")
+    return _each_line_once(_repaired(raw[:MAX_RAW_CHARACTERS]))[:MAX_CHARACTERS]
+
+
+def _each_line_once(text: str) -> str:
+    return "\n".join(dict.fromkeys(filter(None, text.splitlines())))
+
+
+def _repaired(text: str) -> str:
+    """Without the escapes of spreadsheets (ST_Xstring of ECMA-376, part 1) and what a wrong encoding made of letters."""
+    from ftfy import fix_text
+
+    return fix_text(_ESCAPED.sub(lambda escape: chr(int(escape[1], 16)), text))
 
 
 def digest_of(text: str) -> bytes:

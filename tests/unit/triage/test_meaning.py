@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
-from core.triage.embeddings import Embeddings, digest_of, embedded_text
+from core.triage.embeddings import MAX_CHARACTERS, MAX_RAW_CHARACTERS, Embeddings, digest_of, embedded_text
 from core.triage.likeness import IncidentText
 from core.triage.owner_model import OwnerModel
 from tests.fakes.outage import incident
@@ -57,6 +58,28 @@ def test_an_incident_without_a_vector_is_no_teacher() -> None:
     some = Embeddings("m", dict(list(embeddings().vectors.items())[1:]))
     with pytest.raises(KeyError):
         OwnerModel.fitted(puzzles(), TEAMS, embeddings=some)
+
+
+@pytest.mark.parametrize(
+    ("raw", "clean"),
+    [
+        ("BÃ¼ro 7: der Drucker streikt", "Büro 7: der Drucker streikt"),
+        ("does not start_x000D_\nsince today_x000d_", "does not start\nsince today"),
+        ("it says_x0020_â€œno diskâ€\x9d", 'it says "no disk"'),
+        ("columns _x0041y_, _x00GG_ and _xD800_ stay", "columns _x0041y_, _x00GG_ and _xD800_ stay"),
+        ("Zürich ist offline", "Zürich ist offline"),
+    ],
+)
+def test_what_exports_broke_is_repaired_before_it_is_embedded(raw: str, clean: str) -> None:
+    assert embedded_text(replace(puzzles()[0], title="", description=raw, service="")) == clean
+
+
+def test_text_without_end_is_cut_before_it_is_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr("ftfy.fix_text", lambda text: seen.append(text) or text)
+    text = embedded_text(replace(incident(), title="".join(f"{number}\n" for number in range(100_000))))
+    assert len(seen[0]) == MAX_RAW_CHARACTERS
+    assert len(text) == MAX_CHARACTERS
 
 
 def test_each_line_of_an_incident_is_embedded_once() -> None:
