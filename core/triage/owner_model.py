@@ -141,8 +141,7 @@ class OwnerModel:
             meaning_ranking, probabilities = fit_ranking(np.concatenate([signals, added], axis=2), left_out)
         held_out = _held_out(probabilities, owners, teams)
         duals = tuple(dual for dual, _ in fits)
-        placed = analysis.after(axes.directions)
-        learners = (duals, bayes, logistic, placed)
+        learners = (duals, bayes, logistic, analysis.after(axes.directions))
         return cls(teams, owners, likeness, alignment, *learners, ranking, held_out, meaning, meaning_ranking)
 
     def probabilities(
