@@ -44,14 +44,6 @@ def test_it_is_the_bayes_rule_where_its_assumptions_hold() -> None:
     assert analysis.probabilities(between).argmax(axis=1).tolist() == [0, 1, 2]
 
 
-def test_it_reads_what_its_vectors_were_made_of() -> None:
-    directions = np.random.default_rng(6).standard_normal((20, DIMENSIONS)).astype(np.float32)
-    sources = np.random.default_rng(7).standard_normal((len(OWNERS), 20)).astype(np.float32)
-    analysis, _ = discriminant(sources @ directions, OWNERS, TEAMS, ALONE)
-    found = analysis.after(directions).probabilities(sources)
-    np.testing.assert_allclose(found, analysis.probabilities(sources @ directions), atol=1e-4)
-
-
 def test_labels_that_follow_no_rule_are_guessed_and_nothing_is_claimed() -> None:
     generator = np.random.default_rng(3)
     shuffled = generator.permutation(OWNERS)
