@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.incident import Incident, PastIncident
+from core.triage.mail import without_mail
 
 MAX_CHARACTERS = 2_000  # of a text that are embedded: such models read 128 to 512 tokens
 MAX_RAW_CHARACTERS = 8_000  # that are repaired for it: an escaped one takes seven
@@ -35,10 +36,11 @@ class Embeddings:
 def embedded_text(incident: Incident | PastIncident) -> str:
     """What was known when it was opened, each line once: alerts repeat their title.
 
-    Repaired where exports broke its letters, which a model that learned from clean text cannot read.
+    Repaired where exports broke its letters, which a model that learned from clean text cannot read, and without what mail
+    programs add, which would make all that came by mail look alike.
     """
     raw = _each_line_once(f"{incident.title}\n{incident.description}\n{incident.service}")
-    return _each_line_once(_repaired(raw[:MAX_RAW_CHARACTERS]))[:MAX_CHARACTERS]
+    return _each_line_once(without_mail(_repaired(raw[:MAX_RAW_CHARACTERS])))[:MAX_CHARACTERS]
 
 
 def _each_line_once(text: str) -> str:

@@ -30,7 +30,7 @@ from core.triage.meaning import Meaning
 from core.triage.neighbours import neighbour_signals
 from core.triage.ranking import LeftOut, Ranking, fit_ranking
 
-FORMAT = 4  # of what is kept: a model of another one is learned anew
+FORMAT = 5  # of what is kept: a model of another one is learned anew
 MAX_INCIDENTS = 8_000  # that are learned from: a fit takes 12 bytes for each pair of them, 16 with vectors
 QUOTA = 50  # newest incidents of each team that are learned from before the newest of all
 MIN_INCIDENTS = 300  # below which too little is left out to learn from

@@ -74,6 +74,21 @@ def test_what_exports_broke_is_repaired_before_it_is_embedded(raw: str, clean: s
     assert embedded_text(replace(puzzles()[0], title="", description=raw, service="")) == clean
 
 
+@pytest.mark.parametrize(
+    ("raw", "clean"),
+    [
+        ("disk full\n\nReceived from: ann@example.com\nplease free it", "disk full\nplease free it"),
+        (" > Von: Ann\n > Gesendet: Montag\n > Betreff: Platte voll", "> Betreff: Platte voll"),
+        ("see [cid:image001.png@01D20514.E5F6A280] ask <mailto:ann@example.com>", "see ask"),
+        ("runbook https://example.com/disk from: the wiki", "runbook https://example.com/disk from: the wiki"),
+        ("node@ and @node stay, 10 @ 20.5 too", "node@ and @node stay, 10 @ 20.5 too"),
+        ("From: ann@example.com", "From: ann@example.com"),
+    ],
+)
+def test_what_mail_programs_add_is_not_embedded(raw: str, clean: str) -> None:
+    assert embedded_text(replace(puzzles()[0], title="", description=raw, service="")) == clean
+
+
 def test_text_without_end_is_cut_before_it_is_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
     monkeypatch.setattr("ftfy.fix_text", lambda text: seen.append(text) or text)
