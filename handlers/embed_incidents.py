@@ -33,7 +33,8 @@ async def embed_past_incidents(
             for digest, vector in known.vectors.items()
             if digest in texts and vector.shape == (embedder.dimensions,)
         }
-    new = [digest for digest in texts if digest not in found]
+    # A batch takes as long as its longest text for each of them.
+    new = sorted((digest for digest in texts if digest not in found), key=lambda digest: len(texts[digest]))
     for begin in range(0, len(new), BATCH):
         batch = new[begin : begin + BATCH]
         vectors = await embedder.embed_passages([texts[digest] for digest in batch])

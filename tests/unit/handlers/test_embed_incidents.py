@@ -33,8 +33,15 @@ async def test_only_what_is_new_is_embedded_and_what_is_no_longer_learned_from_i
     before = await embed_past_incidents(past[:200], embedder)
     embedder.asked.clear()
     after = await embed_past_incidents(past[10:210], embedder, before)
-    assert embedder.asked == [embedded_text(each) for each in past[200:210]]
+    assert sorted(embedder.asked) == sorted(embedded_text(each) for each in past[200:210])
     assert after.vectors.keys() == {digest_of(embedded_text(each)) for each in past[10:210]}
+
+
+async def test_texts_of_about_one_length_are_embedded_together() -> None:
+    embedder, past = FakeEmbedder(SENSES), puzzles()[:2]
+    short, long = (replace(past[0], description="." * length) for length in (1, 9))
+    await embed_past_incidents([long, past[1], short], embedder)
+    assert embedder.asked == [embedded_text(each) for each in (past[1], short, long)]
 
 
 async def test_thousands_of_texts_are_read_aside_while_others_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
