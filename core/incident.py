@@ -116,7 +116,8 @@ class TeamScore:
 class Vote:
     """What the manager of team `voter` said in one round: whose incident it is, or None if it abstained, and why.
 
-    `hop` counts how often people had sent the incident on before: after each, the rounds begin anew.
+    `hop` counts how often people had sent the incident on before: after each, the rounds begin anew. `voter_name` is what
+    the team was called, empty where it was not kept.
     """
 
     round: int
@@ -124,6 +125,7 @@ class Vote:
     choice: str | None
     reason: str
     hop: int = 0
+    voter_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

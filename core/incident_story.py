@@ -80,8 +80,11 @@ def votes_told(incident: Incident) -> tuple[str, ...]:
 
 
 def _names(incident: Incident) -> dict[str, str]:
-    candidates = incident.owner.candidates if incident.owner is not None else ()
-    return {candidate.team_id: candidate.team_name for candidate in candidates}
+    """Team id → what the teams that took part are called."""
+    if incident.owner is None:
+        return {}
+    voters = {vote.voter: vote.voter_name for vote in incident.owner.votes if vote.voter_name}
+    return voters | {candidate.team_id: candidate.team_name for candidate in incident.owner.candidates}
 
 
 def _hop(hop: Hop, names: dict[str, str]) -> str:

@@ -125,7 +125,7 @@ def _owner(text: str, several: range) -> OwnerProposal:
         owner=team,
         candidates=tuple(team for _ in several),
         on_call=tuple(text for _ in several),
-        votes=tuple(Vote(number, text, text, text) for number in several),
+        votes=tuple(Vote(number, text, text, text, voter_name=text) for number in several),
         note=text,
     )
 

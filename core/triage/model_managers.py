@@ -66,13 +66,16 @@ async def collect_votes(
         except (InvalidReply, ModelUnavailable, PromptTooLong) as error:
             return error
         reason = " ".join(ballot.reason.split())  # on one line, which cannot pass for a vote of somebody else's
-        return Vote(round_number, team.id, None if ballot.team == prompts.NOBODY else ballot.team, reason)
+        choice = None if ballot.team == prompts.NOBODY else ballot.team
+        return Vote(round_number, team.id, choice, reason, voter_name=team.name)
 
     votes = await asyncio.gather(*map(vote, group))
     failures = [each for each in votes if isinstance(each, Exception)]
     if len(failures) == len(votes):
         raise failures[0]
     return tuple(
-        Vote(round_number, team.id, None, f"did not answer: {each}") if isinstance(each, Exception) else each
+        Vote(round_number, team.id, None, f"did not answer: {each}", voter_name=team.name)
+        if isinstance(each, Exception)
+        else each
         for team, each in zip(group, votes, strict=True)
     )

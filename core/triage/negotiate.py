@@ -105,7 +105,7 @@ def judge(
         )
     )
     votes = tuple(
-        Vote(round_number, each.team_id, None, f"did not answer: {silent[each.team_id]}")
+        Vote(round_number, each.team_id, None, f"did not answer: {silent[each.team_id]}", voter_name=each.team_name)
         if each.team_id in silent
         else replace(_vote(each, candidates[0]), round=round_number)
         for each in candidates
@@ -140,12 +140,12 @@ def _score(opinion: Opinion, grounds: frozenset[Ground], sure: Mapping[Ground, f
 def _vote(own: TeamScore, best: TeamScore) -> Vote:
     """A manager votes for its own team unless another has much more to say for itself; nothing to say: it abstains."""
     if not best.score:
-        return Vote(1, own.team_id, None, "nothing speaks for any team")
+        return Vote(1, own.team_id, None, "nothing speaks for any team", voter_name=own.team_name)
     choice = own if own.score >= INSISTS * best.score else best
     said = f"{choice.team_name}: {'; '.join(choice.reasons[:2])}"
     if choice is not own:
         said += f". For {own.team_name}: {own.reasons[0] if own.reasons and own.score else 'nothing'}"
-    return Vote(1, own.team_id, choice.team_id, said)
+    return Vote(1, own.team_id, choice.team_id, said, voter_name=own.team_name)
 
 
 def _has_majority(votes: Sequence[Vote]) -> bool:

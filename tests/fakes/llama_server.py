@@ -30,7 +30,8 @@ class FakeLlamaServer:
     """`kind` is `native` or `python`. A test sets how it goes wrong, and looks at the bodies that came."""
 
     kind: str = "native"
-    script: Callable[[dict[str, Any]], str] = an_answer
+    script: Callable[[dict[str, Any]], str] = an_answer  # where it raises an HTTPException, that is the answer
+    context: int = CONTEXT
     odds: dict[str, float] = field(default_factory=dict)  # text of a token → probability, the same in each place
     status: int = 200
     error: dict[str, Any] = field(default_factory=dict)
@@ -78,7 +79,7 @@ class FakeLlamaServer:
         return web.json_response({"status": "ok"})
 
     async def _properties(self, request: web.Request) -> web.Response:
-        settings = {"params": {"seed": 4294967295}, "n_ctx": CONTEXT}
+        settings = {"params": {"seed": 4294967295}, "n_ctx": self.context}
         return web.json_response(
             {"default_generation_settings": settings, "total_slots": SLOTS, "model_alias": "tiny", "build_info": "b0"}
         )
@@ -107,18 +108,21 @@ class FakeLlamaServer:
         body = await request.json()
         self.bodies.append(body)
         words = len(body.get("prompt", ())) + sum(len(one["content"].split()) + 1 for one in body.get("messages", ()))
-        if words + body["max_tokens"] > CONTEXT:
-            message = f"This model's maximum context length is {CONTEXT} tokens. However, you requested {words} tokens"
+        if words + body["max_tokens"] > self.context:
+            message = (
+                f"This model's maximum context length is {self.context} tokens. However, you requested {words} tokens"
+            )
             return web.json_response({"error": {"message": message, "code": "context_length_exceeded"}}, status=400)
         if body.get("logprobs") and not self.logits_all:
             message = "logprobs is not supported for models created with logits_all=False"
             return web.json_response({"error": {"message": message, "type": "internal_server_error"}}, status=500)
         if not body.get("stream"):
             return web.json_response({"choices": [{"index": 0, "message": {"content": "a"}}]})
+        events = self._events(body, words)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         try:
-            for number, event in enumerate(self._events(body, words)):
+            for number, event in enumerate(events):
                 await response.write(f"data: {json.dumps(event)}\n\n".encode())
                 if number == 2 and self.breaks_off:
                     assert request.transport is not None
@@ -172,9 +176,9 @@ def _event(
 
 
 @asynccontextmanager
-async def fake_llama_server(kind: str = "native") -> AsyncIterator[FakeLlamaServer]:
+async def fake_llama_server(kind: str = "native", context: int = CONTEXT) -> AsyncIterator[FakeLlamaServer]:
     """The server on a free port of loopback."""
-    fake = FakeLlamaServer(kind)
+    fake = FakeLlamaServer(kind, context=context)
     async with TestServer(fake.application()) as server:
         fake.url = str(server.make_url("/"))
         yield fake

@@ -59,6 +59,4 @@ class TriageScript:
 
 
 def _manager(request: ModelRequest) -> str:
-    found = _MANAGER.search(request.messages[-1].text)
-    assert found
-    return found.group(1)
+    return _MANAGER.findall(request.messages[-1].text)[-1]  # what stands before is data, in which anything may be said

@@ -73,6 +73,7 @@ async def test_without_a_majority_teams_that_nobody_votes_for_make_room_for_othe
     assert settled.verdict.owner.team_id == "foxtrot"
     assert "its own monitoring shows trouble that begins in press" in settled.verdict.owner.reasons
     assert {vote.round for vote in settled.verdict.votes} == {1, 2}
+    assert {vote.voter_name for vote in settled.verdict.votes} == {each.name for each in TEAMS}
     assert settled.enrichment == Enrichment(text="press jammed", observed={"press": 0.9})
 
 
