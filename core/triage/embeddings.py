@@ -39,12 +39,14 @@ def embedded_text(incident: Incident | PastIncident) -> str:
     Repaired where exports broke its letters, which a model that learned from clean text cannot read, and without what mail
     programs add, which would make all that came by mail look alike.
     """
-    raw = _each_line_once(f"{incident.title}\n{incident.description}\n{incident.service}")
-    return _each_line_once(without_mail(_repaired(raw[:MAX_RAW_CHARACTERS])))[:MAX_CHARACTERS]
+    raw = f"{incident.title}\n{incident.description}\n{incident.service}"[:MAX_RAW_CHARACTERS]
+    return _each_line_once(without_mail(_repaired(raw)))[:MAX_CHARACTERS]
 
 
 def _each_line_once(text: str) -> str:
-    return "\n".join(dict.fromkeys(filter(None, text.splitlines())))
+    """With single blanks, as such models read them: lines that differ in no more are one."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return "\n".join(dict.fromkeys(filter(None, lines)))
 
 
 def _repaired(text: str) -> str:

@@ -78,15 +78,45 @@ def test_what_exports_broke_is_repaired_before_it_is_embedded(raw: str, clean: s
     ("raw", "clean"),
     [
         ("disk full\n\nReceived from: ann@example.com\nplease free it", "disk full\nplease free it"),
+        ("received from: ann@example.com the disk is full", "the disk is full"),
         (" > Von: Ann\n > Gesendet: Montag\n > Betreff: Platte voll", "> Betreff: Platte voll"),
+        ("De\u00a0: Ann\nEnvoyé\u00a0: lundi\nÀ\u00a0: Bo\nObjet\u00a0: disque plein", "Objet : disque plein"),
+        ("De: Ann\nFecha: lunes\nPara: Bo <bo@example.com>\nAsunto: disco lleno", "Asunto: disco lleno"),
+        ("From: Ann <ann@example.com> Sent: Monday Subject: disk full", "Subject: disk full"),
         ("see [cid:image001.png@01D20514.E5F6A280] ask <mailto:ann@example.com>", "see ask"),
-        ("runbook https://example.com/disk from: the wiki", "runbook https://example.com/disk from: the wiki"),
-        ("node@ and @node stay, 10 @ 20.5 too", "node@ and @node stay, 10 @ 20.5 too"),
+        (
+            f"From: Ann\nSent: Monday, {'all that an export put on one line ' * 6}",
+            "Monday," + " all that an export put on one line" * 6,
+        ),
         ("From: ann@example.com", "From: ann@example.com"),
     ],
 )
 def test_what_mail_programs_add_is_not_embedded(raw: str, clean: str) -> None:
     assert embedded_text(replace(puzzles()[0], title="", description=raw, service="")) == clean
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "runbook https://example.com/disk from: the wiki",
+        "node@ and @node stay, 10 @ 20.5 too",
+        "From: checkout-api\nTo: payments-db",
+        "Sent: 0 packets",
+        "Date: column is NULL",
+        "From: Ann Sent: Monday To: Helpdesk Subject: blank pages",
+        "postgresql@14-main.service failed",
+        "cannot clone git@github.com:payments/till",
+        "postgres://orders@db.payments.internal/orders is slow",
+        "lodash@4.17.21 breaks the table",
+    ],
+)
+def test_what_only_looks_like_mail_is_embedded_as_it_is(said: str) -> None:
+    assert embedded_text(replace(puzzles()[0], title="", description=said, service="")) == said
+
+
+def test_lines_that_differ_in_blanks_alone_are_embedded_once() -> None:
+    said = "the disk  is full \nthe disk is\tfull"
+    assert embedded_text(replace(puzzles()[0], title="", description=said, service="")) == "the disk is full"
 
 
 def test_text_without_end_is_cut_before_it_is_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
