@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from core.triage.owner_model import FORMAT, OwnerModel
 from core.triage.postings import Postings
 from core.triage.ranking import Ranking
 from core.triage.stacking import Stack
+
+Learner = TypeVar("Learner", LogisticRegression, Discriminant)
 
 _INDEXES = ("words", "characters", "titles")
 _COLUMNS = ("terms", "starts", "rows", "counts", "lengths")
@@ -38,7 +40,8 @@ def _pack(model: OwnerModel) -> Arrays:
         "owners": model.owners,
         "held": model.bayes.held,
     }
-    arrays |= _ranking_arrays("", model.ranking) | _logistic_arrays("", model.logistic)
+    arrays |= _ranking_arrays("", model.ranking)
+    arrays |= _learner_arrays("", model.logistic) | _learner_arrays("", model.discriminant)
     arrays |= {f"dual-{number}": dual for number, dual in enumerate(model.duals)}
     arrays |= _meaning_arrays(model.meaning) if model.meaning else {}
     arrays |= _ranking_arrays("meaning-", model.meaning_ranking) if model.meaning_ranking else {}
@@ -61,7 +64,8 @@ def _unpack(arrays: Arrays) -> OwnerModel | None:
         Alignment(meta["counterparts"]),
         duals,
         ComplementBayes(arrays["held"]),
-        _logistic("", arrays),
+        _learner(LogisticRegression, "", arrays),
+        _learner(Discriminant, "", arrays),
         _ranking("", arrays),
         (),
         _meaning(meta["embedder"], arrays) if meta["embedder"] else None,
@@ -70,12 +74,12 @@ def _unpack(arrays: Arrays) -> OwnerModel | None:
 
 
 def _meaning_arrays(meaning: Meaning) -> dict[str, Any]:
-    return {
+    arrays: dict[str, Any] = {
         "digests": np.frombuffer(b"".join(meaning.digests), np.uint8).reshape(len(meaning.digests), -1),
         "vectors": meaning.vectors,
         "meaning-duals": np.stack(meaning.duals),
-        **{f"discriminant-{field.name}": getattr(meaning.discriminant, field.name) for field in fields(Discriminant)},
-    } | _logistic_arrays("meaning-", meaning.logistic)
+    }
+    return arrays | _learner_arrays("meaning-", meaning.logistic) | _learner_arrays("meaning-", meaning.discriminant)
 
 
 def _meaning(embedder: str, arrays: Arrays) -> Meaning:
@@ -85,17 +89,18 @@ def _meaning(embedder: str, arrays: Arrays) -> Meaning:
         tuple(digests),
         arrays["vectors"],
         tuple(arrays["meaning-duals"]),
-        _logistic("meaning-", arrays),
-        Discriminant(*(arrays[f"discriminant-{field.name}"] for field in fields(Discriminant))),
+        _learner(LogisticRegression, "meaning-", arrays),
+        _learner(Discriminant, "meaning-", arrays),
     )
 
 
-def _logistic_arrays(prefix: str, logistic: LogisticRegression) -> dict[str, Any]:
-    return {f"{prefix}logistic-{field.name}": getattr(logistic, field.name) for field in fields(logistic)}
+def _learner_arrays(prefix: str, learner: LogisticRegression | Discriminant) -> dict[str, Any]:
+    name = type(learner).__name__
+    return {f"{prefix}{name}-{field.name}": getattr(learner, field.name) for field in fields(learner)}
 
 
-def _logistic(prefix: str, arrays: Arrays) -> LogisticRegression:
-    return LogisticRegression(*(arrays[f"{prefix}logistic-{field.name}"] for field in fields(LogisticRegression)))
+def _learner(kind: type[Learner], prefix: str, arrays: Arrays) -> Learner:
+    return kind(*(arrays[f"{prefix}{kind.__name__}-{field.name}"] for field in fields(kind)))
 
 
 def _ranking_arrays(prefix: str, ranking: Ranking) -> dict[str, Any]:

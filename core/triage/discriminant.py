@@ -1,4 +1,4 @@
-"""Probabilistic linear discriminant analysis (Ioffe 2006): how likely an incident's vector is among those of each team.
+"""Probabilistic linear discriminant analysis (Ioffe 2006): how likely an incident stands among those of each team.
 
 What a few incidents tell of a team is uncertain, which regressions overlook. Here such a team is expected nearer to the
 mean of all, and its next incident further from where it is expected.
@@ -29,11 +29,11 @@ NarrowArray = NDArray[np.float32]
 class Discriminant:
     """Log odds of each team: a parabola along each of the axes on which teams differ most.
 
-    `centre` has shape (dimensions,), `axes` (dimensions, axes), `offsets` (teams,), `slopes` and `bends` (teams, axes).
+    `axes` has shape (dimensions, axes), `centre` (axes,), `offsets` (teams,), `slopes` and `bends` (teams, axes).
     """
 
-    centre: NarrowArray
     axes: NarrowArray
+    centre: NarrowArray
     offsets: NarrowArray
     slopes: NarrowArray
     bends: NarrowArray
@@ -44,8 +44,12 @@ class Discriminant:
 
     def log_odds(self, vectors: NarrowArray) -> FloatArray:
         """Up to a constant of each vector, of the same shape."""
-        placed = (vectors - self.centre) @ self.axes
+        placed = vectors @ self.axes - self.centre
         return (self.offsets + placed @ self.slopes.T - placed**2 @ self.bends.T).astype(np.float64)
+
+    def after(self, directions: NarrowArray) -> Self:
+        """The one of vectors that, times `directions`, are those of this one."""
+        return replace(self, axes=directions @ self.axes)
 
     def scaled(self, scale: float) -> Self:
         """The one whose log odds are `scale` times these."""
@@ -83,7 +87,8 @@ def _fitted(vectors: NarrowArray, owners: NDArray[np.int32], teams: int) -> Disc
     expected = known * (means @ axes)
     precisions = 1 / (1 + (1 - known) * spread)
     offsets = np.log(counts + 1) + (np.log(precisions) - precisions * expected**2).sum(axis=1) / 2
-    narrow = (each.astype(np.float32) for each in (centre, axes, offsets, precisions * expected, precisions / 2))
+    found = (axes, centre @ axes, offsets, precisions * expected, precisions / 2)
+    narrow = (each.astype(np.float32) for each in found)
     return Discriminant(*narrow)
 
 

@@ -22,6 +22,7 @@ WORDS = 2.6  # scale of the coordinates on the axes: with it, the penalty says h
 MEANING = 2.0  # the same of the coordinates of the vectors
 PENALTY = 0.5  # nats, on the squared weights
 STEPS = 70  # of the optimiser, at most
+ALONE = 1.01  # likeness along an axis up to which one incident is enough: to itself it is 1
 SEED = 7
 
 FloatArray = NDArray[np.float64]
@@ -65,6 +66,12 @@ class MainAxes:
         kept = np.flatnonzero(values > values[-1] * 1e-5)[-AXES:]
         directions = (basis @ vectors[:, kept] / np.sqrt(values[kept])).astype(np.float32)
         return cls(directions, likeness @ directions)
+
+    @property
+    def shared(self) -> NarrowArray:
+        """The directions in which incidents are like each other; in the rest, each is mostly like itself."""
+        likeness = (self.coordinates**2).sum(axis=0)
+        return self.directions[:, (likeness > ALONE) | (likeness == likeness.max())]
 
 
 def logistic_regression(

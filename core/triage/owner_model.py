@@ -1,8 +1,8 @@
 """Which team owns such incidents, learned from the past ones and checked on those that were left out.
 
-Regressions on the likeness of incidents, the words of the teams and the nearest neighbours speak for each team; how much
-each of them, the team's document and its number of incidents count is learned from predictions for incidents that were
-left out.
+Regressions and a discriminant analysis on the likeness of incidents, the words of the teams and the nearest neighbours
+speak for each team; how much each of them, the team's document and its number of incidents count is learned from
+predictions for incidents that were left out.
 Where an embedding model gave vectors, regressions, a discriminant analysis and neighbours speak of them too; without the
 vector of an incident, the rest does.
 """
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from core.incident import PastIncident
 from core.team import Team
 from core.triage.complement_bayes import ComplementBayes
+from core.triage.discriminant import Discriminant, discriminant
 from core.triage.distil import Alignment
 from core.triage.documents import matches
 from core.triage.embeddings import Embeddings, Vector
@@ -30,7 +31,7 @@ from core.triage.meaning import Meaning
 from core.triage.neighbours import neighbour_signals
 from core.triage.ranking import LeftOut, Ranking, fit_ranking
 
-FORMAT = 5  # of what is kept: a model of another one is learned anew
+FORMAT = 6  # of what is kept: a model of another one is learned anew
 MAX_INCIDENTS = 8_000  # that are learned from: a fit takes 12 bytes for each pair of them, 16 with vectors
 QUOTA = 50  # newest incidents of each team that are learned from before the newest of all
 MIN_INCIDENTS = 300  # below which too little is left out to learn from
@@ -57,7 +58,7 @@ def _local(likeness: NDArray[np.floating]) -> NDArray[np.floating]:
 
 KERNELS: tuple[tuple[Kernel, float], ...] = ((_plain, 0.1), (_curved, 0.05), (_local, 0.03))  # with their ridge
 NEIGHBOURHOODS = (3, 8)  # powers of the likeness with which past incidents vote: a wide circle and a narrow one
-SIGNALS = len(KERNELS) + 1 + len(NEIGHBOURHOODS) + 2  # those of an incident without a vector
+SIGNALS = len(KERNELS) + 1 + len(NEIGHBOURHOODS) + 3  # those of an incident without a vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ class OwnerModel:
     duals: tuple[NDArray[np.float32], ...]
     bayes: ComplementBayes
     logistic: LogisticRegression
+    discriminant: Discriminant
     ranking: Ranking
     held_out: tuple[HeldOut, ...]
     meaning: Meaning | None = None
@@ -122,8 +124,10 @@ class OwnerModel:
         worded = bayes.left_out(likeness.words, owners, [text.words for text in texts], same)
         for block in same:
             among[np.ix_(block, block)] = 0
+        # Each about where it would stand if it were new: a past one is drawn aside by its likeness to itself.
+        analysis, likely = discriminant(among @ axes.shared, owners, len(teams), same)
         voted = neighbour_signals(among, owners, len(teams), NEIGHBOURHOODS)
-        signals = np.stack([*(held for _, held in fits), worded, *voted, regressed], axis=2)
+        signals = np.stack([*(held for _, held in fits), worded, *voted, regressed, likely], axis=2)
         alignment = Alignment.fitted([text.text for text in texts], documented)
         matched = np.stack(
             [
@@ -139,9 +143,8 @@ class OwnerModel:
             meaning_ranking, probabilities = fit_ranking(np.concatenate([signals, added], axis=2), left_out)
         held_out = _held_out(probabilities, owners, teams)
         duals = tuple(dual for dual, _ in fits)
-        return cls(
-            teams, owners, likeness, alignment, duals, bayes, logistic, ranking, held_out, meaning, meaning_ranking
-        )
+        learners = (duals, bayes, logistic, analysis.after(axes.shared))
+        return cls(teams, owners, likeness, alignment, *learners, ranking, held_out, meaning, meaning_ranking)
 
     def probabilities(
         self, text: IncidentText, teams: Sequence[Team], vector: Vector | None = None
@@ -159,8 +162,8 @@ class OwnerModel:
         scores = [kernel(narrow) @ dual for (kernel, _), dual in zip(KERNELS, self.duals, strict=True)]
         worded = self.bayes.scores(self.likeness.words, self.owners, text.words)
         voted = neighbour_signals(likeness[np.newaxis], self.owners, len(self.teams), NEIGHBOURHOODS)
-        regressed = self.logistic.probabilities(narrow)
-        found = np.stack([*scores, worded, *(votes[0] for votes in voted), regressed], axis=1, dtype=np.float64)
+        regressed, likely = self.logistic.probabilities(narrow), self.discriminant.probabilities(narrow)
+        found = np.stack([*scores, worded, *(votes[0] for votes in voted), regressed, likely], axis=1, dtype=np.float64)
         if self.meaning is not None and vector is not None:
             found = np.concatenate([found, self.meaning.signals(vector, narrow, self.owners)], axis=1)
         unknown = np.zeros((1, found.shape[1]))

@@ -44,6 +44,16 @@ def test_it_is_the_bayes_rule_where_its_assumptions_hold() -> None:
     assert analysis.probabilities(between).argmax(axis=1).tolist() == [0, 1, 2]
 
 
+def test_it_reads_what_its_vectors_were_made_of() -> None:
+    directions = np.random.default_rng(6).standard_normal((20, DIMENSIONS)).astype(np.float32)
+    centres = np.random.default_rng(7).standard_normal((TEAMS, 20))[OWNERS]
+    sources = (centres + 0.3 * np.random.default_rng(8).standard_normal(centres.shape)).astype(np.float32)
+    analysis, _ = discriminant(sources @ directions, OWNERS, TEAMS, ALONE)
+    found = analysis.after(directions).log_odds(sources)
+    np.testing.assert_allclose(found, analysis.log_odds(sources @ directions), rtol=1e-3, atol=1e-3)
+    assert (found.argmax(axis=1) == OWNERS).mean() > 0.95
+
+
 def test_labels_that_follow_no_rule_are_guessed_and_nothing_is_claimed() -> None:
     generator = np.random.default_rng(3)
     shuffled = generator.permutation(OWNERS)

@@ -41,6 +41,16 @@ def test_the_main_axes_keep_the_likeness() -> None:
     assert axes.coordinates.shape[1] <= known.shape[1], "there are no more directions than words"
 
 
+def test_what_an_incident_shares_with_no_other_is_no_shared_direction() -> None:
+    alike = np.where(np.eye(4), 1.0, 0.8).astype(np.float32)
+    likeness = np.eye(10, dtype=np.float32)
+    likeness[:4, :4] = alike
+    shared = MainAxes.of(likeness).shared
+    assert shared.shape == (10, 1)
+    assert np.abs(shared[:4]).min() > 10 * np.abs(shared[4:]).max()
+    assert MainAxes.of(alike[:1, :1]).shared.shape == (1, 1), "at least the longest is one"
+
+
 def test_what_is_said_of_past_incidents_is_said_without_their_part() -> None:
     """Labels that follow no rule can be learned by heart alone: what was left out is guessed."""
     generator = np.random.default_rng(3)
