@@ -124,8 +124,9 @@ class OwnerModel:
         worded = bayes.left_out(likeness.words, owners, [text.words for text in texts], same)
         for block in same:
             among[np.ix_(block, block)] = 0
+        shared = axes.shared
         # Each about where it would stand if it were new: a past one is drawn aside by its likeness to itself.
-        analysis, likely = discriminant(among @ axes.shared, owners, len(teams), same)
+        analysis, likely = discriminant(among @ shared, owners, len(teams), same)
         voted = neighbour_signals(among, owners, len(teams), NEIGHBOURHOODS)
         signals = np.stack([*(held for _, held in fits), worded, *voted, regressed, likely], axis=2)
         alignment = Alignment.fitted([text.text for text in texts], documented)
@@ -143,7 +144,7 @@ class OwnerModel:
             meaning_ranking, probabilities = fit_ranking(np.concatenate([signals, added], axis=2), left_out)
         held_out = _held_out(probabilities, owners, teams)
         duals = tuple(dual for dual, _ in fits)
-        learners = (duals, bayes, logistic, analysis.after(axes.shared))
+        learners = (duals, bayes, logistic, analysis.after(shared))
         return cls(teams, owners, likeness, alignment, *learners, ranking, held_out, meaning, meaning_ranking)
 
     def probabilities(
