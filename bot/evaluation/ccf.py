@@ -23,12 +23,12 @@ from bot.evaluation.ccf_lexicon import Keywords
 from bot.evaluation.ccf_paper import PaperMethods, tokens
 from bot.evaluation.ccf_plumbline import Plumbline, chosen, ingested
 from bot.evaluation.ccf_reply import Method, Reply
-from bot.evaluation.intervals import SEED, bootstrap_interval
+from bot.evaluation.intervals import SEED, bootstrap_interval, rounded
 from bot.evaluation.json_lines import json_lines
 from bot.evaluation.lexicon import Lexicon
 from bot.evaluation.report import print_whole
 from core.answering.find import ENGINE
-from core.confidence.measures import bootstrap, brier, ece, ece_floor, risk_coverage
+from core.confidence.measures import brier, ece, ece_floor, ece_interval, risk_coverage
 from core.errors import MalformedInput
 
 CUTOFFS = (1, 3, 5, 10)
@@ -208,11 +208,10 @@ def _calibration(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     if not sure:
         return {}
     probabilities, correct = (np.array(column, np.float64) for column in zip(*sure, strict=True))
-    low, high = bootstrap(ece, probabilities, correct)
     found = risk_coverage(probabilities, correct)
     return {
         "ece": round(ece(probabilities, correct), 4),
-        "ece_ci": [round(low, 4), round(high, 4)],
+        "ece_ci": rounded(ece_interval(probabilities, correct)),
         "ece_floor": round(ece_floor(probabilities), 4),
         "brier": round(brier(probabilities, correct), 4),
         "risk_coverage": [

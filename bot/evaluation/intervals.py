@@ -6,13 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from core.confidence.measures import bootstrap
+
 SEED = 7
-RESAMPLES = 1_000
 
 
 def bootstrap_interval(values: Sequence[float], seed: int = SEED) -> list[float]:
     """The 95 % percentile bootstrap interval of the mean, as [low, high]."""
-    array = np.asarray(values, float)
-    chosen = np.random.default_rng(seed).integers(0, array.size, (RESAMPLES, array.size))
-    low, high = np.percentile(array[chosen].mean(axis=1), [2.5, 97.5])
-    return [round(float(low), 4), round(float(high), 4)]
+    return rounded(bootstrap(np.mean, np.asarray(values, float), seed=seed))
+
+
+def rounded(interval: tuple[float, float]) -> list[float]:
+    """As it is written, to four digits."""
+    return [round(end, 4) for end in interval]

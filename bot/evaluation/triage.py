@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from bot.evaluation.intervals import RESAMPLES, SEED, bootstrap_interval
+from bot.evaluation.intervals import SEED, bootstrap_interval, rounded
 from bot.evaluation.report import print_whole
 from bot.evaluation.triage_baselines import installed
 from bot.evaluation.triage_embeddings import TicketEmbedder
 from core.confidence.calibrator import Calibrator, fit
-from core.confidence.measures import ece, risk_coverage
+from core.confidence.measures import bootstrap, ece, ece_interval, risk_coverage
 from core.confidence.owner_evidence import evaluate_owner, labels_from
 from core.conversation import Place, Platform
 from core.errors import MalformedInput
@@ -269,26 +269,22 @@ def _figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     confidence = np.array([outcome.confidence for outcome in outcomes])
     probability = np.array([outcome.probability for outcome in outcomes])
     correct = (owners == first).astype(np.float64)
-    measures: dict[str, Callable[[NDArray[np.int64]], float]] = {
-        "macro_f1": lambda rows: _macro_f1(owners[rows], first[rows], len(teams)),
-        "ece": lambda rows: ece(probability[rows], correct[rows]),
-        "coverage@precision90": lambda rows: _coverage(confidence[rows], correct[rows]),
-    }
     figures: dict[str, Any] = {}
     for name, values in hops.items():
         figures |= {name: round(float(np.mean(values)), 4), f"{name}_ci": bootstrap_interval(values)}
-    draws = np.random.default_rng(SEED).integers(0, len(owners), (RESAMPLES, len(owners)))
-    for name, measure in measures.items():
-        low, high = np.percentile([measure(rows) for rows in draws], [2.5, 97.5])
-        figures |= {
-            name: round(measure(np.arange(len(owners))), 4),
-            f"{name}_ci": [round(float(low), 4), round(float(high), 4)],
-        }
-    return figures
+    return figures | {
+        "macro_f1": round(_macro_f1(owners, first), 4),
+        "macro_f1_ci": rounded(bootstrap(_macro_f1, owners, first)),
+        "ece": round(ece(probability, correct), 4),
+        "ece_ci": rounded(ece_interval(probability, correct)),
+        "coverage@precision90": round(_coverage(confidence, correct), 4),
+        "coverage@precision90_ci": rounded(bootstrap(_coverage, confidence, correct)),
+    }
 
 
-def _macro_f1(owners: NDArray[np.int64], first: NDArray[np.int64], teams: int) -> float:
+def _macro_f1(owners: NDArray[np.int64], first: NDArray[np.int64]) -> float:
     """The mean over the teams that own a ticket or were named for one."""
+    teams = max(owners.max(), first.max()) + 1
     right = np.bincount(owners[owners == first], minlength=teams)
     both = np.bincount(owners, minlength=teams) + np.bincount(first[first >= 0], minlength=teams)
     return float((2 * right[both > 0] / both[both > 0]).mean())

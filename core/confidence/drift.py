@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.confidence.measures import ece
+from core.confidence.measures import ece, ece_by_chance
 
 RECENT = 200  # latest labelled predictions that are looked at
 ENOUGH = 40  # labels below which nothing can be said
@@ -43,11 +43,9 @@ def measure_drift(shown: Sequence[float], correct: Sequence[bool], seed: int = 0
         return None
     probabilities = np.array(shown[-RECENT:], dtype=np.float64)
     outcomes = np.array(correct[-RECENT:], dtype=np.float64)
-    draws = np.random.default_rng(seed).random((DRAWS, len(probabilities))) < probabilities
-    errors = [ece(probabilities, draw.astype(np.float64)) for draw in draws]
     return Drift(
         ece(probabilities, outcomes),
-        float(np.quantile(errors, ALARM_LEVEL)),
+        float(np.quantile(ece_by_chance(probabilities, DRAWS, seed), ALARM_LEVEL)),
         float(probabilities.mean()),
         float(outcomes.mean()),
         len(outcomes),

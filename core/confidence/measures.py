@@ -6,8 +6,9 @@ unless said otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,11 @@ BINS = 10
 FLOOR_DRAWS = 20  # outcomes drawn for each set of probabilities
 RESAMPLES = 1_000
 SEED = 7
+PERCENTILES = (2.5, 97.5)  # that 95 % of draws lie between
 NORMAL_95 = 1.96  # standard deviations that hold 95 % of a normal distribution
 
 Edges = Callable[[FloatArray, int], FloatArray]  # probabilities, number of bins → ascending inner edges
-Measure = Callable[[FloatArray, FloatArray], float]  # probabilities, correct → figure
+Measure = Callable[..., float]  # columns of one length → figure
 
 
 def equal_width(_probabilities: FloatArray, bins: int = BINS) -> FloatArray:
@@ -88,9 +90,32 @@ def ece_floor(
     probabilities: FloatArray, bins: int = BINS, edges: Edges = equal_width, draws: int = FLOOR_DRAWS, seed: int = SEED
 ) -> float:
     """The mean ECE if every probability were exactly true: chance alone puts it above 0, the more the fewer they are."""
-    generator = np.random.default_rng(seed)
-    outcomes = generator.random((draws, len(probabilities))) < probabilities
-    return float(np.mean([ece(probabilities, drawn.astype(float), bins, edges) for drawn in outcomes]))
+    return float(ece_by_chance(probabilities, draws, seed, bins, edges).mean())
+
+
+def ece_by_chance(
+    probabilities: FloatArray, draws: int, seed: int = SEED, bins: int = BINS, edges: Edges = equal_width
+) -> FloatArray:
+    """The ECE of each of so many sets of outcomes that are drawn with the very probabilities."""
+    outcomes = np.random.default_rng(seed).random((draws, len(probabilities))) < probabilities
+    return np.array([ece(probabilities, drawn.astype(float), bins, edges) for drawn in outcomes])
+
+
+def ece_interval(
+    probabilities: FloatArray, correct: FloatArray, resamples: int = RESAMPLES, seed: int = SEED
+) -> tuple[float, float]:
+    """The 95 % interval of the ECE that endless predictions of the kind would have.
+
+    Chance raises the error of a sample, and drawing from the sample raises it once more: percentiles of those draws would
+    hold the true error of honest probabilities almost never. So the second is taken off both ends, the first off the lower,
+    which is 0 where honest probabilities would show such an error too.
+    """
+    error = ece(probabilities, correct)
+    errors = _resampled(ece, (probabilities, correct), resamples, seed)
+    raised = max(0.0, float(errors.mean()) - error)
+    low, high = np.percentile(errors, PERCENTILES)
+    is_chance = error <= np.percentile(ece_by_chance(probabilities, resamples, seed), PERCENTILES[1])
+    return 0.0 if is_chance else max(0.0, float(low) - 2 * raised), float(high) - raised
 
 
 def brier(probabilities: FloatArray, correct: FloatArray) -> float:
@@ -156,10 +181,17 @@ def risk_coverage(probabilities: FloatArray, correct: FloatArray) -> RiskCoverag
 
 
 def bootstrap(
-    measure: Measure, probabilities: FloatArray, correct: FloatArray, resamples: int = RESAMPLES, seed: int = SEED
+    measure: Measure, *columns: NDArray[Any], resamples: int = RESAMPLES, seed: int = SEED
 ) -> tuple[float, float]:
-    """The 95 % percentile interval of a measure over predictions drawn with replacement; NaN draws are left out."""
-    chosen: NDArray[np.int64] = np.random.default_rng(seed).integers(0, len(correct), (resamples, len(correct)))
-    figures = [measure(probabilities[drawn], correct[drawn]) for drawn in chosen]
-    low, high = np.nanpercentile(figures, [2.5, 97.5])
+    """The 95 % percentile interval of a measure over rows of the columns drawn with replacement; NaN draws are left out.
+
+    For a measure that a sample does not raise: the calibration error has its own, `ece_interval`.
+    """
+    low, high = np.nanpercentile(_resampled(measure, columns, resamples, seed), PERCENTILES)
     return float(low), float(high)
+
+
+def _resampled(measure: Measure, columns: Sequence[NDArray[Any]], resamples: int, seed: int) -> FloatArray:
+    count = len(columns[0])
+    chosen: NDArray[np.int64] = np.random.default_rng(seed).integers(0, count, (resamples, count))
+    return np.array([measure(*(column[drawn] for column in columns)) for drawn in chosen])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.confidence.measures import auroc, bootstrap, brier, ece, ece_floor
+from core.confidence.measures import auroc, brier, ece, ece_floor, ece_interval
 
 LATEST = 2_000  # badges that are looked at
 RESAMPLES = 200  # for an interval on a page
@@ -37,7 +37,7 @@ def measure_quality(shown: Sequence[float], correct: Sequence[bool]) -> Quality 
         return None
     probabilities = np.array(shown[-LATEST:], dtype=np.float64)
     outcomes = np.array(correct[-LATEST:], dtype=np.float64)
-    low, high = bootstrap(ece, probabilities, outcomes, RESAMPLES)
+    low, high = ece_interval(probabilities, outcomes, RESAMPLES)
     area = auroc(probabilities, outcomes)
     return Quality(
         tuple(shown[-LATEST:]),

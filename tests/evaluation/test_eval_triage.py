@@ -99,7 +99,7 @@ def test_coverage_is_the_most_that_can_be_decided_at_the_precision(
 
 def test_macro_f1_counts_every_team_alike() -> None:
     owners, first = np.array([0, 0, 0, 1]), np.array([0, 0, 0, 0])
-    assert triage._macro_f1(owners, first, 2) == pytest.approx((6 / 7 + 0) / 2)
+    assert triage._macro_f1(owners, first) == pytest.approx((6 / 7 + 0) / 2)
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"title": "a", "body": "b"}'])

@@ -15,6 +15,7 @@ from core.confidence.measures import (
     brier_parts,
     ece,
     ece_floor,
+    ece_interval,
     equal_mass,
     max_calibration_error,
     reliability,
@@ -125,5 +126,23 @@ def test_the_bootstrap_interval_covers_the_true_figure_about_as_often_as_it_says
     assert covered >= 50
 
 
+@pytest.mark.parametrize("count", [20, 300])
+@pytest.mark.parametrize("boast", [0.0, 0.05, 0.2])
+def test_the_interval_of_the_calibration_error_holds_what_is_true_and_what_was_measured(
+    boast: float, count: int
+) -> None:
+    """Each probability is said to be so much higher than it is: that is the error, whatever the bins."""
+    covered = 0
+    for seed in range(60):
+        generator = np.random.default_rng(seed)
+        honest = generator.uniform(0, 0.8, count)
+        correct = (generator.random(count) < honest).astype(float)
+        low, high = ece_interval(honest + boast, correct, resamples=200)
+        assert 0 <= low <= ece(honest + boast, correct) <= high
+        covered += low <= boast <= high
+    assert covered >= 50
+
+
 def test_the_same_seed_gives_the_same_interval() -> None:
-    assert bootstrap(ece, SAID, RIGHT, resamples=50) == bootstrap(ece, SAID, RIGHT, resamples=50)
+    assert bootstrap(brier, SAID, RIGHT, resamples=50) == bootstrap(brier, SAID, RIGHT, resamples=50)
+    assert ece_interval(SAID, RIGHT, resamples=50) == ece_interval(SAID, RIGHT, resamples=50)
