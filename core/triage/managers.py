@@ -18,6 +18,7 @@ from core.triage.history import IncidentHistory, Neighbour
 from core.triage.likeness import IncidentText
 from core.triage.owner_model import OwnerModel
 
+MOST_SIMILAR = 5  # past incidents of which a reason says how many a team owned
 SHOWN_INCIDENTS = 3  # similar incidents named in a reason
 
 
@@ -216,8 +217,9 @@ def _history_reason(vote: HistoryVote, votes: Mapping[str, HistoryVote]) -> str:
         (neighbour for other in votes.values() for neighbour in other.incidents),
         key=lambda neighbour: -neighbour.similarity,
     )
-    nearest = [neighbour for neighbour in all_voting[:5] if neighbour in vote.incidents]
-    ids = ", ".join(neighbour.incident.id for neighbour in vote.incidents[:SHOWN_INCIDENTS])
+    most_similar = all_voting[:MOST_SIMILAR]
+    nearest = [neighbour for neighbour in most_similar if neighbour in vote.incidents]
+    ids = ", ".join(neighbour.incident.id for neighbour in (nearest or vote.incidents)[:SHOWN_INCIDENTS])
     if not nearest:
         return f"owned similar incidents: {ids}"
-    return f"owned {len(nearest)} of the {len(all_voting[:5])} most similar incidents: {ids}"
+    return f"owned {len(nearest)} of the {len(most_similar)} most similar incidents: {ids}"

@@ -90,7 +90,8 @@ def _by_text(severity: Severity, near: Sequence[Neighbour]) -> tuple[float, str]
     if not alike:
         return 0.0, ""
     named = ", ".join(alike[:SHOWN_INCIDENTS])
-    return len(alike) / len(near), f"{len(alike)} of the {len(near)} most similar incidents were {severity}: {named}"
+    said = f"{len(alike)} of the {len(near)} most similar incidents {_were(len(alike))} {severity}: {named}"
+    return len(alike) / len(near), said
 
 
 def _by_features(severity: Severity, known: Sequence[Feature], counts: SeverityCounts) -> tuple[float, str]:
@@ -100,5 +101,9 @@ def _by_features(severity: Severity, known: Sequence[Feature], counts: SeverityC
     if best is None:
         return 0.0, ""
     (name, value), found = best
-    told = f"{found[severity]} of {found.total()} incidents with {name} {value} were {severity}"
-    return found[severity] / found.total(), told
+    count = found[severity]
+    return count / found.total(), f"{count} of {found.total()} incidents with {name} {value} {_were(count)} {severity}"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"

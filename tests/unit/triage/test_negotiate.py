@@ -54,6 +54,18 @@ def test_similar_incidents_speak_for_their_owner_and_are_named() -> None:
     assert "owned 2 of the 2 most similar incidents: INC-1, INC-2" in verdict.owner.reasons
 
 
+def test_only_those_incidents_are_named_that_are_counted_among_the_most_similar() -> None:
+    near = [past(f"INC-{number}", "unknown kid, tokens rejected", "identity") for number in range(3)]
+    own = [past("INC-8", "unknown kid, tokens", "boarding"), past("INC-9", "unknown kid, tokens", "boarding")]
+    far = [past("INC-10", "unknown kid on a far longer list of other troubles", "boarding")]
+    verdict = propose_owner(
+        incident("unknown kid, tokens rejected"), TEAMS, IncidentHistory([*far, *own, *near]), NOTHING
+    )
+    reasons = {candidate.team_id: candidate.reasons for candidate in verdict.candidates}
+    assert "owned 3 of the 5 most similar incidents: INC-0, INC-1, INC-2" in reasons["identity"]
+    assert "owned 2 of the 5 most similar incidents: INC-8, INC-9" in reasons["boarding"]
+
+
 def test_a_team_that_passed_such_incidents_on_is_no_candidate_from_history() -> None:
     verdict = propose_owner(incident("unknown kid"), TEAMS, TOKENS, NOTHING)
     assert "boarding" not in {candidate.team_id for candidate in verdict.candidates}

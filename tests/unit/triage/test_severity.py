@@ -32,6 +32,13 @@ def test_it_is_as_severe_as_incidents_like_it_were_and_they_are_named() -> None:
     assert sum(found.shares.values()) > 0.999
 
 
+def test_of_a_single_incident_it_is_told_as_of_one() -> None:
+    alone = IncidentHistory([past(1, "the tank leaks oil", Severity.CRITICAL, "tank"), *SLOW])
+    found = assess_severity(incident(service="", title="oil leaks from the tank"), alone)
+    assert found is not None
+    assert found.evidence == ("1 of the 1 most similar incidents was critical: INC-1",)
+
+
 def test_the_service_and_labels_alone_say_something_but_less() -> None:
     by_text = assess_severity(incident(service="", title="oil leaks from the tank"), HISTORY)
     by_service = assess_severity(replace(incident(service="tank", title="xyzzy"), labels={}), HISTORY)
