@@ -35,9 +35,11 @@ INDEX = "index"
 WHOLE = (STATE, f"{STATE}-wal", f"{STATE}-shm", WORKFLOWS, f"{WORKFLOWS}-wal", f"{WORKFLOWS}-shm", *MODELS, INDEX)
 
 
-def run_backup(settings: Settings, file: Path, out: Console) -> None:
-    """Write the workspace to a file. Raises ConfigurationError or PlumblineError."""
+def run_backup(settings: Settings, file: Path, out: Console, *, force: bool = False) -> None:
+    """Write the workspace to a file; replace one that exists only with `force`. Raises ConfigurationError or PlumblineError."""
     folder = _embedded(settings)
+    if file.exists() and not force:
+        raise PlumblineError(f"{file} exists already: choose another name, or replace it with --force.")
     if not (folder / STATE).exists():
         raise ConfigurationError(f"There is nothing to back up in {folder}: set PLUMBLINE_DATA_DIR to the bot's.")
     with tempfile.TemporaryDirectory(dir=file.resolve().parent, prefix=".plumbline-backup-") as name:

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Coroutine
 from enum import StrEnum
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,7 +49,7 @@ def main() -> None:
     try:
         app()
     except PlumblineError as error:
-        err.print(f"plumbline: {error}", style="red", markup=False, highlight=False)
+        err.print(f"plumbline: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)
 
 
@@ -61,14 +62,60 @@ def _run(work: Callable[[Settings], Coroutine[Any, Any, int]], **overrides: obje
         raise typer.Exit(code)
 
 
+def _print_version(wanted: bool) -> None:  # noqa: FBT001  # typer gives an option's value by position
+    if wanted:
+        out.print(f"plumbline {metadata.version('plumbline')}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def plumbline(
+    _: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None: ...
+
+
 @app.command()
 def demo(
-    port: Annotated[int, typer.Option(help="Port of the local page; the next free one if it is taken.")] = 8080,
+    port: Annotated[
+        int | None,
+        typer.Option(help="Port of the local page; another one if it is taken. Default: PLUMBLINE_PORT, else 8080."),
+    ] = None,
 ) -> None:
     """Start everything on a temporary workspace with the sample company, and replay an incident."""
     from bot.demo import run_demo
 
-    _run(lambda settings: run_demo(settings, port, out))
+    _run(lambda settings: run_demo(settings, settings.port if port is None else port, out))
+
+
+@app.command()
+def init(
+    file: Annotated[Path, typer.Argument(help="The file to write.")] = Path("plumbline.yaml"),
+    name: Annotated[str | None, typer.Option(help="Name of your company.")] = None,
+    documents: Annotated[str | None, typer.Option(help="Folder of your runbooks and documents.")] = None,
+    slack: Annotated[str | None, typer.Option(help="Id of the Slack channel for incidents.")] = None,
+    teams: Annotated[str | None, typer.Option(help="Id of the Teams channel for incidents.")] = None,
+    prometheus: Annotated[str | None, typer.Option(help="URL of Prometheus.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+) -> None:
+    """Write a commented plumbline.yaml. In a terminal, ask for what the options leave open."""
+    from bot.new_configuration import FirstAnswers, run_init
+
+    answers = FirstAnswers(
+        name=_answer(name, "Name of your company", "Plumbline"),
+        documents=_answer(documents, "Folder of your runbooks and documents", "documents"),
+        slack=_answer(slack, "Id of the Slack channel for incidents (empty: none)"),
+        teams=_answer(teams, "Id of the Teams channel for incidents (empty: none)"),
+        prometheus=_answer(prometheus, "URL of Prometheus (empty: none)"),
+    )
+    run_init(file, answers, out, force=force)
+
+
+def _answer(given: str | None, question: str, default: str = "") -> str:
+    if given is not None or not sys.stdin.isatty():
+        return default if given is None else given
+    return typer.prompt(question, default=default, show_default=bool(default))
 
 
 @app.command()
@@ -126,11 +173,14 @@ def ingest(sources: Annotated[list[str] | None, typer.Argument(help="Sources to 
 
 
 @app.command()
-def backup(file: Path) -> None:
+def backup(
+    file: Path,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+) -> None:
     """Write the embedded workspace to a file, also while the bot runs: state, workflows, models, index."""
     from bot.backup import run_backup
 
-    run_backup(load_settings(), file, out)
+    run_backup(load_settings(), file, out, force=force)
 
 
 @app.command()

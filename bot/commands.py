@@ -94,8 +94,11 @@ def summary(report: IngestReport) -> str:
 
 
 async def run_ask(settings: Settings, text: str, channel: str, out: Console, err: Console, *, as_json: bool) -> int:
-    """Answer one question; the corpus is built first if there is none yet."""
+    """Answer one question; the corpus is built first if there is none yet. Exit code 2 if nothing can be indexed."""
     workspace = load_workspace(settings.config)
+    if not workspace.sources:
+        err.print(_nothing_to_read(settings), style="red", markup=False, highlight=False, soft_wrap=True)
+        return 2
     if channel and channel not in {known.name for known in workspace.channels}:
         raise ConfigurationError(f"There is no channel {channel} in plumbline.yaml.")
     async with open_core(settings, workspace) as core:
@@ -123,6 +126,14 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
     else:
         out.print(render(AnswerMessage(answer)))
     return 0
+
+
+def _nothing_to_read(settings: Settings) -> str:
+    lacks = f"{settings.config} names no sources" if settings.config else "PLUMBLINE_CONFIG is not set"
+    return (
+        f"plumbline: Nothing is indexed: {lacks}. `plumbline init` writes a plumbline.yaml to begin with; "
+        "`plumbline demo` shows a sample company."
+    )
 
 
 async def run_replay(settings: Settings, file: Path, source: str, out: Console, *, as_json: bool) -> int:

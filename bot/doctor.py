@@ -116,8 +116,13 @@ async def _state(settings: Settings, workspace: Workspace) -> Finding:
             "cannot be reached",
             f"{error}. Check PLUMBLINE_DATABASE_URL and PLUMBLINE_QDRANT_URL.",
         )
-    if not count and workspace.sources:
-        return Finding("index", "empty", "Run `plumbline ingest`; `plumbline serve` does so as well.", fatal=False)
+    if not count:
+        mend = (
+            "Run `plumbline ingest`; `plumbline serve` does so as well."
+            if workspace.sources
+            else "Name your `sources` in plumbline.yaml; `plumbline init` writes one to begin with."
+        )
+        return Finding("index", "nothing is indexed", mend)
     return Finding("index", f"{count} passages")
 
 

@@ -120,6 +120,17 @@ async def test_a_workspace_that_is_there_is_replaced_only_by_force(tmp_path: Pat
     assert await tasks(other) == ["a"]
 
 
+async def test_a_backup_overwrites_another_file_only_by_force(tmp_path: Path) -> None:
+    home, file = tmp_path / "home", tmp_path / "backup"
+    await workspace(home)
+    file.write_bytes(b"something else")
+    with pytest.raises(PlumblineError, match="--force"):
+        run_backup(settings(home), file, QUIET)
+    assert file.read_bytes() == b"something else"
+    run_backup(settings(home), file, QUIET, force=True)
+    assert file.read_bytes() != b"something else"
+
+
 async def test_nothing_is_restored_while_a_bot_works_there(tmp_path: Path) -> None:
     home, file = tmp_path / "home", tmp_path / "backup"
     await workspace(home, "a")
