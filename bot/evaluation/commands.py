@@ -58,19 +58,6 @@ def eval_answers(
     write_json(figures, json_file)
 
 
-@evaluations.command("severity")
-def eval_severity(
-    incidents: Annotated[Path, typer.Option(help="JSON lines with `title` or `alert`, texts and `severity`.")],
-    json_file: JsonFile = None,
-) -> None:
-    """How often is the severity that past incidents suggest the right one?"""
-    from bot.evaluation.severity import print_figures, run
-
-    figures = run(incidents)
-    print_figures(figures, out)
-    write_json(figures, json_file)
-
-
 @evaluations.command("privacy")
 def eval_privacy(
     cases: Annotated[Path, typer.Option(help="Labelled JSON lines, the people whom the source knows in the first.")],
@@ -135,19 +122,6 @@ def eval_calibration(
     write_json(figures, json_file)
 
 
-@evaluations.command("telemetry")
-def eval_telemetry(
-    cases: Annotated[Path, typer.Option(help="A folder of PetShop's form, with low_traffic and high_traffic.")],
-    json_file: JsonFile = None,
-) -> None:
-    """Do the metrics and the call graph name the service that was at fault?"""
-    from bot.evaluation.telemetry import print_table, run
-
-    figures = run(cases)
-    print_table(figures, out)
-    write_json(figures, json_file)
-
-
 @evaluations.command("rca")
 def eval_rca(
     cases: Annotated[Path, typer.Option(help="JSON lines with `question`, `observations` and `keys`; .gz too.")],
@@ -160,76 +134,3 @@ def eval_rca(
     figures = asyncio.run(run(cases, llm))
     print_table(figures, out)
     write_json(figures, json_file)
-
-
-@evaluations.command("ci-logs")
-def eval_ci_logs(
-    cases: Annotated[Path, typer.Option(help="JSON lines with `project`, `log` and `chunk`, plain or .xz.")],
-    json_file: JsonFile = None,
-) -> None:
-    """Are the lines of a build log found that explain its failure?"""
-    from bot.evaluation.ci_logs import print_table, run
-
-    figures = run(cases)
-    print_table(figures, out)
-    write_json(figures, json_file)
-
-
-@evaluations.command("log-templates")
-def eval_log_templates(
-    logs: Annotated[Path, typer.Option(help="A folder of loghub's form, a folder for each system.")],
-    json_file: JsonFile = None,
-) -> None:
-    """Are the log messages of one statement grouped together, and only those?"""
-    from bot.evaluation.log_templates import print_table, run
-
-    figures = run(logs)
-    print_table(figures, out)
-    write_json(figures, json_file)
-
-
-@evaluations.command("agent-stability")
-def eval_agent_stability(
-    llm: Annotated[str, typer.Option(help="Address of a llama.cpp server; a model of random weights will do.")],
-    trajectories: Annotated[int, typer.Option(help="How many investigations.", min=1)] = 300,
-    json_file: JsonFile = None,
-) -> None:
-    """Does the investigating model end every investigation well, whatever it says?"""
-    from bot.evaluation.agent_stability import print_table, run
-
-    figures = asyncio.run(run(llm, trajectories, out))
-    print_table(figures, out)
-    write_json(figures, json_file)
-    if figures["crashes"]:
-        raise typer.Exit(1)
-
-
-@evaluations.command("load")
-def eval_load(
-    rate: Annotated[float, typer.Option(help="Signed events a second, half of them mentions, half alerts.")] = 50.0,
-    seconds: Annotated[float, typer.Option(help="How long to send.")] = 60.0,
-    kill: Annotated[int, typer.Option(help="Kill -9 a replica so often, and send as long as that takes.")] = 0,
-    replicas: Annotated[int, typer.Option(help="With --kill: replicas; more than one need a PostgreSQL.")] = 1,
-    database_url: Annotated[str, typer.Option(help="With --kill: an empty PostgreSQL database.")] = "",
-    storm: Annotated[bool, typer.Option("--storm", help="10 000 alerts of one group and 1 000 of 200.")] = False,
-    seed: Annotated[int, typer.Option(help="With --kill and --storm: of what is left to chance.")] = 0,
-    json_file: JsonFile = None,
-) -> None:
-    """Does a running bot keep up? Starts `serve` on the sample company and a Slack of our own beside it.
-
-    With --kill: is everything said once, however often it dies? With --storm: is a storm one message for each group, and
-    does the chat's limit hold?
-    """
-    from bot.evaluation import kills, load
-    from bot.evaluation import storm as storms
-
-    if storm:
-        figures = asyncio.run(storms.run(10_000, 200, 1_000, seconds, patience=1_800, seed=seed))
-    elif kill:
-        figures = asyncio.run(kills.run(kill, replicas, database_url, rate, seed))
-    else:
-        figures = asyncio.run(load.run(rate, seconds))
-    load.print_table(figures, out)
-    write_json(figures, json_file)
-    if figures["lost"] or figures["duplicated"] or figures.get("unfinished"):
-        raise typer.Exit(1)

@@ -4,7 +4,7 @@ Every line has log-odds of being inside the run, of opening it and of closing it
 the best run is found in one pass. The odds come from the form of the lines, and from the repository's confirmed
 failures as soon as there are any. The weights of the forms are those of a segment model with a softmax over all runs
 (semi-Markov conditional random field, Sarawagi and Cohen, NIPS 2004), ridge-penalised, each tool counting alike. They
-are fitted by `benchmarks/failing_line_weights.py` to builds of small projects that were made to fail, with 43 compilers,
+are fitted by `python -m tests.benchmarks failing-line-weights` to builds of small projects that were made to fail, with 43 compilers,
 test runners and package managers; no log of anybody's repository is among them.
 """
 

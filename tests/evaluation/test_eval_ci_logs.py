@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation.ci_logs import find, run
 from core.errors import MalformedInput
+from tests.benchmarks.ci_logs import find, run
 
 
 def log(number: int) -> str:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation.log_templates import grouping_accuracy, parsing_accuracy, run
 from core.errors import MalformedInput
+from tests.benchmarks.log_templates import grouping_accuracy, parsing_accuracy, run
 
 ROWS = [
     *[(f"took {number} ms", "E1", "took <*> ms") for number in range(5)],

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation import severity
 from core.errors import MalformedInput
+from tests.benchmarks import severity
 
 ROWS = [
     {"alert": f"{thing} in hall {hall}", "summary": f"the {thing} of hall {hall}", "severity": kind}

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.evaluation.telemetry import run
 from core.errors import MalformedInput
+from tests.benchmarks.telemetry import run
 
 SERVICES = ("bank", "shop", "web")
 CHANCE = np.random.default_rng(7)

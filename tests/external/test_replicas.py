@@ -8,12 +8,12 @@ import pytest
 import sqlalchemy as sa
 
 from adapters.store.database import open_database
-from bot.evaluation import kills
+from tests.benchmarks import kills
 from tests.databases import new_postgres_database
 
 pytestmark = pytest.mark.external
 
-KILLS = 20  # `plumbline eval load --kill 200` is the long one
+KILLS = 20  # `python -m tests.benchmarks load --kill 200` is the long one
 RATE = 2.0  # events a second
 
 

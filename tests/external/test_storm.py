@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.evaluation import storm
+from tests.benchmarks import storm
 
 pytestmark = pytest.mark.external
 

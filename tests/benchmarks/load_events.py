@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from slack_sdk.signature import SignatureVerifier
 
-SIGNING_SECRET = "load-test"  # noqa: S105 -- of a Slack that only this process knows
+SIGNING_SECRET = "load-test"
 GROUP_SIZE = 25  # alerts that belong to one group
 CHANNELS = 50  # that questions are asked in: a chat takes about one post a second in each
 

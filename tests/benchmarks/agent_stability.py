@@ -1,4 +1,4 @@
-"""`plumbline eval agent-stability`: does the investigating model end every investigation well, whatever it says?
+"""`python -m tests.benchmarks agent-stability`: does the investigating model end every investigation well, whatever it says?
 
 The sample company's live incidents are investigated over and over, each time with another seed and at temperature 1,
 which RCAgent found hardest (section 5.3, “w/ Sampling”). The model has every action that it has in the product: what was

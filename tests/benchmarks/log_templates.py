@@ -1,4 +1,4 @@
-"""`plumbline eval log-templates`: are the log messages of one statement grouped together, and only those?
+"""`python -m tests.benchmarks log-templates`: are the log messages of one statement grouped together, and only those?
 
 `DIR/<system>/*_log_structured.csv` with `Content`, `EventId` and `EventTemplate`, as in loghub. Grouping accuracy is the
 share of messages whose group is exactly that of their event; parsing accuracy the share whose template is word for word
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from drain3.drain import Drain, LogCluster  # pyright: ignore[reportMissingTypeStubs]  # it has none
+from drain3.drain import Drain, LogCluster  # it has none
 from rich.console import Console
 from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""`plumbline eval severity`: how often the suggested severity is the incident's own, each judged by all the others.
+"""`python -m tests.benchmarks severity`: how often the suggested severity is the incident's own, each judged by all the others.
 
 Incidents are JSON lines, plain or .gz, with `severity`, a title (`title` or `alert`), and as far as they have them
 `summary`, `description`, `body`, `service` and `labels`. Those whose severity is none of ours are left out, and those

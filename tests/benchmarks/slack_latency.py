@@ -1,6 +1,6 @@
 """How long somebody in Slack waits: from Enter to the answer on the screen, without a language model.
 
-    .venv/bin/python -m benchmarks.slack_latency [--questions 30] [--json FILE]
+    python -m tests.benchmarks slack-latency [--questions 30] [--json FILE]
 
 The whole bot with the sample company, and local-slack (tests/external, `npm ci`) in Chromium. The clock is the page's own:
 it starts with the Enter key in the channel, and stops when the question on the page has its reply. The questions follow
@@ -83,7 +83,7 @@ def _percentiles(values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, flo
     return {name: round(float(np.percentile(values, at)), 1) for name, at in (("p50", 50), ("p90", 90), ("p99", 99))}
 
 
-if __name__ == "__main__":
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=30)
     parser.add_argument("--json", type=Path)

@@ -1,4 +1,4 @@
-"""`plumbline eval ci-logs`: which lines of a build log explain the failure?
+"""`python -m tests.benchmarks ci-logs`: which lines of a build log explain the failure?
 
 Each case is measured with 0, 1, 2, 5 and all of the other labelled failures of its repository known, drawn by chance.
 Only lines that are not blank count. The right lines are those of `chunk` where they first stand in the log, numbers,

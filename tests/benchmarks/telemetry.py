@@ -1,4 +1,4 @@
-"""`plumbline eval telemetry`: the root-cause service from metrics alone, in the form of the PetShop data.
+"""`python -m tests.benchmarks telemetry`: the root-cause service from metrics alone, in the form of the PetShop data.
 
 `DIR/<scenario>/{graph.csv, noissue/metrics.csv, test/issue_N/{metrics.csv, target.json}}`, or the same below
 `DIR/dataset`. `plumbline` is `core.rca.telemetry`. Beside it stand two methods of the PetShop paper (Hardt et al., CLeaR

@@ -1,6 +1,6 @@
 """How long a triage takes on a long history, and what the history costs in time and memory.
 
-`python benchmarks/triage.py --incidents 100000` writes made-up incidents: words by Zipf's law, a quarter of them the
+`python -m tests.benchmarks triage --incidents 100000` writes made-up incidents: words by Zipf's law, a quarter of them the
 owner's own, host and job names, a title of eight words and a description of forty. `--dimensions 384` adds made-up vectors of
 that length, as an embedding model gives them; the time that the model takes is not in the figures.
 """
@@ -117,7 +117,3 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--teams", type=int, default=100)
     parser.add_argument("--dimensions", type=int, default=0)
     return parser.parse_args()
-
-
-if __name__ == "__main__":
-    main()

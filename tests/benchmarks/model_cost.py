@@ -1,6 +1,6 @@
 """What a model's confidence costs: plain independent sampling against shared prompts and expectations.
 
-    .venv/bin/python -m benchmarks.model_cost [--json FILE]
+    python -m tests.benchmarks model-cost [--json FILE]
 
 Both ways make the product's own LM-PACE estimate of one case, COE and RCE with k1 analyses and k2 scores on each, at
 the same real llama-server in one run. The plain way draws every analysis and every score one by one, each with its
@@ -142,7 +142,3 @@ def main() -> None:
     Console(width=120).print(shown(found, figures))
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Fits the weights of `core/rca/failing_lines.py`, and prints them with what they find in tools that were left out.
 
-`python benchmarks/failing_line_weights.py` reads `benchmarks/data/failing_builds.jsonl.xz`: 258 builds of small made-up
+`python -m tests.benchmarks failing-line-weights` reads `tests/benchmarks/data/failing_builds.jsonl.xz`: 258 builds of small made-up
 projects, six by each of 43 tools, run to fail and put between steps that pass, in the manner of four CI systems. Their
 labels follow from how the tools document their reports: from the first line of the first failure to the last of its
 details. The ridge was chosen from 0.003 to 0.3 by families of tools (C, Java, Python, …), each found with the others.
@@ -116,7 +116,3 @@ def _build(row: dict[str, str | int]) -> Build:
     read = ReadLog(str(row["log"]))
     first, end = np.searchsorted(read.numbers, [int(row["start"]), int(row["end"])])
     return Build(str(row["tool"]), str(row["family"]), read.features.astype(np.float64), int(first), int(end) - 1)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """How heavy the bot is: import time, idle memory of `plumbline serve`, and the time of an answer inside the process.
 
-    .venv/bin/python benchmarks/footprint.py [--json FILE]
+    python -m tests.benchmarks footprint [--json FILE]
 
 Import time is the median of five fresh processes. Idle memory is the resident set of a bot on the sample company with
 Slack and Teams loaded, after it has indexed everything and been left alone. Answer times are of the evidence engine,
@@ -23,15 +23,15 @@ import numpy as np
 
 from bot.commands import TERMINAL
 from bot.demo import SAMPLE_COMPANY
-from bot.evaluation.load import bot_process
-from bot.evaluation.slack_memory import remembering_slack
 from bot.settings import load_settings
 from bot.wiring import ingest, open_core
 from bot.workspace import load_workspace
 from core.conversation import Audience, Person, Platform, Question
 from handlers.answer_question import prepare_answer
+from tests.benchmarks.load import bot_process
+from tests.benchmarks.slack_memory import remembering_slack
 
-QUESTIONS = Path(__file__).parents[1] / "tests" / "evaluation" / "sample_questions.jsonl"
+QUESTIONS = Path(__file__).parents[1] / "evaluation" / "sample_questions.jsonl"
 ROUNDS = 10  # times that each sample question is asked
 IDLE = 10.0  # seconds that the bot is left alone before its memory is read
 IMPORT = """
@@ -91,7 +91,3 @@ def main() -> None:
     print(json.dumps(figures, indent=2))
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Who waits for whom: 16 people and a nightly job at one language model, with the queue and without it.
 
-    .venv/bin/python benchmarks/model_queue.py --llm http://127.0.0.1:8081[,http://…] [--seconds 20] [--json FILE]
+    python -m tests.benchmarks model-queue --llm http://127.0.0.1:8081[,http://…] [--seconds 20] [--json FILE]
 
 `burst`: the nightly job has been running when 16 people ask at once. `saturated`: 16 people ask again as soon as they
 are answered, for so many seconds, while the nightly job goes on. `direct` sends everything to the first server as it
@@ -153,7 +153,3 @@ def main() -> None:
     print(json.dumps(result, indent=2))
     if arguments.json:
         arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -21,10 +21,10 @@ import numpy as np
 
 from adapters.store.database import open_database
 from adapters.store.store import SqlStore
-from bot.evaluation.load import BotProcess, bot_process
-from bot.evaluation.load_events import FiringAlert, alert_of
-from bot.evaluation.slack_memory import SlackMemory, remembering_slack
 from core.incident import Stage
+from tests.benchmarks.load import BotProcess, bot_process
+from tests.benchmarks.load_events import FiringAlert, alert_of
+from tests.benchmarks.slack_memory import SlackMemory, remembering_slack
 
 POST_INTERVAL = 1.0  # seconds between messages in a channel
 EDITS_PER_MINUTE = 50

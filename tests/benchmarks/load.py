@@ -27,10 +27,10 @@ from rich.table import Table
 from adapters.store.database import open_database
 from adapters.store.store import SqlStore
 from bot.demo import SAMPLE_COMPANY, free_port
-from bot.evaluation.load_events import SIGNING_SECRET, FiringAlert, Mention, events
-from bot.evaluation.slack_memory import SlackMemory, remembering_slack
 from bot.workspace import load_workspace
 from core.errors import PlumblineError
+from tests.benchmarks.load_events import SIGNING_SECRET, FiringAlert, Mention, events
+from tests.benchmarks.slack_memory import SlackMemory, remembering_slack
 
 UNLIMITED = {"SLACK_POST_INTERVAL": "0"}  # what the bot can do is measured, not what a chat allows
 START_TIMEOUT = 60.0  # seconds until the bot must be ready

@@ -1,6 +1,6 @@
 """How fast, large and quickly ready the embedded index is, beside rank-bm25 with Qdrant's local mode in the same run.
 
-    .venv/bin/python benchmarks/retrieval.py [--passages 100000] [--questions 200] [--folder DIR [--build]] [--json FILE]
+    python -m tests.benchmarks retrieval [--passages 100000] [--questions 200] [--folder DIR [--build]] [--json FILE]
 
 The corpus is made up: pages of one passage in words drawn by Zipf's law, in families, each readable by everybody or by one
 of many channels. It is ingested as any source is. Then a fresh process opens the index and asks every question as a
@@ -233,10 +233,21 @@ def local_mode(encoder: Encoder, passages: Sequence[Passage]) -> QdrantClient:
 
 def in_a_fresh_process(part: str, folder: Path, count: int) -> tuple[dict[str, Any], float]:
     """The part's figures, and the seconds that the whole process took."""
-    command = [sys.executable, __file__, "--part", part, "--folder", str(folder), "--questions", str(count)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.benchmarks",
+        "retrieval",
+        "--part",
+        part,
+        "--folder",
+        str(folder),
+        "--questions",
+        str(count),
+    ]
     started = time.perf_counter()
     # As the installed command does: the repository and not this folder is where packages are found.
-    found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1])
+    found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
     return json.loads(found.stdout), time.perf_counter() - started
 
 
@@ -282,7 +293,3 @@ def main() -> None:
     print(json.dumps(figures, indent=2))
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -27,8 +27,6 @@ from adapters.slack.render import render
 from adapters.store.database import open_database
 from adapters.store.store import SqlStore
 from bot.demo import SAMPLE_COMPANY, free_port
-from bot.evaluation.load_events import SIGNING_SECRET, FiringAlert, Mention, events
-from bot.evaluation.slack_memory import SlackMemory, remembering_slack
 from bot.settings import Settings, load_settings
 from bot.telemetry import configure_logging
 from bot.wiring import ingest, open_core
@@ -36,6 +34,8 @@ from bot.workspace import load_workspace
 from core.errors import PlumblineError, StoreUnavailable
 from core.incident import Incident, Stage
 from core.messages import IncidentMessage
+from tests.benchmarks.load_events import SIGNING_SECRET, FiringAlert, Mention, events
+from tests.benchmarks.slack_memory import SlackMemory, remembering_slack
 
 PATIENCE = 120.0  # seconds until a replica must answer, and after the last kill until everything must stand in the chat
 AGAIN = 0.1  # seconds until a sender that was not acknowledged tries again
@@ -44,7 +44,7 @@ LONGEST_LIFE = 1.5  # seconds that a replica works at most, once it answers, bef
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(
     [
-        "bot.evaluation.kills",
+        "tests.benchmarks.kills",
         "bot.server",
         "adapters.qdrant_edge",
         "adapters.slack.inbound",

@@ -1,0 +1,150 @@
+"""Measurements that only those who change Plumbline need: `python -m tests.benchmarks NAME …`.
+
+`--json FILE` writes the figures to a file. Everything that is heavy is imported by the command that uses it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from bot.evaluation.commands import JsonFile
+from bot.evaluation.report import write_json
+from core.errors import PlumblineError
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
+
+out = Console()
+
+# Commands that read their arguments themselves: name → what it measures.
+SCRIPTS = {
+    "failing-line-weights": "Fit the weights that find the failing lines of a build log.",
+    "footprint": "Import time, idle memory and answer time.",
+    "model-cost": "Cost of a confidence estimate at a language model.",
+    "model-queue": "Waiting times of many people at one language model.",
+    "retrieval": "Speed and size of the embedded index.",
+    "slack-latency": "Time from Enter to the answer in Slack's emulator.",
+    "triage": "Time and memory of a triage on a long history.",
+}
+
+
+@app.command("telemetry")
+def telemetry(
+    cases: Annotated[Path, typer.Option(help="A folder of PetShop's form, with low_traffic and high_traffic.")],
+    json_file: JsonFile = None,
+) -> None:
+    """Do the metrics and the call graph name the service that was at fault?"""
+    from tests.benchmarks.telemetry import print_table, run
+
+    figures = run(cases)
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
+@app.command("ci-logs")
+def ci_logs(
+    cases: Annotated[Path, typer.Option(help="JSON lines with `project`, `log` and `chunk`, plain or .xz.")],
+    json_file: JsonFile = None,
+) -> None:
+    """Are the lines of a build log found that explain its failure?"""
+    from tests.benchmarks.ci_logs import print_table, run
+
+    figures = run(cases)
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
+@app.command("log-templates")
+def log_templates(
+    logs: Annotated[Path, typer.Option(help="A folder of loghub's form, a folder for each system.")],
+    json_file: JsonFile = None,
+) -> None:
+    """Are the log messages of one statement grouped together, and only those?"""
+    from tests.benchmarks.log_templates import print_table, run
+
+    figures = run(logs)
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
+@app.command("severity")
+def severity(
+    incidents: Annotated[Path, typer.Option(help="JSON lines with `title` or `alert`, texts and `severity`.")],
+    json_file: JsonFile = None,
+) -> None:
+    """How often is the severity that past incidents suggest the right one?"""
+    from tests.benchmarks.severity import print_figures, run
+
+    figures = run(incidents)
+    print_figures(figures, out)
+    write_json(figures, json_file)
+
+
+@app.command("agent-stability")
+def agent_stability(
+    llm: Annotated[str, typer.Option(help="Address of a llama.cpp server; a model of random weights will do.")],
+    trajectories: Annotated[int, typer.Option(help="How many investigations.", min=1)] = 300,
+    json_file: JsonFile = None,
+) -> None:
+    """Does the investigating model end every investigation well, whatever it says?"""
+    from tests.benchmarks.agent_stability import print_table, run
+
+    figures = asyncio.run(run(llm, trajectories, out))
+    print_table(figures, out)
+    write_json(figures, json_file)
+    if figures["crashes"]:
+        raise typer.Exit(1)
+
+
+@app.command("load")
+def load(
+    rate: Annotated[float, typer.Option(help="Signed events a second, half of them mentions, half alerts.")] = 50.0,
+    seconds: Annotated[float, typer.Option(help="How long to send.")] = 60.0,
+    kill: Annotated[int, typer.Option(help="Kill -9 a replica so often, and send as long as that takes.")] = 0,
+    replicas: Annotated[int, typer.Option(help="With --kill: replicas; more than one need a PostgreSQL.")] = 1,
+    database_url: Annotated[str, typer.Option(help="With --kill: an empty PostgreSQL database.")] = "",
+    storm: Annotated[bool, typer.Option("--storm", help="10 000 alerts of one group and 1 000 of 200.")] = False,
+    seed: Annotated[int, typer.Option(help="With --kill and --storm: of what is left to chance.")] = 0,
+    json_file: JsonFile = None,
+) -> None:
+    """Does a running bot keep up? Starts `serve` on the sample company and a Slack of our own beside it.
+
+    With --kill: is everything said once, however often it dies? With --storm: is a storm one message for each group, and
+    does the chat's limit hold?
+    """
+    from tests.benchmarks import kills, load
+    from tests.benchmarks import storm as storms
+
+    if storm:
+        figures = asyncio.run(storms.run(10_000, 200, 1_000, seconds, patience=1_800, seed=seed))
+    elif kill:
+        figures = asyncio.run(kills.run(kill, replicas, database_url, rate, seed))
+    else:
+        figures = asyncio.run(load.run(rate, seconds))
+    load.print_table(figures, out)
+    write_json(figures, json_file)
+    if figures["lost"] or figures["duplicated"] or figures.get("unfinished"):
+        raise typer.Exit(1)
+
+
+def _add_script(name: str, purpose: str) -> None:
+    @app.command(name, help=purpose, add_help_option=False, context_settings={"ignore_unknown_options": True})
+    def run(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
+        sys.argv = [f"python -m tests.benchmarks {name}", *(arguments or [])]
+        importlib.import_module(f"tests.benchmarks.{name.replace('-', '_')}").main()
+
+
+for script, purpose in SCRIPTS.items():
+    _add_script(script, purpose)
+
+if __name__ == "__main__":
+    try:
+        app()
+    except PlumblineError as error:
+        sys.exit(f"benchmarks: {error}")
