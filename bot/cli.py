@@ -17,7 +17,7 @@ from rich.console import Console
 from bot.evaluation.commands import evaluations
 from bot.llama_launch import DEFAULT_MODEL, HUB
 from bot.loading import loading
-from bot.settings import Settings, load_settings
+from bot.settings import Settings, load_settings, read_settings
 from bot.telemetry import configure_logging
 from core.errors import PlumblineError
 
@@ -53,9 +53,13 @@ def main() -> None:
         sys.exit(1)
 
 
-def _run(work: Callable[[Settings], Coroutine[Any, Any, int]], **overrides: object) -> None:
+def _run(
+    work: Callable[[Settings], Coroutine[Any, Any, int]],
+    load: Callable[..., Settings] = load_settings,
+    **overrides: object,
+) -> None:
     """Run a command with the settings of the environment."""
-    settings = load_settings(**overrides)
+    settings = load(**overrides)
     configure_logging(settings.log)
     code = asyncio.run(work(settings))
     if code:
@@ -214,7 +218,7 @@ def doctor(
     """Check settings, tokens, reachability and index, and say how to mend what is wrong."""
     from bot.doctor import run_doctor
 
-    _run(lambda settings: run_doctor(settings, out, chat or ""))
+    _run(lambda settings: run_doctor(settings, out, chat or ""), read_settings)
 
 
 @app.command()

@@ -25,7 +25,7 @@ from bot.source_wiring import open_source
 from bot.team_sections import CatalogueSection, OnCallSection
 from bot.teams_doctor import check_teams
 from bot.tool_wiring import open_tool
-from bot.webhook_doctor import check_webhooks
+from bot.webhook_doctor import check_doors, check_webhooks
 from bot.wiring import open_core
 from bot.workspace import Workspace, load_workspace
 from core.errors import PlumblineError
@@ -59,6 +59,8 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
     if only:
         async for finding in _chat(only, settings, workspace, session):
             yield finding
+        if not (doors := check_doors(settings)).well and doors.fatal:
+            yield doors
         return
     yield _workspace(settings, workspace)
     yield _data_folder(settings.data_dir)
@@ -75,6 +77,7 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
         yield await check_schedule(schedule, session)
     for catalogue in workspace.catalogues:
         yield await check_catalogue(catalogue, workspace, settings)
+    yield check_doors(settings)
     for finding in check_webhooks(settings, workspace.webhooks):
         yield finding
 

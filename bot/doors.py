@@ -1,13 +1,16 @@
-"""What every inbound door has in common: how long a body may take, and how often one sender may come."""
+"""Rules for every inbound door: who is let in without a secret, how long a body may take, how often one may come."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from math import ceil
+from urllib.parse import urlsplit
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
+from aiohttp.typedefs import Middleware
 
+from bot.settings import LOOPBACK
 from core.errors import PlumblineError
 from core.ports import Clock
 from core.rate_limit import RateLimit, client_key
@@ -20,7 +23,14 @@ DELIVERIES_PER_SECOND = 250.0  # that it may send for good
 REFUSALS = 300  # requests without a valid credential that a client may send at once
 REFUSALS_PER_SECOND = 5.0  # that it may send for good
 
+PROXY_HEADERS = ("Forwarded", "Via", "X-Real-IP", "X-Client-IP", "X-Original-Host")
+PROXY_PREFIX = "x-forwarded-"
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class NotFromThisMachine(PlumblineError):
+    """A request to a door without a secret came through a proxy, or under a name that is not this machine's."""
 
 
 class TooManyRequests(PlumblineError):
@@ -60,6 +70,54 @@ class Doors:
         """
         if seconds := self._refusals.take(client_key(request.remote), self._clock.now()):
             raise TooManyRequests("Too many requests without a valid credential came from this address.", seconds)
+
+
+def keep_local(remedy_of: Callable[[web.Request], str]) -> Middleware:
+    """Refuse what other machines send to a door without a secret.
+
+    `remedy_of` returns what would give the door of a request a secret; empty: it has one, or needs none.
+    """
+
+    @web.middleware
+    async def kept_local(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if remedy := remedy_of(request):
+            check_direct(request, remedy)
+            check_local_name(request, remedy)
+        return await handler(request)
+
+    return kept_local
+
+
+def check_direct(request: web.Request, remedy: str) -> None:
+    """Raises NotFromThisMachine for a request that a proxy passed on: its sender may be anywhere.
+
+    Some proxies add no header, but speak HTTP/1.0, which nothing else does that is sent to us.
+    """
+    headers = request.headers
+    is_forwarded = any(name in headers for name in PROXY_HEADERS) or any(
+        name.lower().startswith(PROXY_PREFIX) for name in headers
+    )
+    if is_forwarded or request.version < HttpVersion11:
+        raise NotFromThisMachine(f"This came through a proxy, and nothing protects this address: {remedy}.")
+
+
+def check_local_name(request: web.Request, remedy: str) -> None:
+    """Raises NotFromThisMachine for a request that names another host.
+
+    A name of somebody else's that leads to 127.0.0.1 would let a page of theirs speak with us (DNS rebinding).
+    """
+    host = request.headers.get("Host", "")
+    if _host_name(host) not in LOOPBACK:
+        raise NotFromThisMachine(
+            f"Without a secret this address answers to localhost only, not to {host[:200]}: {remedy}."
+        )
+
+
+def _host_name(host: str) -> str:
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""
 
 
 @web.middleware

@@ -17,7 +17,16 @@ from aiohttp.typedefs import Middleware
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from bot import telemetry
-from bot.doors import BodyTooSlow, Doors, Handler, TooManyRequests, bound_waiting
+from bot.doors import (
+    BodyTooSlow,
+    Doors,
+    Handler,
+    NotFromThisMachine,
+    TooManyRequests,
+    bound_waiting,
+    check_direct,
+    keep_local,
+)
 from bot.tracing import request_span
 from bot.webhook_sources import WebhookSource
 from core.errors import InputTooLarge, MalformedInput, PlumblineError, Unauthorized, Unavailable
@@ -31,6 +40,7 @@ RETRY_AFTER = 5  # seconds that a sender is asked to wait when we do not know be
 
 STATUSES: dict[type[PlumblineError], int] = {
     Unauthorized: 401,
+    NotFromThisMachine: 403,
     InputTooLarge: 413,
     MalformedInput: 400,
     BodyTooSlow: 408,
@@ -79,6 +89,11 @@ class Webhooks:
         telemetry.DELIVERIES.labels(name, outcome).inc()
         return web.json_response({"incident": incident}, status=202)
 
+    def has_secret(self, name: str) -> bool:
+        """Whether a sender to the source of this name must show a secret."""
+        source = self._sources.get(name)
+        return bool((source.secret if source is not None else None) or self._secret)
+
     async def _authenticate(self, request: web.Request, source: WebhookSource | None) -> None:
         """The secret itself, or a signature made with it by a source that signs."""
         secret = (source.secret if source is not None else None) or self._secret
@@ -120,12 +135,37 @@ def build_app(
     ready: Callable[[], Awaitable[str]],
     add_console: Callable[[web.Application], None],
     look: Callable[[], Awaitable[None]] = _look_at_nothing,
+    has_console_token: bool = False,
+    has_teams_app: bool = False,
+    is_scraped: bool = False,
 ) -> web.Application:
-    """The application with every route.
+    """Return the application with every route.
 
     `ready` returns what is missing, or an empty string; `look` brings the metrics up to date that the database knows.
+    `has_console_token` and `has_teams_app` tell whether the page and Teams must show a credential: without one, each
+    answers to this machine alone. So do the metrics, unless they are scraped from other machines (`is_scraped`).
     """
-    middlewares = [_measure, _answer_errors, _counted_refusals(webhooks.doors), bound_waiting]
+
+    def remedy_of(request: web.Request) -> str:
+        match _path_of(request):
+            case "/webhooks/{source}":
+                return "" if webhooks.has_secret(request.match_info["source"]) else "set PLUMBLINE_WEBHOOK_SECRET"
+            case "/api/messages":
+                return "" if teams is None or has_teams_app else "set TEAMS_APP_ID and TEAMS_APP_PASSWORD"
+            case "/metrics":
+                return "" if is_scraped else "set PLUMBLINE_HOST to an address that Prometheus reaches"
+            case "/slack/events" | "/healthz" | "/readyz":  # signed, or read by probes and without anything to hide
+                return ""
+            case _:
+                return "" if has_console_token else "set PLUMBLINE_CONSOLE_TOKEN"
+
+    middlewares = [
+        _measure,
+        _answer_errors,
+        _counted_refusals(webhooks.doors),
+        keep_local(remedy_of),
+        bound_waiting,
+    ]
     app = web.Application(client_max_size=MAX_BODY, middlewares=middlewares)
     app.router.add_post("/webhooks/{source}", webhooks.handle)
     app.router.add_post(
@@ -171,16 +211,23 @@ def _readiness(ready: Callable[[], Awaitable[str]]) -> Handler:
 
 def _metrics(look: Callable[[], Awaitable[None]]) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
+        check_direct(request, "let Prometheus reach /metrics without it")
         await look()
         return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     return handle
 
 
+def _path_of(request: web.Request) -> str:
+    """Return the path of the route with its variables by name; "none" where there is no route."""
+    resource = request.match_info.route.resource
+    return resource.canonical if resource else "none"
+
+
 @web.middleware
 async def _measure(request: web.Request, handler: Handler) -> web.StreamResponse:
     started = time.perf_counter()
-    route = request.match_info.route.resource.canonical if request.match_info.route.resource else "none"
+    route = _path_of(request)
     with request_span(f"{request.method} {route}"):
         response = await handler(request)
     telemetry.REQUESTS.labels(route, response.status).inc()

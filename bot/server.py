@@ -39,6 +39,7 @@ from bot.measured_messenger import MeasuredMessenger
 from bot.replica import Replica, new_replica
 from bot.routes import Webhooks, build_app, is_our_fault
 from bot.schedules import INGEST, build_schedules, follow_clock, nightly_task
+from bot.settings import LOOPBACK
 from bot.tasks import TaskInbox
 from bot.warm_up import warm_up
 from bot.webhook_sources import webhook_sources
@@ -91,6 +92,9 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
             ready=partial(_missing, core, replica),
             add_console=pages.add_routes,
             look=figures.look,
+            has_console_token=core.settings.console_token is not None,
+            has_teams_app=bool(core.settings.teams_app_id),
+            is_scraped=core.settings.host not in LOOPBACK,
         )
         started = partial(record_start, core.settings, name, store=core.store, clock=core.clock)
         await when_there(core.engine, started)

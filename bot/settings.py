@@ -66,18 +66,42 @@ class Settings(BaseSettings):
         return tuple(url.strip().rstrip("/") for url in self.llm_url.split(",") if url.strip())
 
     @property
+    def ways_in(self) -> tuple[str, ...]:
+        """The settings that let other machines reach the bot: directly, or through a proxy on this machine."""
+        ways = {
+            f"PLUMBLINE_HOST={self.host}": self.host not in LOOPBACK,
+            "PLUMBLINE_PUBLIC_URL": self._has_public_url,
+            "SLACK_SIGNING_SECRET": self.slack_over_http,
+            "TEAMS_APP_ID": bool(self.teams_app_id),
+        }
+        return tuple(name for name, is_open in ways.items() if is_open)
+
+    @property
     def local(self) -> bool:
         """Whether only this machine can reach the bot."""
-        return self.host in LOOPBACK
+        return not self.ways_in
+
+    @property
+    def _has_public_url(self) -> bool:
+        return bool(self.public_url) and _host_of(self.public_url) not in LOOPBACK
 
     @property
     def slack_enabled(self) -> bool:
         return self.slack_bot_token is not None
 
     @property
+    def slack_over_http(self) -> bool:
+        """Whether Slack sends its events to us, instead of through Socket Mode."""
+        return self.slack_enabled and self.slack_signing_secret is not None and self.slack_app_token is None
+
+    @property
     def teams_anonymous(self) -> bool:
-        """Local mode for the playground: no credentials, reachable from this machine only."""
-        return not self.teams_app_id and self.local
+        """Local mode for the playground: no credentials, and no proxy that could lead others to its door.
+
+        A Slack on this machine is an emulator, which needs no proxy.
+        """
+        has_proxy = self._has_public_url or (self.slack_over_http and _host_of(self.slack_api_url) not in LOOPBACK)
+        return not self.teams_app_id and self.host in LOOPBACK and not has_proxy
 
     @property
     def teams_enabled(self) -> bool:
@@ -99,15 +123,41 @@ class Settings(BaseSettings):
 
 
 def load_settings(**overrides: object) -> Settings:
-    """The settings of this process. Raises ConfigurationError naming the variable that is wrong."""
+    """Return the settings of this process.
+
+    Raises ConfigurationError that names the variable that is wrong, or the secrets that a bot needs which other
+    machines can reach.
+    """
+    settings = read_settings(**overrides)
+    if missing := missing_secrets(settings):
+        raise ConfigurationError(missing)
+    _refuse_half_a_chat(settings)
+    return settings
+
+
+def read_settings(**overrides: object) -> Settings:
+    """Return the settings of this process, also where secrets are missing: for `doctor`, which reports that.
+
+    Raises ConfigurationError that names the variable that is wrong.
+    """
     try:
-        settings = Settings(**overrides)  # pyright: ignore[reportArgumentType]
+        return Settings(**overrides)  # pyright: ignore[reportArgumentType]
     except ValidationError as error:
         problems = "; ".join(f"{problem['loc'][0]}: {problem['msg']}" for problem in error.errors())
         raise ConfigurationError(f"The environment holds settings that cannot be used: {problems}.") from None
-    _refuse_open_doors(settings)
-    _refuse_half_a_chat(settings)
-    return settings
+
+
+def missing_secrets(settings: Settings) -> str:
+    """Return a sentence that says which secrets to set, and why; empty if none is missing."""
+    secrets = {
+        "PLUMBLINE_WEBHOOK_SECRET": settings.webhook_secret,
+        "PLUMBLINE_CONSOLE_TOKEN": settings.console_token,
+    }
+    missing = [name for name, value in secrets.items() if value is None]
+    if not missing or settings.local:
+        return ""
+    because = " and ".join(settings.ways_in)
+    return f"Other machines can reach the bot because of {because}: set {' and '.join(missing)} first."
 
 
 def named_secret(variable: str, source: str) -> str:
@@ -118,23 +168,14 @@ def named_secret(variable: str, source: str) -> str:
     return value
 
 
-def _refuse_open_doors(settings: Settings) -> None:
-    if settings.local:
-        return
-    missing = [
-        name
-        for name, value in (
-            ("PLUMBLINE_WEBHOOK_SECRET", settings.webhook_secret),
-            ("PLUMBLINE_CONSOLE_TOKEN", settings.console_token),
-        )
-        if value is None
-    ]
-    if missing:
-        raise ConfigurationError(
-            f"PLUMBLINE_HOST={settings.host} can be reached from other machines: set {' and '.join(missing)} first."
-        )
-
-
 def _refuse_half_a_chat(settings: Settings) -> None:
     if settings.slack_enabled and settings.slack_signing_secret is None and settings.slack_app_token is None:
         raise ConfigurationError("SLACK_BOT_TOKEN is set: set SLACK_SIGNING_SECRET (HTTP) or SLACK_APP_TOKEN as well.")
+
+
+def _host_of(url: str) -> str:
+    """Return the host in lower case; empty if the address has none."""
+    try:
+        return urlsplit(url if "//" in url else f"//{url}").hostname or ""
+    except ValueError:
+        return ""

@@ -1,18 +1,34 @@
-"""`plumbline doctor`: who may send webhooks."""
+"""Checks of `plumbline doctor`: who is let in, and who may send webhooks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from bot.finding import Finding
-from bot.settings import Settings
+from bot.settings import Settings, missing_secrets
 from bot.webhook_sections import WebhooksSection
 from bot.webhook_sources import webhook_sources
 from core.errors import ConfigurationError
 
 SHORT = 16  # characters; a shorter secret can be guessed
 
+BEFORE_A_PROXY = (
+    "They refuse what a proxy says that it passes on. Set PLUMBLINE_WEBHOOK_SECRET and PLUMBLINE_CONSOLE_TOKEN before a "
+    "proxy on this machine leads others here."
+)
 OPEN = "Anybody on this machine can open an incident. Set PLUMBLINE_WEBHOOK_SECRET to change that."
+
+
+def check_doors(settings: Settings) -> Finding:
+    """Return whether everybody who can reach the bot must show a secret."""
+    if missing := missing_secrets(settings):
+        return Finding("doors", "are open to other machines", missing)
+    doors = {"webhooks": settings.webhook_secret, "the local page": settings.console_token}
+    without = [name for name, secret in doors.items() if secret is None]
+    if without:
+        result = f"{' and '.join(without)} ask for no secret, and answer to this machine alone"
+        return Finding("doors", result, BEFORE_A_PROXY, fatal=False)
+    return Finding("doors", "every one asks for a secret")
 
 
 def check_webhooks(settings: Settings, webhooks: WebhooksSection) -> Iterator[Finding]:

@@ -1,11 +1,10 @@
-"""Who may load the local page, and with what headers it is served."""
+"""Rules of the local page: who may load it, and with what headers it is served."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 from math import ceil
-from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -17,7 +16,6 @@ COOKIE = "plumbline_console"
 SESSION = 12 * 3600  # seconds that a browser stays logged in
 MAX_BEGIN_DIGITS = 12
 SAFE_METHODS = frozenset({"GET", "HEAD"})
-LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -41,7 +39,7 @@ WRONG_TOKENS_PER_SECOND = 0.1  # that it may give for good
 
 
 class Forbidden(PlumblineError):
-    """A request to the local page comes from another site, or under a name that is not this machine's."""
+    """A request to the local page comes from another site."""
 
 
 class TooManyGuesses(PlumblineError):
@@ -53,7 +51,7 @@ class TooManyGuesses(PlumblineError):
 
 
 class Guard:
-    """Lets in who knows the token; without a token, only who asks for this machine by its local name."""
+    """Lets in who knows the token; without a token, everybody whom the application lets through to the page."""
 
     def __init__(self, token: str | None, clock: Clock) -> None:
         self._token = token
@@ -66,11 +64,6 @@ class Guard:
         The rule of https://words.filippo.io/csrf: a browser says with Sec-Fetch-Site or Origin where a form came from, and
         what says neither is no browser; but whoever shows a cookie is one, and must say it.
         """
-        if self._token is None and _host_name(request.host) not in LOCAL_NAMES:
-            # A name of somebody else's that leads to 127.0.0.1 would let their page read this one (DNS rebinding).
-            raise Forbidden(
-                f"Without PLUMBLINE_CONSOLE_TOKEN this page answers to localhost only, not to {request.host[:200]}."
-            )
         if request.method in SAFE_METHODS:
             return
         site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
@@ -125,10 +118,3 @@ def _equal(given: str, expected: str) -> bool:
 def _origins(request: web.Request) -> tuple[str, str]:
     """This page's own, by whatever scheme a proxy in front of it speaks."""
     return f"http://{request.host}", f"https://{request.host}"
-
-
-def _host_name(host: str) -> str:
-    try:
-        return (urlsplit(f"//{host}").hostname or "").lower()
-    except ValueError:
-        return ""

@@ -39,7 +39,7 @@ FOREVER = "public, max-age=31536000, immutable"  # the address of a static file 
 
 
 class ConsolePages:
-    """The local page. `token` guards all of it; without one it answers to localhost only.
+    """The local page. `token` guards all of it; without one, the application must let this machine alone come to it.
 
     It is the operator's: whoever holds the token sees every incident, source and prediction, as whoever holds the
     database does. What is answered in a channel of the page is bound by that channel, as in any chat. `retry` has what a

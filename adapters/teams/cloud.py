@@ -11,10 +11,12 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """`issuer` and `metadata_url` belong to the tokens that we receive, `login_url` to those that we ask for.
+    """A cloud and its addresses.
 
-    `service_hosts` are the hosts, with their subdomains, that a connector service may live on; `graph_url` is Microsoft
-    Graph.
+    `issuer` and `metadata_url` belong to the tokens that we receive, `login_url` to those that we ask for.
+
+    `service_hosts` are the hosts, with the subdomains of those that are not this machine, that a connector service may
+    live on; `graph_url` is Microsoft Graph.
     """
 
     issuer: str
@@ -24,7 +26,9 @@ class Cloud:
     graph_url: str = ""
 
     def serves(self, service_url: str) -> bool:
-        """Whether a connector service may live at this address: over TLS, unless it is on this machine."""
+        """Return whether a connector service may live at this address: over TLS, unless it is on this machine."""
+        if not (service_url.isascii() and service_url.isprintable()):
+            return False  # clients differ in what they take such an address for
         try:
             url = URL(service_url)
             host = url.host or ""
@@ -34,7 +38,8 @@ class Cloud:
             return False
         if url.scheme != "https" and not (url.scheme == "http" and host in LOOPBACK):
             return False
-        return any(host == known or host.endswith(f".{known}") for known in self.service_hosts)
+        # A name below "localhost" may lead anywhere.
+        return host in self.service_hosts or host.endswith(tuple(f".{each}" for each in self.service_hosts - LOOPBACK))
 
 
 PUBLIC_CLOUD = Cloud(

@@ -34,7 +34,7 @@ from bot.workspace import load_workspace
 from core.errors import PlumblineError, StoreUnavailable
 from core.incident import Incident, Stage
 from core.messages import IncidentMessage
-from tests.benchmarks.load_events import SIGNING_SECRET, FiringAlert, Mention, events
+from tests.benchmarks.load_events import BOT_SECRETS, FiringAlert, Mention, events
 from tests.benchmarks.slack_memory import SlackMemory, remembering_slack
 
 PATIENCE = 120.0  # seconds until a replica must answer, and after the last kill until everything must stand in the chat
@@ -69,8 +69,7 @@ class Life:
             "PLUMBLINE_DATA_DIR": str(folder),
             "PLUMBLINE_DATABASE_URL": database_url,
             "PLUMBLINE_PORT": str(port),
-            "SLACK_BOT_TOKEN": "xoxb-load-test",
-            "SLACK_SIGNING_SECRET": SIGNING_SECRET,
+            **BOT_SECRETS,
             "SLACK_API_URL": slack_url,
             "SLACK_POST_INTERVAL": "0",
         }

@@ -29,7 +29,7 @@ from adapters.store.store import SqlStore
 from bot.demo import SAMPLE_COMPANY, free_port
 from bot.workspace import load_workspace
 from core.errors import PlumblineError
-from tests.benchmarks.load_events import SIGNING_SECRET, FiringAlert, Mention, events
+from tests.benchmarks.load_events import BOT_SECRETS, FiringAlert, Mention, events
 from tests.benchmarks.slack_memory import SlackMemory, remembering_slack
 
 UNLIMITED = {"SLACK_POST_INTERVAL": "0"}  # what the bot can do is measured, not what a chat allows
@@ -83,8 +83,7 @@ async def bot_process(
         "PLUMBLINE_CONFIG": str(SAMPLE_COMPANY / "plumbline.yaml"),
         "PLUMBLINE_DATA_DIR": str(folder),
         "PLUMBLINE_PORT": str(port),
-        "SLACK_BOT_TOKEN": "xoxb-load-test",
-        "SLACK_SIGNING_SECRET": SIGNING_SECRET,
+        **BOT_SECRETS,
         "SLACK_API_URL": slack_url,
         **limits,
     }

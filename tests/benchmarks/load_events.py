@@ -10,7 +10,10 @@ from datetime import UTC, datetime
 
 from slack_sdk.signature import SignatureVerifier
 
+from tests.fakes.door_secrets import KNOWN, LOCKED
+
 SIGNING_SECRET = "load-test"
+BOT_SECRETS = {"SLACK_BOT_TOKEN": "xoxb-load-test", "SLACK_SIGNING_SECRET": SIGNING_SECRET, **LOCKED}
 GROUP_SIZE = 25  # alerts that belong to one group
 CHANNELS = 50  # that questions are asked in: a chat takes about one post a second in each
 
@@ -98,4 +101,5 @@ def alert_of(name: str, number: int) -> FiringAlert:
         "externalURL": "",
         "alerts": [fired],
     }
-    return FiringAlert(name, "webhooks/alertmanager", json.dumps(payload), {"Content-Type": "application/json"})
+    headers = {"Content-Type": "application/json", **KNOWN}
+    return FiringAlert(name, "webhooks/alertmanager", json.dumps(payload), headers)

@@ -19,6 +19,7 @@ from aiohttp.test_utils import TestServer
 from adapters.slack.needs import SCOPES
 from tests.external.slack_proxy import SlackProxy
 from tests.fakes import block_kit, slack_payloads
+from tests.fakes.door_secrets import LOCKED
 
 HERE = Path(__file__).parent
 ARTIFACTS = Path(os.environ.get("PLUMBLINE_TEST_ARTIFACTS", HERE / "artifacts"))  # what people are to look at
@@ -256,6 +257,7 @@ def _environment(folder: Path, port: int, api_url: str, *, socket_mode: bool) ->
     return (
         inherited
         | mode
+        | LOCKED
         | {
             "PLUMBLINE_PORT": str(port),
             "PLUMBLINE_DATA_DIR": str(folder / "data"),

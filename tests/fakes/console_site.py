@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
-from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from adapters.console.console import Replay
@@ -21,6 +20,7 @@ from adapters.console.live import Live
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
 from adapters.console.sources import SourceStatus
+from bot.routes import Webhooks, build_app
 from core.confidence.calibrator import Calibrator
 from core.confidence.prediction import Estimator, Outcome, Prediction, PredictionKind
 from core.conversation import Channel, MessageReference, Place, Platform
@@ -164,8 +164,22 @@ async def console_site(*, token: str | None = None, replays: Mapping[str, Replay
         replays=replays,
         retry=partial(ask_to_redeliver, store=site.store),
     )
-    app = web.Application()
-    pages.add_routes(app)
+    app = build_app(
+        webhooks=Webhooks({}, _no_delivery, None, clock),
+        slack=None,
+        teams=None,
+        ready=_ready,
+        add_console=pages.add_routes,
+        has_console_token=token is not None,
+    )
     async with TestServer(app, host="127.0.0.1") as server:
         site.address = str(server.make_url("/")).rstrip("/")
         yield site
+
+
+async def _no_delivery(delivery: object) -> str | None:
+    raise AssertionError("no webhook is sent here")
+
+
+async def _ready() -> str:
+    return ""

@@ -143,6 +143,7 @@ async def open_teams(
             teams=inbound.handle,
             ready=_always_ready,
             add_console=lambda app: None,
+            has_teams_app=not anonymous,
         )
         threads = TeamsThreads(history(), clock)
         async with TestClient(TestServer(app)) as client:

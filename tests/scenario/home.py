@@ -14,6 +14,7 @@ import pytest
 from bot.settings import Settings
 from bot.wiring import ingest, open_core
 from bot.workspace import load_workspace
+from tests.fakes.door_secrets import KNOWN, LOCKED
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, SIGNING_SECRET
 from tests.scenario.company import write_company
 from tests.scenario.mortal_bot import Death, MortalBot
@@ -33,6 +34,7 @@ class Home:
             "PLUMBLINE_DATA_DIR": str(self.data),
             "PLUMBLINE_DATABASE_URL": database_url,
             "PLUMBLINE_PORT": "0",
+            **LOCKED,
             "SLACK_BOT_TOKEN": BOT_TOKEN,
             "SLACK_SIGNING_SECRET": SIGNING_SECRET,
             "SLACK_API_URL": slack.url,
@@ -72,7 +74,7 @@ async def _index(settings: Settings) -> None:
 async def alarm(address: str, group: str = "group") -> tuple[int, str]:
     """Send an alert; the status, and what was said to it."""
     async with (
-        aiohttp.ClientSession() as session,
+        aiohttp.ClientSession(headers=KNOWN) as session,
         session.post(f"{address}webhooks/alertmanager", json=delivery(group, alert(group))) as response,
     ):
         return response.status, await response.text()

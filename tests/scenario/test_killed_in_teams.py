@@ -14,6 +14,7 @@ import pytest
 
 from adapters.teams.activity import THREAD_SEPARATOR
 from tests.fakes.adaptive_card import texts
+from tests.fakes.door_secrets import LOCKED
 from tests.fakes.graph_server import graph_time
 from tests.fakes.teams_connector import (
     APP_ID,
@@ -43,6 +44,7 @@ class TeamsHome:
             "PLUMBLINE_CONFIG": str(folder / "company" / "plumbline.yaml"),
             "PLUMBLINE_DATA_DIR": str(folder / "data"),
             "PLUMBLINE_PORT": "0",
+            **LOCKED,
             "TEAMS_APP_ID": APP_ID,
             "TEAMS_APP_PASSWORD": APP_PASSWORD,
             "TEAMS_TENANT_ID": TENANT,

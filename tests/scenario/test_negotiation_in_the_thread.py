@@ -21,6 +21,7 @@ from core.prompts.triage import NOBODY
 from core.triage.negotiate import MAX_ROUNDS
 from handlers.triage_incident import NOT_AGREED, WITHOUT_MODEL
 from tests.fakes import block_kit
+from tests.fakes.door_secrets import KNOWN
 from tests.fakes.llama_server import FakeLlamaServer, fake_llama_server
 from tests.fakes.slack_api import CHANNEL
 from tests.fakes.triage_script import TriageScript
@@ -29,7 +30,6 @@ from tests.scenario.mortal_bot import MortalBot
 from tests.scenario.slack import WatchedSlack
 from tests.scenario.webhooks import alert, delivery
 
-SECRET = "only-the-monitoring-knows"
 CONTEXT = 16_384  # tokens
 GROUP = ("catalogue", "delivery", "loyalty", "payments", "returns")  # the first that are asked
 OTHERS = ("suppliers", "warehouse", "website")
@@ -79,7 +79,7 @@ class Negotiations:
         raised = alert(summary) | {"annotations": {"summary": summary, "description": description}}
         raised["labels"] = {"alertname": "Sparks", "severity": "warning"}
         async with (
-            aiohttp.ClientSession(headers={"Authorization": f"Bearer {SECRET}"}) as session,
+            aiohttp.ClientSession(headers=KNOWN) as session,
             session.post(f"{self.address}webhooks/alertmanager", json=delivery(summary, raised)) as response,
         ):
             assert response.status == 202, await response.text()
@@ -110,7 +110,7 @@ async def negotiations(furnished: Path, tmp_path_factory: pytest.TempPathFactory
     folder = tmp_path_factory.mktemp("home")
     of_eight_teams(furnished, folder)
     async with WatchedSlack() as slack, fake_llama_server("python", CONTEXT) as server:
-        home = Home(folder, slack, PLUMBLINE_WEBHOOK_SECRET=SECRET, PLUMBLINE_LLM_URL=server.url)
+        home = Home(folder, slack, PLUMBLINE_LLM_URL=server.url)
         async with home.life() as bot:
             yield Negotiations(bot, await bot.address(), slack, server)
 

@@ -16,14 +16,13 @@ from core.messages import I_AM_UNSURE, PING, Verdict
 from handlers.reassign_incident import WHOM_DO_YOU_SPEAK_FOR
 from handlers.take_incident import TAKEN, TAKEN_OVER
 from tests.fakes import block_kit, slack_payloads
+from tests.fakes.door_secrets import KNOWN
 from tests.fakes.slack_api import CHANNEL
 from tests.scenario.home import Home, furnished
 from tests.scenario.mortal_bot import MortalBot
 from tests.scenario.slack import WatchedSlack
 from tests.scenario.test_unclear_owner import raise_unclear, without_monitoring
 from tests.scenario.webhooks import alert, delivery
-
-SECRET = "only-the-monitoring-knows"
 
 __all__ = ["furnished"]  # the fixture
 
@@ -38,7 +37,7 @@ async def home(furnished: Path, tmp_path: Path) -> AsyncIterator[Home]:
     text = text.replace("{ping_two_when_unsure: true}", "{ping_two_when_unsure: true, ping_owner_above: 0.99}")
     file.write_text(text, encoding="utf-8")
     async with WatchedSlack() as slack:
-        yield Home(tmp_path, slack, PLUMBLINE_WEBHOOK_SECRET=SECRET)
+        yield Home(tmp_path, slack)
 
 
 class Crowd:
@@ -89,7 +88,7 @@ class Crowd:
 
 async def clear_alarm(address: str) -> None:
     async with (
-        aiohttp.ClientSession(headers={"Authorization": f"Bearer {SECRET}"}) as session,
+        aiohttp.ClientSession(headers=KNOWN) as session,
         session.post(f"{address}webhooks/alertmanager", json=delivery("group", alert("till"))) as response,
     ):
         assert response.status == 202, await response.text()

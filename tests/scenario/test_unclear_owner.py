@@ -12,6 +12,7 @@ import pytest
 from adapters.teams.activity import THREAD_SEPARATOR
 from core.messages import I_AM_UNSURE
 from tests.fakes import adaptive_card, block_kit
+from tests.fakes.door_secrets import KNOWN
 from tests.fakes.slack_api import CHANNEL as SLACK_CHANNEL
 from tests.fakes.teams_connector import CHANNEL as TEAMS_CHANNEL
 from tests.fakes.teams_connector import TeamsConnector
@@ -20,7 +21,6 @@ from tests.scenario.slack import WatchedSlack
 from tests.scenario.test_killed_in_teams import TeamsHome, is_added
 from tests.scenario.webhooks import alert, delivery
 
-SECRET = "only-the-monitoring-knows"
 SUMMARY = "the stock of the shelf and the refunds of the till disagree"
 QUESTION = "Is this yours, Payments (on call: Ada Quist) or Catalogue (on call: Bo Lindgren)?"
 
@@ -36,14 +36,14 @@ def furnished_for_teams(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def slack(furnished: Path, tmp_path: Path) -> AsyncIterator[Home]:
     without_monitoring(furnished, tmp_path)
     async with WatchedSlack() as slack:
-        yield Home(tmp_path, slack, PLUMBLINE_WEBHOOK_SECRET=SECRET)
+        yield Home(tmp_path, slack)
 
 
 @pytest.fixture
 async def teams(furnished_for_teams: Path, tmp_path: Path) -> AsyncIterator[TeamsHome]:
     without_monitoring(furnished_for_teams, tmp_path)
     async with TeamsConnector() as teams:
-        yield TeamsHome(tmp_path, teams, PLUMBLINE_WEBHOOK_SECRET=SECRET)
+        yield TeamsHome(tmp_path, teams)
 
 
 def without_monitoring(furnished: Path, folder: Path) -> None:
@@ -60,7 +60,7 @@ async def raise_unclear(address: str) -> None:
     unclear = alert("disagree") | {"annotations": {"summary": SUMMARY, "description": ""}}
     unclear["labels"] = {"alertname": "Disagreement", "severity": "warning"}
     async with (
-        aiohttp.ClientSession(headers={"Authorization": f"Bearer {SECRET}"}) as session,
+        aiohttp.ClientSession(headers=KNOWN) as session,
         session.post(f"{address}webhooks/alertmanager", json=delivery("group", unclear)) as response,
     ):
         assert response.status == 202, await response.text()

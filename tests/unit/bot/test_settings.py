@@ -4,8 +4,7 @@ import pytest
 
 from bot.settings import Settings, load_settings
 from core.errors import ConfigurationError
-
-LOCKED = {"PLUMBLINE_WEBHOOK_SECRET": "s", "PLUMBLINE_CONSOLE_TOKEN": "t"}
+from tests.fakes.door_secrets import LOCKED
 
 
 def load(monkeypatch: pytest.MonkeyPatch, **variables: str) -> Settings:
@@ -84,6 +83,41 @@ def test_a_bot_that_others_can_reach_speaks_teams_with_credentials_only(monkeypa
     assert load(monkeypatch, TEAMS_APP_ID="app").teams_enabled
 
 
+SLACK = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_SIGNING_SECRET": "secret"}
+BEHIND_A_PROXY = [
+    pytest.param({"PLUMBLINE_PUBLIC_URL": "https://bot.example"}, id="public address"),
+    pytest.param({"PLUMBLINE_PUBLIC_URL": "bot.example"}, id="public address without a scheme"),
+    pytest.param(SLACK, id="Slack over HTTP"),
+    pytest.param({"TEAMS_APP_ID": "app"}, id="Teams"),
+]
+
+
+@pytest.mark.parametrize("settings", BEHIND_A_PROXY)
+def test_a_bot_behind_a_proxy_does_not_start_with_open_doors(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, str]
+) -> None:
+    with pytest.raises(ConfigurationError, match="set PLUMBLINE_WEBHOOK_SECRET and PLUMBLINE_CONSOLE_TOKEN first"):
+        load(monkeypatch, **settings)
+    locked = load(monkeypatch, **settings, **LOCKED)
+    assert not locked.local
+    assert not locked.teams_anonymous
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"PLUMBLINE_PUBLIC_URL": "http://localhost:8080"}, SLACK | {"SLACK_APP_TOKEN": "xapp-1"}],
+    ids=["local address", "Socket Mode"],
+)
+def test_a_bot_that_nobody_else_can_reach_needs_no_secret(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, str]
+) -> None:
+    assert load(monkeypatch, **settings).local
+
+
+def test_an_emulated_slack_leaves_teams_to_the_playground(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load(monkeypatch, SLACK_API_URL="http://127.0.0.1:9/api/", **SLACK, **LOCKED).teams_anonymous
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_half_a_slack_is_none(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     with pytest.raises(ConfigurationError, match=r"set SLACK_SIGNING_SECRET .* or SLACK_APP_TOKEN"):
@@ -92,7 +126,7 @@ def test_half_a_slack_is_none(monkeypatch: pytest.MonkeyPatch, host: str) -> Non
 
 @pytest.mark.parametrize("other", ["SLACK_SIGNING_SECRET", "SLACK_APP_TOKEN"])
 def test_slack_listens_over_http_or_a_socket(monkeypatch: pytest.MonkeyPatch, other: str) -> None:
-    assert load(monkeypatch, SLACK_BOT_TOKEN="xoxb-1", **{other: "secret"}).slack_enabled
+    assert load(monkeypatch, SLACK_BOT_TOKEN="xoxb-1", **{other: "secret"}, **LOCKED).slack_enabled
 
 
 def test_no_secret_shows_when_the_settings_are_printed(monkeypatch: pytest.MonkeyPatch) -> None:

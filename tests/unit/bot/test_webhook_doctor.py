@@ -4,7 +4,7 @@ import pytest
 
 from bot.finding import Finding
 from bot.settings import Settings
-from bot.webhook_doctor import check_webhooks
+from bot.webhook_doctor import check_doors, check_webhooks
 from bot.webhook_sections import WebhooksSection
 
 LONG = "a-secret-that-nobody-guesses"
@@ -46,3 +46,22 @@ def test_secrets_that_are_there_are_well(monkeypatch: pytest.MonkeyPatch) -> Non
     (finding,) = found(OWN, LONG)
     assert finding.well
     assert finding.result == "6 sources, 1 with a secret of their own"
+
+
+def test_open_doors_of_a_bot_behind_a_proxy_are_fatal() -> None:
+    finding = check_doors(Settings.model_validate({"PLUMBLINE_PUBLIC_URL": "https://bot.example"}))
+    assert finding.fatal
+    assert not finding.well
+    assert "because of PLUMBLINE_PUBLIC_URL" in finding.mend
+
+
+def test_open_doors_of_a_local_bot_are_a_warning_about_proxies() -> None:
+    finding = check_doors(Settings.model_validate({"PLUMBLINE_WEBHOOK_SECRET": LONG}))
+    assert (finding.well, finding.fatal) == (False, False)
+    assert finding.result.startswith("the local page ask")
+    assert "proxy" in finding.mend
+
+
+def test_locked_doors_are_well() -> None:
+    secrets = {"PLUMBLINE_WEBHOOK_SECRET": LONG, "PLUMBLINE_CONSOLE_TOKEN": LONG}
+    assert check_doors(Settings.model_validate(secrets | {"PLUMBLINE_PUBLIC_URL": "https://bot.example"})).well
