@@ -71,7 +71,8 @@ class AlertDelivery:
     """One webhook request: at least one alert, and all belong together by `group_key`.
 
     `key` is the idempotency key: a request that says the same again has the same key. It counts until the incident is
-    resolved: an alert that fires anew may be told in the same words. `omitted` counts the alerts of the group that the
+    resolved, because an alert that fires anew may be told in the same words; with `one_event`, it names one event of the
+    sender and counts for good. `omitted` counts the alerts of the group that the
     request names but `alerts` does not hold. `replicated`: the sender may run in replicas, of which one can tell late
     what another has told to be over. `correlation` is that of the request, whoever stores it.
     """
@@ -83,6 +84,7 @@ class AlertDelivery:
     received_at: datetime
     omitted: int = 0
     replicated: bool = False
+    one_event: bool = False
     correlation: str = field(default_factory=current_correlation, compare=False)
 
     @property

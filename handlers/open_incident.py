@@ -86,6 +86,7 @@ async def _groups(deliveries: Sequence[AlertDelivery], transaction: Transaction)
         for group in dict.fromkeys(_group(each) for each in deliveries)
     }
     keys = {_delivery_key(incident, each) for each in deliveries if (incident := latest[_group(each)]) is not None}
+    keys |= {each.key for each in deliveries if each.one_event}
     known = await transaction.incidents.known_deliveries(keys) if keys else frozenset[str]()
     return {group: _Group(incident, known, transaction) for group, incident in latest.items()}
 
@@ -103,7 +104,7 @@ class _Group:
     """The alert group of some deliveries in one transaction: its incident is written once, whatever they say."""
 
     def __init__(self, incident: Incident | None, known: frozenset[str], transaction: Transaction) -> None:
-        """`known` are keys of deliveries that were taken before, among them all that this incident had."""
+        """`known` holds those keys of the deliveries at hand that were taken before."""
         self._incident = incident
         self._saved = incident
         self._known = known
@@ -111,6 +112,8 @@ class _Group:
         self._transaction = transaction
 
     async def take(self, delivery: AlertDelivery, places_for: PlacesFor, new_id: Callable[[], str]) -> Incident | None:
+        if delivery.one_event and (delivery.key in self._known or delivery.key in self._received):
+            return None
         latest = self._incident
         if latest is None or not (latest.state is IncidentState.OPEN or reopens(latest, delivery)):
             return await self._open(delivery, places_for, new_id) if delivery.fires else None
@@ -153,6 +156,8 @@ class _Group:
         if key in self._known or key in self._received:
             return False
         self._received[key] = delivery.received_at
+        if delivery.one_event:
+            self._received[delivery.key] = delivery.received_at
         return True
 
 

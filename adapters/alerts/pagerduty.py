@@ -86,6 +86,7 @@ def parse(body: bytes, received_at: datetime) -> AlertDelivery | None:
         group_key=fields.identity(incident.id),
         alerts=(_alert(event, incident, received_at),),
         received_at=received_at,
+        one_event=True,
     )
 
 

@@ -109,8 +109,14 @@ def parse(body: bytes, received_at: datetime) -> AlertDelivery | None:
     group, alert = _read(webhook, received_at)
     if alert is None:
         return None
-    key = f"{SOURCE}:{fields.digest(body)}"
-    return AlertDelivery(key=key, source=SOURCE, group_key=group, alerts=(alert,), received_at=received_at)
+    return AlertDelivery(
+        key=f"{SOURCE}:{fields.digest(body)}",
+        source=SOURCE,
+        group_key=group,
+        alerts=(alert,),
+        received_at=received_at,
+        one_event=True,  # a body holds when the issue was last seen, or the id of an event: no other has the same
+    )
 
 
 def _read(webhook: _Webhook, received_at: datetime) -> tuple[str, Alert | None]:

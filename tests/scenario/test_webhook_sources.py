@@ -12,6 +12,8 @@ import aiohttp
 import pytest
 
 from tests.fakes import block_kit
+from tests.fakes.monitoring_systems.pagerduty import PagerDuty
+from tests.fakes.monitoring_systems.sentry import Sentry, SentryMetric
 from tests.fakes.monitoring_systems.system import PERSON, TITLE, MonitoringSystem, Payload, encoded
 from tests.fakes.monitoring_systems.systems import SYSTEMS
 from tests.scenario.application import TOKEN, RunningBot
@@ -127,6 +129,19 @@ async def test_a_request_that_is_sent_again_is_dropped(bot: RunningBot, system: 
     fire = system.fire()
     assert await told(bot, system, fire) is not None
     assert await told(bot, system, fire) is None
+
+
+@pytest.mark.parametrize("kind", [Sentry, SentryMetric, PagerDuty])
+async def test_a_body_that_is_sent_again_after_it_was_resolved_opens_nothing(
+    bot: RunningBot, kind: type[MonitoringSystem]
+) -> None:
+    system = kind(f"scenario-{next(_ids)}")
+    fire = system.fire()
+    incident = await told(bot, system, fire)
+    await told(bot, system, system.resolve())
+    await shown(bot, incident, "Resolved")
+    assert await told(bot, system, fire) is None
+    assert await told(bot, system, system.fire()) == incident
 
 
 async def test_of_the_same_request_many_times_at_once_one_is_taken(bot: RunningBot, system: MonitoringSystem) -> None:

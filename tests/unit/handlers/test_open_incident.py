@@ -160,6 +160,21 @@ async def test_an_alert_that_fires_again_long_after_it_was_resolved_opens_anothe
     assert await opened(store, later) is None, "its sender tries again"
 
 
+@pytest.mark.parametrize("after", [timedelta(minutes=1), REOPEN_WINDOW * 2])
+async def test_one_event_that_is_sent_again_after_it_was_resolved_opens_nothing(
+    store: InMemoryStore, after: timedelta
+) -> None:
+    event = replace(delivery(FIRING), one_event=True)
+    incident = await opened(store, event)
+    await opened(store, replace(delivery(RESOLVED), one_event=True))
+    assert await opened(store, at(NOW + after, event)) is None
+    assert len(store.incidents.by_id) == 1
+    anew = await opened(store, at(NOW + after, replace(delivery(FIRING), one_event=True)))
+    assert anew is not None
+    assert incident is not None
+    assert (anew.id == incident.id) is (after < REOPEN_WINDOW), "what is news is taken"
+
+
 async def test_what_is_older_than_the_resolution_reopens_nothing(store: InMemoryStore) -> None:
     """Where events have a time, one that was overtaken on its way is known by it."""
     await opened(store, delivery(replace(FIRING, as_of=NOW)))
