@@ -144,6 +144,7 @@ class Conversation:
     async def judge(self, request: web.Request) -> web.Response:
         """`POST /console/feedback` (verdict, and the message or the incident that it is about)."""
         form = await read_form(request)
+        page = page_of(form)
         content, place = await self._judged(form)
         try:
             verdict = Verdict(form.get("verdict", ""))
@@ -160,18 +161,19 @@ class Conversation:
             Feedback(f"console:{uuid4().hex}", verdict, subjects[verdict], OPERATOR, place, at, text, audience, choice)
         )
         if "HX-Request" not in request.headers:
-            return see_other(page_of(form))
+            return see_other(page)
         html = self._console.renderer.fragment("_feedback.html", "judged", form, subjects, verdict)
         return web.Response(text=html, content_type="text/html")
 
     async def replay(self, request: web.Request) -> web.Response:
         """`POST /console/replays` (name): let a sample incident happen."""
         form = await read_form(request)
+        page = page_of(form)
         replay = self._console.replays.get(form.get("name", ""))
         if replay is None:
             raise PageNotFound("There is no such sample incident to replay.")
         await replay()
-        return _done(request, page_of(form))
+        return _done(request, page)
 
     def _first_channel(self) -> str:
         if not self._console.channels:

@@ -14,6 +14,7 @@ MAX_FIELDS = 10
 MAX_TEXT = 4_000  # characters of a message
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_NOT_IN_AN_ADDRESS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 async def read_form(request: web.Request) -> dict[str, str]:
@@ -42,8 +43,14 @@ def message_text(form: dict[str, str]) -> str:
 
 
 def page_of(form: dict[str, str]) -> str:
-    """The page that the form was on, if it says so and means one of ours; else the first page."""
+    """Return the page that the form was on, if it says so and means one of ours; else the first page.
+
+    Raises MalformedInput for a page with control characters: a line end would begin another header, and
+    browsers drop tabs, which would make `/<TAB>/elsewhere.example` another site.
+    """
     page = form.get("page", "/")
+    if _NOT_IN_AN_ADDRESS.search(page):
+        raise MalformedInput("The form names a page with control characters: load the page and try again.")
     return page if page.startswith("/") and not page.startswith(("//", "/\\")) else "/"
 
 

@@ -164,10 +164,11 @@ class ConsolePages:
 
     async def _log_in(self, request: web.Request) -> web.StreamResponse:
         form = await read_form(request)
+        page = page_of(form)
         if not self._guard.knows(request, form.get("token", "")):
             await self._audit.record(request, Act.REFUSED)
             raise Unauthorized("This is not the console token: PLUMBLINE_CONSOLE_TOKEN holds it.")
-        response = see_other(page_of(form))
+        response = see_other(page)
         self._guard.log_in(request, response)
         await self._audit.record(request, Act.LOGGED_IN)
         return response

@@ -30,6 +30,7 @@ from tests.external.slack_emulator import (
     eventually,
 )
 from tests.fakes.block_kit import texts
+from tests.fakes.door_secrets import LOCKED
 
 __all__ = ["workspace"]  # the fixture
 
@@ -241,7 +242,7 @@ async def test_an_answer_that_is_still_being_checked_is_streamed_or_edited(
 
 
 async def test_the_doctor_finds_the_app_in_order(workspace: SlackWorkspace, tmp_path: Path) -> None:
-    values = {
+    values = LOCKED | {
         "slack_bot_token": BOT_TOKEN,
         "slack_signing_secret": SIGNING_SECRET,
         "slack_api_url": workspace.api_url,

@@ -164,11 +164,35 @@ async def test_a_form_that_the_browser_says_is_from_another_site_is_refused(
     assert open_site.messages.all() == []
 
 
-@pytest.mark.parametrize("page", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)"])
+@pytest.mark.parametrize(
+    "page", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)", " //evil.example"]
+)
 async def test_a_login_leads_to_no_other_site(locked_site: Site, http: aiohttp.ClientSession, page: str) -> None:
     form = {"token": TOKEN, "page": page}
     async with http.post(f"{locked_site.address}/console/login", data=form, allow_redirects=False) as response:
         assert response.headers["Location"] == "/"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "/\r\nSet-Cookie: a=b",
+        "/\nx",
+        "/\rx",
+        "/\t/evil.example",
+        "\t//evil.example",
+        "/\x00",
+        "/\x85x",
+    ],
+)
+async def test_a_login_with_a_line_end_or_a_tab_in_its_page_is_refused(
+    locked_site: Site, http: aiohttp.ClientSession, page: str
+) -> None:
+    form = {"token": TOKEN, "page": page}
+    async with http.post(f"{locked_site.address}/console/login", data=form, allow_redirects=False) as response:
+        assert response.status == 400
+        assert "Location" not in response.headers
+        assert "Set-Cookie" not in response.headers
 
 
 @pytest.mark.parametrize("credential", ["Bearer wrong", "Bearer", f"Basic {TOKEN}", "Bearer ünïcode", TOKEN])

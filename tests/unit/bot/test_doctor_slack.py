@@ -19,6 +19,7 @@ from adapters.slack.needs import SCOPES
 from bot.doctor import run_doctor
 from bot.settings import Settings
 from tests.fakes import slack_api
+from tests.fakes.door_secrets import LOCKED
 from tests.fakes.slack_bot import slack_bot
 
 MANIFEST = Path(__file__).parents[3] / "deploy/slack/manifest.yaml"
@@ -74,6 +75,7 @@ def doctor(app: App, tmp_path: Path) -> Doctor:
 
     async def ask(**settings: Any) -> tuple[int, str]:
         usual = {
+            **LOCKED,
             "slack_bot_token": "xoxb-1",
             "slack_app_token": "xapp-1",
             "slack_api_url": str(app.server.make_url("/api/")),
