@@ -200,7 +200,12 @@ def restore(
 
 @app.command()
 def forget(
-    person: Annotated[str, typer.Option(help="Somebody's id on the chat, such as U012AB3CD.")] = "",
+    person: Annotated[
+        str,
+        typer.Option(
+            help="Somebody's id on the chat, such as U012AB3CD, or the id of their Teams chat with Plumbline."
+        ),
+    ] = "",
     thread: Annotated[str, typer.Option(help="The id of a thread's first message, such as 1700000000.000100.")] = "",
 ) -> None:
     """Delete what a person, or what people in a thread, said to Plumbline; what stays no longer names the person."""

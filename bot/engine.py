@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+import sqlalchemy as sa
 import structlog
-from dbos import DBOS, DBOSConfig, WorkflowHandleAsync, WorkflowStatus
+from dbos import DBOS, DBOSClient, DBOSConfig, WorkflowHandleAsync, WorkflowStatus
 from sqlalchemy.exc import DBAPIError
 
 from adapters.store.database import PATIENCE, PAUSE
@@ -37,6 +38,7 @@ class EngineConnection(sqlite3.Connection):
         super().__init__(*arguments, **options)
         self.execute("PRAGMA journal_mode=WAL")
         self.execute("PRAGMA synchronous=NORMAL")  # a commit waits for no disk; what is lost is done again
+        self.execute("PRAGMA secure_delete=ON")  # what is forgotten is overwritten
         if sqlite3.sqlite_version_info < (3, 42):  # the engine asks for the sub-second clock, which is newer
             self.create_function("unixepoch", -1, _unix_time)
 
@@ -59,6 +61,21 @@ def configure(database_url: str, replica: str) -> None:
     else:
         config["sys_db_pool_size"] = CONNECTIONS
     DBOS(config=config)
+
+
+@contextmanager
+def client(database_url: str) -> Generator[DBOSClient]:
+    """Open the database of the workflows for a process that runs none."""
+    connected = None
+    if database_url.startswith("sqlite"):
+        connected = sa.create_engine(database_url, connect_args={"factory": EngineConnection})
+    opened = DBOSClient(system_database_url=database_url, system_database_engine=connected)
+    try:
+        yield opened
+    finally:
+        opened.destroy()
+        if connected is not None:
+            connected.dispose()
 
 
 async def launch(database_url: str, replica: str) -> None:

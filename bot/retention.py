@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime, timedelta
 
-from dbos import DBOS, DBOSClient
+from dbos import DBOS
 from rich.console import Console
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.clock import SystemClock
 from adapters.store import forgetting, retention
-from adapters.store.database import migrate, open_database
+from adapters.store.database import migrate, open_database, truncate_log
 from adapters.store.store import SqlStore
 from bot import engine as workflow_engine
 from bot.retention_section import RetentionSection
@@ -43,6 +43,8 @@ async def run_forget(settings: Settings, person: str, thread: str, out: Console)
         await migrate(engine)
         forgotten = await forgetting.forget(engine, person=person, thread=thread, forget_workflows=of_keys)
         await _note(SqlStore(engine), SystemClock().now(), len(forgotten))
+        for database in (settings.database, settings.workflow_database):
+            await asyncio.to_thread(truncate_log, database)
     finally:
         await engine.dispose()
     out.print(
@@ -58,12 +60,9 @@ def forget_workflows(database_url: str, keys: list[str]) -> None:
     if not keys:
         return
     DBOS.migrate(database_url)  # a workspace that was restored may have none of its tables, or those of an older one
-    client = DBOSClient(system_database_url=database_url)
-    try:
+    with workflow_engine.client(database_url) as client:
         for start in range(0, len(keys), retention.BATCH):  # a statement has a limited number of parameters
             client.delete_workflows(keys[start : start + retention.BATCH])
-    finally:
-        client.destroy()
 
 
 async def _note(store: Store, now: datetime, count: int) -> None:

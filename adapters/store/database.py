@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
@@ -79,6 +80,24 @@ async def _connected(path: str, slow: set[str]) -> aiosqlite.Connection:
     return await Driver(path, slow)
 
 
+def truncate_log(url: str) -> None:
+    """Move SQLite's write-ahead log into the database: what was deleted stands in the log's old pages until then.
+
+    Does nothing on PostgreSQL, or where there is no database yet. Raises StoreUnavailable if others used it all the time.
+    """
+    parsed = _parsed(url)
+    path = Path(parsed.database or "")
+    if parsed.get_backend_name() != "sqlite" or not path.is_file():
+        return
+    try:
+        with closing(sqlite3.connect(path, timeout=PATIENCE)) as connection:
+            is_busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.OperationalError:
+        is_busy = True
+    if is_busy:
+        raise StoreUnavailable(f"The log of {path.name} is in use and holds what was deleted: run the command again.")
+
+
 def _begin_sqlite(connection: sa.Connection) -> None:
     # Left alone, SQLite's module begins with the first INSERT or UPDATE: a savepoint before it would commit by itself,
     # and what was read before it could be out of date.
@@ -90,7 +109,8 @@ def _configure_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry)
     connection.isolation_level = None
     cursor = connection.cursor()
     # An acknowledged webhook must survive a power cut, not only a crash of the process: the engine flushes the log.
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=0"):
+    # What is deleted is overwritten: not every build of SQLite does so by itself.
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=0", "secure_delete=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,11 +21,14 @@ from adapters.store.tables import (
     curated_answers,
     dead_letters,
     incidents,
+    metadata,
     outcomes,
     posts,
+    predictions,
     reactions,
     silences,
     tasks,
+    teams_conversations,
     turns,
 )
 from core.conversation import Platform, Speaker, turn_key
@@ -41,12 +45,16 @@ _SAID = "person"  # the kind of a message that a person wrote on the local page
 
 @dataclass(slots=True)
 class _Events:
-    """What a person or a thread did: the keys and subjects of its tasks, threads of the local page, and names."""
+    """What a person or a thread did.
+
+    The keys and subjects of its tasks, threads of the local page, names, and ids of chats with this person alone.
+    """
 
     keys: list[str] = field(default_factory=list[str])
     subjects: list[str] = field(default_factory=list[str])
     threads: set[int] = field(default_factory=set[int])
     names: set[str] = field(default_factory=set[str])
+    chats: set[str] = field(default_factory=set[str])
 
 
 async def _no_workflows(_keys: list[str]) -> None:
@@ -62,6 +70,8 @@ async def forget(
 ) -> list[str]:
     """Delete what this person (the platform's id) said and pressed, or what was said in a thread (id of its root).
 
+    A chat of one person with Plumbline stands for the person: its id may be given instead, and goes with the person.
+
     On the local page, too. What was concluded stays for calibration without its words and without a name: a label by the
     person becomes one by nobody. So does what was done, for the audit log and in incidents, silences, curated answers and
     what the local page shows of them: the act stays, NOBODY did it. In the text that somebody else wrote, a name is not
@@ -73,6 +83,7 @@ async def forget(
     """
     with outages_as(StoreUnavailable):
         async with engine.begin() as connection:
+            person = await _who_speaks_in(connection, person) or person
             events = await _theirs(connection, person, thread)
         await forget_workflows(events.keys)  # outside of a transaction: they may be in the same SQLite file
         async with engine.begin() as connection:
@@ -90,7 +101,22 @@ async def forget(
                 await _forget_presses(connection, person, events.keys)
                 await _forget_names(connection, person, events.names)
                 await _forget_acts(connection, person)
+            for chat in events.chats:
+                await _forget_chat(connection, chat)
         return events.keys
+
+
+async def _who_speaks_in(connection: AsyncConnection, chat: str) -> str:
+    """Return the id of the person whose chat with Plumbline alone this is; empty if it is none, or if nobody knows."""
+    known = await connection.scalar(sa.select(teams_conversations.c.reference).where(teams_conversations.c.id == chat))
+    if not (known and known.get("personal")):
+        return ""
+    if known.get("person"):
+        return known["person"]
+    payload = tasks.c.payload
+    spoken = sa.select(payload).where(payload["place"]["channel"].as_string() == chat).limit(1)
+    said = await connection.scalar(spoken) or {}
+    return (said.get("asker") or said.get("person") or {}).get("id", "")
 
 
 async def _delete(connection: AsyncConnection, column: sa.Column[Any], values: Sequence[Any]) -> None:
@@ -102,6 +128,12 @@ async def _delete(connection: AsyncConnection, column: sa.Column[Any], values: S
 async def _theirs(connection: AsyncConnection, person: str, thread: str) -> _Events:
     ended = sa.select(tasks.c.key, tasks.c.subject, tasks.c.payload).where(tasks.c.ended_at.is_not(None))
     found = _Events()
+    personal: set[str] = set()
+    for row in await connection.execute(sa.select(teams_conversations)):
+        if row.reference.get("personal"):
+            personal.add(row.id)
+            if (person and row.reference.get("person") == person) or row.id == thread:
+                found.chats.add(row.id)
     async for row in await connection.stream(ended):
         who = row.payload.get("asker") or row.payload.get("person") or {}
         where = row.payload.get("place") or {}
@@ -112,6 +144,8 @@ async def _theirs(connection: AsyncConnection, person: str, thread: str) -> _Eve
                 found.threads.add(int(where["thread"]))
             if who.get("id") == person and who.get("name"):
                 found.names.add(who["name"])
+            if where.get("channel") in personal:
+                found.chats.add(where["channel"])
     return found
 
 
@@ -245,6 +279,53 @@ async def _forget_acts(connection: AsyncConnection, person: str) -> None:
             nameless["key"] = f"{nameless['key']}:{row.number}"
         await connection.execute(audit.delete().where(audit.c.number == row.number))
         await connection.execute(audit.insert().values(nameless))
+
+
+async def _forget_chat(connection: AsyncConnection, chat: str) -> None:
+    """Delete how a chat of one person with Plumbline is reached, and replace its id wherever else it stands.
+
+    The other name is made at random: what the id told apart stays apart. Tasks that have not ended keep the id.
+    """
+    await connection.execute(teams_conversations.delete().where(teams_conversations.c.id == chat))
+    await connection.execute(turns.delete().where(turns.c.thread.contains(chat, autoescape=True)))
+    await _forget_acts(connection, chat)
+    id_ = re.compile(rf"(?<![\w-]){re.escape(chat)}(?![\w-])")
+    alias = f"{NOBODY}-{secrets.token_hex(4)}"
+    waiting = await connection.execute(sa.select(tasks.c.key, tasks.c.subject).where(tasks.c.ended_at.is_(None)))
+    kept = {text for row in waiting for text in row}
+    for table in (predictions, *(each for each in metadata.sorted_tables if each not in (audit, predictions))):
+        columns = [column for column in table.columns if isinstance(column.type, (sa.Text, sa.JSON))]
+        named = sa.or_(*(sa.cast(column, sa.Text).contains(chat, autoescape=True) for column in columns))
+        for row in list(await connection.execute(sa.select(table).where(named))):
+            held = dict(row._mapping)  # noqa: SLF001 -- SQLAlchemy's public name of it
+            if held.get("key") in kept or held.get("intent", "").partition(":")[2] in kept:
+                continue
+            renamed = held | {column.name: _replaced(held[column.name], id_, alias) for column in columns}
+            await _replace_row(connection, table, held, renamed)
+
+
+def _replaced(value: Any, id_: re.Pattern[str], alias: str) -> Any:
+    if isinstance(value, str):
+        return id_.sub(alias, value)
+    if isinstance(value, list):
+        return [_replaced(each, id_, alias) for each in value]
+    if isinstance(value, dict):
+        return {key: _replaced(each, id_, alias) for key, each in value.items()}
+    return value
+
+
+async def _replace_row(
+    connection: AsyncConnection, table: sa.Table, held: dict[str, Any], renamed: dict[str, Any]
+) -> None:
+    is_held = sa.and_(*(column == held[column.name] for column in table.primary_key))
+    if table is not predictions or held["id"] == renamed["id"]:
+        await connection.execute(sa.update(table).where(is_held).values(renamed))
+        return
+    await connection.execute(sa.insert(table).values(renamed))
+    for judged in (outcomes, reactions):  # they refer to the prediction by its id
+        moved = sa.update(judged).where(judged.c.prediction_id == held["id"])
+        await connection.execute(moved.values(prediction_id=renamed["id"]))
+    await connection.execute(sa.delete(table).where(is_held))
 
 
 def _without(text: str, person: str) -> str:

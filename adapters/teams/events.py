@@ -36,8 +36,14 @@ def place_of(activity: Activity) -> Place:
 
 def reference_of(activity: Activity) -> ConversationReference:
     threaded = bool(activity.thread) or activity.conversation.conversation_type == "channel"
+    is_by_person = activity.is_personal and activity.sender.role != "bot"
     return ConversationReference(
-        activity.service_url, activity.tenant_id, threaded, activity.is_personal, activity.channel_data.team.id
+        activity.service_url,
+        activity.tenant_id,
+        threaded,
+        activity.is_personal,
+        activity.channel_data.team.id,
+        person_of(activity).id if is_by_person else "",
     )
 
 

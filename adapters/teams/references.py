@@ -26,9 +26,10 @@ class ConversationReferences(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConversationReference:
-    """`threaded` tells whether the messages of this conversation have threads of their own, as a channel's have.
+    """A conversation and the connector service that it is reached through.
 
-    `personal`: one person alone speaks with us there. `team_id` is the team that a channel belongs to.
+    `threaded` tells whether its messages have threads of their own, as a channel's have. `personal`: one person alone
+    speaks with us there, whose id is `person`, empty where it is not known. `team_id` is the team that a channel belongs to.
     """
 
     service_url: str
@@ -36,11 +37,12 @@ class ConversationReference:
     threaded: bool
     personal: bool = False
     team_id: str = ""
+    person: str = ""
 
 
 async def remember(references: ConversationReferences, conversation_id: str, reference: ConversationReference) -> None:
     """Keep how a conversation was reached; writes only what is new."""
-    anywhere = replace(reference, threaded=False, personal=False, team_id="")
+    anywhere = replace(reference, threaded=False, personal=False, team_id="", person="")
     known = {
         conversation_id: reference,
         _tenant_key(reference.tenant_id): anywhere,

@@ -17,6 +17,8 @@ from adapters.store import forgetting, retention
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.store import SqlStore
 from adapters.store.tables import metadata, outcomes, posts, tasks
+from adapters.store.teams_conversations import SqlTeamsConversations
+from adapters.teams.references import ConversationReference, remember
 from core.audience import person_audience
 from core.audit import Act, audit_entry
 from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
@@ -342,3 +344,57 @@ async def test_who_took_an_incident_or_gave_an_answer_is_nobody_once_forgotten(e
     shown = await page.get(message)
     assert shown is not None
     assert "Ada" not in str(shown.payload)
+
+
+async def test_the_teams_chat_of_a_forgotten_person_is_named_in_no_table(engine: AsyncEngine) -> None:
+    store, references = SqlStore(engine), SqlTeamsConversations(engine)
+    chats = {"u1": "a:1xyz-_9", "u2": "a:1xyz-_98"}
+    for person, chat in chats.items():
+        known = ConversationReference("https://smba.trafficmanager.net/", "t1", False, personal=True, person=person)
+        await remember(references, chat, known)
+        place, asked = Place(Platform.TEAMS, chat, chat, "t1"), f"teams:{chat}:17"
+        who = Person(Platform.TEAMS, person, "Ada")
+        await old_task(store, asked, asker={"id": person}, place={"platform": "teams", "channel": chat})
+        async with store.transaction() as transaction:
+            await transaction.conversations.add(
+                turn_key(asked, Speaker.PLUMBLINE), place, Turn(Speaker.PERSON, "x"), NOW
+            )
+            await transaction.posts.intend(f"answer:{asked}", place)
+            await transaction.dead_letters.add(f"answer:{asked}", place, Notice("An answer."), "It was archived.")
+            evaluation = Evaluation(0.5, 0.5)
+            claim = Prediction(
+                f"answer:evidence:{asked}", PredictionKind.ANSWER, asked, "so", evaluation, "e", "1", NOW
+            )
+            await transaction.predictions.add(claim)
+            await transaction.predictions.label(Outcome(claim.id, True, f"teams:{person}", NOW))
+            await transaction.audit.add(audit_entry(f"asked:{asked}", NOW, Act.ASKED, who, asked, place=place))
+    await forgetting.forget(engine, person="u1")
+    async with engine.begin() as connection:
+        rows = [
+            f"{table.name} {tuple(row)}"
+            for table in metadata.sorted_tables
+            for row in await connection.execute(sa.select(table))
+        ]
+    assert [row for row in rows if re.search(rf"{chats['u1']}\b|\bu1\b", row)] == []
+    assert len([row for row in rows if chats["u2"] in row]) > 6, "somebody else's stays"
+    async with store.transaction() as transaction:
+        assert len(await transaction.predictions.recent(PredictionKind.ANSWER, 9)) == 2, "what was learned stays"
+    await forgetting.forget(engine, person=chats["u2"])
+    async with engine.begin() as connection:
+        rows = [
+            str(tuple(row)) for table in metadata.sorted_tables for row in await connection.execute(sa.select(table))
+        ]
+    assert [row for row in rows if "a:1xyz" in row or "u2" in row] == [], "the id of the chat says who is meant"
+
+
+async def test_the_teams_chat_of_a_task_under_way_is_left_to_it(engine: AsyncEngine) -> None:
+    store, asked, place = SqlStore(engine), "teams:a:1xyz:17", Place(Platform.TEAMS, "a:1xyz", "a:1xyz", "t1")
+    known = ConversationReference("https://smba.trafficmanager.net/", "t1", False, personal=True, person="u1")
+    await remember(SqlTeamsConversations(engine), "a:1xyz", known)
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(Task(asked, "answer", asked, {"place": {"channel": "a:1xyz"}}))
+        await transaction.posts.intend(f"answer:{asked}", place)
+    await forgetting.forget(engine, person="u1")
+    assert await keys(engine) == {asked}
+    async with engine.begin() as connection:
+        assert list((await connection.execute(sa.select(posts.c.intent))).scalars()) == [f"answer:{asked}"]

@@ -19,6 +19,7 @@ import pytest
 import sqlalchemy as sa
 from dbos import DBOS
 
+from adapters.store.database import truncate_log
 from bot import engine as workflow_engine
 from bot.retention import forget_workflows
 from bot.workflows import Behaviours, Workflows
@@ -120,10 +121,15 @@ async def test_the_workflows_of_what_is_forgotten_go_while_the_bot_runs(address:
 
 async def forgotten_while_running(address: str) -> None:
     async with running(address, Waiting()) as flows:
-        for key in ("asked", "kept"):
+        for key in ("asked by U1", "kept"):
             await (await flows.start(Task(key, "ingest_knowledge", "", {})))
-        await asyncio.to_thread(forget_workflows, address, ["asked", "never was"])
+        await asyncio.to_thread(forget_workflows, address, ["asked by U1", "never was"])
+        await asyncio.to_thread(truncate_log, address)
         assert await kept(address) == {"kept"}
+        if address.startswith("sqlite"):
+            file = Path(address.removeprefix("sqlite:///"))
+            parts = await asyncio.to_thread(lambda: [each.read_bytes() for each in file.parent.glob(f"{file.name}*")])
+            assert b"asked by U1" not in b"".join(parts)
 
 
 async def test_where_no_engine_ever_was_there_is_nothing_to_forget(address: str) -> None:

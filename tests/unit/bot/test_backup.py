@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import tarfile
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from adapters.store.store import SqlStore
 from bot.backup import run_backup, run_restore
 from bot.retention import run_forget
 from bot.settings import Settings
+from core.conversation import Place, Platform, Speaker, Turn, turn_key
 from core.errors import ConfigurationError, PlumblineError
 from core.ports import Task
 from tests.databases import database
@@ -25,6 +27,10 @@ QUIET = Console(quiet=True)
 
 def settings(folder: Path) -> Settings:
     return Settings.model_validate({"PLUMBLINE_DATA_DIR": folder})
+
+
+def files_with(folder: Path, text: bytes) -> list[str]:
+    return [path.name for path in folder.glob("*.sqlite*") if text in path.read_bytes()]
 
 
 async def workspace(folder: Path, *keys: str) -> None:
@@ -74,6 +80,20 @@ async def test_somebody_is_forgotten_in_a_workspace_that_was_restored_before_a_b
         SqlStore(engine).transaction() as transaction,
     ):
         assert [await transaction.tasks.is_known(f"asked by {person}") for person in ("U1", "U2")] == [False, True]
+
+
+async def test_what_is_forgotten_stands_in_no_file_of_the_database_while_a_bot_has_it_open(tmp_path: Path) -> None:
+    await workspace(tmp_path)
+    async with database(f"sqlite:///{tmp_path / 'plumbline.sqlite'}") as engine:
+        for number in range(50):
+            key, place = f"q{number}", Place(Platform.SLACK, "C0ASK", "17.25", "T0MARI")
+            async with SqlStore(engine).transaction() as transaction:
+                await transaction.tasks.add(Task(key, "answer", key, {"asker": {"id": "U1"}, "text": "my own secret"}))
+                await transaction.tasks.end([key])
+                said = Turn(Speaker.PERSON, "my own secret")
+                await transaction.conversations.add(turn_key(key, Speaker.PERSON), place, said, datetime.now(UTC))
+        assert await run_forget(settings(tmp_path), "U1", "", QUIET) == 0
+        assert await asyncio.to_thread(files_with, tmp_path, b"my own secret") == []
 
 
 async def test_a_backup_in_the_middle_of_a_storm_holds_every_event_up_to_some_moment(tmp_path: Path) -> None:
