@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +117,69 @@ def test_replicas_come_with_a_shared_database_and_index_a_disruption_budget_and_
         assert any(part in each for each in shared), part
     assert "kind: NetworkPolicy" in text
     assert "type: Recreate" in text
+
+
+def pinned_by_the_script(folder: Path, digest: str) -> subprocess.CompletedProcess[str]:
+    """Run deploy/pin.sh with a docker that answers this digest for every image."""
+    docker = folder / "docker"
+    docker.write_text(f"#!/bin/sh\necho '{digest}'\n", encoding="utf-8")
+    docker.chmod(0o755)
+    return subprocess.run(
+        ["/bin/sh", str(DEPLOY / "pin.sh")],
+        env={"PATH": f"{folder}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_no_image_is_run_or_built_upon_by_its_tag_alone(compose: dict[str, Any], tmp_path: Path) -> None:
+    images = {service["image"] for service in compose["services"].values() if "build" not in service}
+    base = compose["services"]["plumbline"]["build"]["args"]["PYTHON_IMAGE"]
+    asked = {re.fullmatch(r"\$\{([A-Z_]+):\?run deploy/pin\.sh\}", image) for image in {*images, base}}
+    assert None not in asked, "what is not set is refused, and there is no default that goes by a tag"
+    assert compose["services"]["plumbline"]["pull_policy"] == "build", "no registry is asked for an image of this name"
+    dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    assert set(re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)) == {"${PYTHON_IMAGE}"}
+    assert re.findall(r"^ARG (.+)$", dockerfile, re.MULTILINE) == ["PYTHON_IMAGE"]
+
+    digest = f"sha256:{'a' * 64}"
+    pins = dict(line.split("=") for line in pinned_by_the_script(tmp_path, digest).stdout.splitlines())
+    assert pins.keys() == {match[1] for match in asked if match}
+    assert all(re.fullmatch(rf"[\w./-]+:[\w.-]+@{digest}", image) for image in pins.values())
+    failed = pinned_by_the_script(tmp_path, "no such image")
+    assert (failed.returncode, failed.stdout) == (1, ""), "no half of it is written"
+
+    values, bot, llm = load(CHART / "values.yaml"), template("bot.yaml"), template("llm.yaml")
+    assert values["requireDigests"] is True
+    assert re.findall(r"^ +image: \{\{ include \"([\w.]+)\"", bot + llm, re.MULTILINE) == [
+        "plumbline.image",
+        "plumbline.pinned",
+    ]
+    assert (bot + llm).count(" image: ") == 2
+
+
+def template(name: str) -> str:
+    return (CHART / "templates" / name).read_text(encoding="utf-8")
+
+
+def test_nobody_reaches_a_pod_whom_the_values_do_not_name_and_no_pod_reaches_everything() -> None:
+    network = load(CHART / "values.yaml")["network"]
+    for who in ("callers", "scrapers", "dns"):
+        assert network[who]
+        for peer in network[who]:
+            assert peer["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"], who
+    assert all(
+        "169.254.0.0/16" in peer["ipBlock"]["except"] for peer in network["https"] if "." in peer["ipBlock"]["cidr"]
+    )
+    assert network["postgresql"]["peers"] == network["qdrant"]["peers"] == [], "to be named with postgresql"
+    for name in ("bot.yaml", "llm.yaml"):
+        policy = template(name).split("kind: NetworkPolicy")[1].split("\n---")[0]
+        assert "policyTypes: [Ingress, Egress]" in policy
+        assert '{{- include "plumbline.egress" . | nindent 4 }}' in policy
+        # An empty list of peers, or a peer without a selector, would stand for everybody: the helper refuses both.
+        given = re.findall(r"\.Values\.network\.[\w.]+\)? \|", policy)
+        assert len(given) == policy.count('include "plumbline.peers"')
+        assert [line for line in policy.splitlines() if re.match(r" +(?:- )?(?:from|to): *(?:\[\]|\{\})", line)] == []
+    helper = template("_helpers.tpl").split('define "plumbline.peers"')[1].split("define")[0]
+    assert helper.count("fail") == 2
