@@ -38,6 +38,8 @@ LARGE_BODY = 256 * 1024  # bytes above which parsing would hold up everybody els
 
 RETRY_AFTER = 5  # seconds that a sender is asked to wait when we do not know better
 
+TO_PROMETHEUS = "let Prometheus come to /metrics directly, at an address that PLUMBLINE_HOST names"
+
 STATUSES: dict[type[PlumblineError], int] = {
     Unauthorized: 401,
     NotFromThisMachine: 403,
@@ -153,7 +155,7 @@ def build_app(
             case "/api/messages":
                 return "" if teams is None or has_teams_app else "set TEAMS_APP_ID and TEAMS_APP_PASSWORD"
             case "/metrics":
-                return "" if is_scraped else "set PLUMBLINE_HOST to an address that Prometheus reaches"
+                return "" if is_scraped else TO_PROMETHEUS
             case "/slack/events" | "/healthz" | "/readyz":  # signed, or read by probes and without anything to hide
                 return ""
             case _:
@@ -211,7 +213,7 @@ def _readiness(ready: Callable[[], Awaitable[str]]) -> Handler:
 
 def _metrics(look: Callable[[], Awaitable[None]]) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
-        check_direct(request, "let Prometheus reach /metrics without it")
+        check_direct(request, TO_PROMETHEUS)
         await look()
         return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
