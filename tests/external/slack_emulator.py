@@ -19,7 +19,7 @@ from aiohttp.test_utils import TestServer
 from adapters.slack.needs import SCOPES
 from tests.external.slack_proxy import SlackProxy
 from tests.fakes import block_kit, slack_payloads
-from tests.fakes.door_secrets import LOCKED
+from tests.fakes.door_secrets import KNOWN, LOCKED
 
 HERE = Path(__file__).parent
 ARTIFACTS = Path(os.environ.get("PLUMBLINE_TEST_ARTIFACTS", HERE / "artifacts"))  # what people are to look at
@@ -135,7 +135,7 @@ class SlackWorkspace:
     async def alert(self, name: str) -> None:
         """Alertmanager reports one of the sample company's live incidents."""
         alert = json.loads((SAMPLE_COMPANY.parent / "live" / name / "alert.json").read_text())
-        async with self.session.post(f"{self.bot}/webhooks/alertmanager", json=alert) as response:
+        async with self.session.post(f"{self.bot}/webhooks/alertmanager", json=alert, headers=KNOWN) as response:
             assert response.status == 202, await response.text()
 
     async def messages(self, channel: str) -> list[dict[str, Any]]:
