@@ -16,6 +16,7 @@ from bot.workspace import Workspace, load_workspace
 from core.errors import ConfigurationError
 from core.ports import ChangingSource
 from tests.fakes.clock import FakeClock
+from tests.fakes.door_secrets import LOCKED
 
 CONFLUENCE: dict[str, Any] = {
     "kind": "confluence",
@@ -50,7 +51,7 @@ SECTIONS: dict[str, dict[str, Any]] = {
         "teams": {"team-1": []},
     },
 }
-SECRETS = ("WIKI_TOKEN", "GIT_TOKEN", "GRAPH_SECRET", "SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET")
+SECRETS = ("WIKI_TOKEN", "GIT_TOKEN", "GRAPH_SECRET", "SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET", *LOCKED)
 
 
 def workspace(folder: Path, section: dict[str, Any], **more: object) -> Workspace:
