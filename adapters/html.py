@@ -24,10 +24,15 @@ _HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\
 
 
 def parsed(html: str) -> BeautifulSoup:
+    """Return the tree of a page or a part of it, in time that grows with its length.
+
+    libxml2 reads any text as HTML: what is wrong in it costs no more than what is right.
+    """
     # Loaded with the first page: a bot is sooner ready without.
     from bs4 import BeautifulSoup
 
-    return BeautifulSoup(html, "html.parser")
+    whole = html.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # libxml2 takes no half characters
+    return BeautifulSoup(whole, "lxml")
 
 
 def declared_encoding(html: bytes) -> str:
@@ -73,6 +78,7 @@ def _converter() -> MarkdownConverter:
             return f"\n\n{fence}{el.get(LANGUAGE) or ''}\n{code}\n{fence}\n\n" if code else ""
 
     return Converter(
+        bs4_options="lxml",
         heading_style="ATX",
         bullets="-",
         escape_misc=False,

@@ -39,9 +39,12 @@ _IN_COMMAND = re.compile(
 )
 # Texts are looked through in pieces: patterns of others may take the square of the length of what they look at.
 PIECE = re.compile(r".{1,4000}(?!\S)|\S{1,20000}", re.DOTALL)
+_MARK = re.compile(r"[^\w./:-]")  # that no word or name has
 MIN_PASSWORD = 6  # characters
 MIN_TOKEN = 8  # characters
-_END = re.compile(r";(?:\s|\w+=|$)|&(?:\w+[=;])|[.,;)|]+$")  # where a value ends: `a=1;b=2`, `?a=1&b=2`, a full stop
+_END = re.compile(
+    r";(?:\s|\w+=|$)|&(?:\w+[=;])|(?<![.,;)|])[.,;)|]+$"
+)  # where a value ends: `a=1;b=2`, `?a=1&b=2`, a full stop
 _REFERENCE = re.compile(
     r"""^(?:[$<{%*(\[-]|/|\.{1,2}/|~/|https?:|file:|vault:|op:|arn:|secret/|env[.(:]|os\.|process\.|sha\d+:)|"""
     r"""[>})\]]$|^x{3,}$|\.(?:ya?ml|json|pem|crt|txt|env|sh)$|\(|^v?\d+(?:\.\d+)+$|"""
@@ -114,7 +117,7 @@ def _in_commands(text: str) -> Iterator[tuple[int, int]]:
 
 def _is_mixed(value: str) -> bool:
     """Letters, and among them digits or marks that no word or name has."""
-    return any(map(str.isalpha, value)) and (any(map(str.isdigit, value)) or bool(re.search(r"[^\w./:-]", value)))
+    return any(map(str.isalpha, value)) and (any(map(str.isdigit, value)) or bool(_MARK.search(value)))
 
 
 def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -27,6 +27,7 @@ FIRST_INCIDENT = "connection-pool"
 INCIDENT_DELAY = 8.0  # seconds after the page is up, so that there is time to open it
 ALERT_AGE = timedelta(minutes=4)  # how long an alert has been firing when it arrives
 
+_STARTS_AT = re.compile(rb'"startsAt":\s*"([^"]+)"')
 _TIME = re.compile(rb"\b(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(\.\d+)?Z")
 
 
@@ -116,7 +117,7 @@ def shifted(text: bytes, shift: timedelta) -> bytes:
 
 
 def _first_time(alert: bytes) -> str:
-    match = re.search(rb'"startsAt":\s*"([^"]+)"', alert)
+    match = _STARTS_AT.search(alert)
     if match is None:
         raise PlumblineError("The recorded alert has no startsAt.")
     return match[1].decode().replace("Z", "+00:00")

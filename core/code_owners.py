@@ -17,6 +17,7 @@ MAX_PATTERN = 300  # characters
 MAX_PARTS = 40  # folders of a path that are looked at
 
 _SECTION = re.compile(r"^\^?\[(?P<name>[^\]]{1,200})\](?:\[\d{1,3}\])?(?P<owners>(?:\s.*)?)$")
+_ESCAPED = re.compile(r"\\([ #])")
 _GAP = re.compile(r"(?<!\\)\s+")  # between a pattern and its owners; a blank in a pattern is escaped
 
 
@@ -127,7 +128,7 @@ def _rules(text: str) -> Iterator[OwnershipRule]:
             continue
         pattern, *owners = _GAP.split(said)
         if len(pattern) <= MAX_PATTERN and not pattern.startswith("!"):
-            clean = re.sub(r"\\([ #])", r"\1", pattern)
+            clean = _ESCAPED.sub(r"\1", pattern)
             yield OwnershipRule(clean, _owners(owners) if owners else default, section)
 
 

@@ -20,7 +20,8 @@ _THANKS = re.compile(
 )
 
 _HELLO = re.compile(
-    r"\s*(?:hello|hi|hey|hallo|good (?:morning|afternoon|evening))[\s,.!]*(?:there|plumbline)?[\s.!👋]*", re.IGNORECASE
+    r"\s*(?:hello|hi|hey|hallo|good (?:morning|afternoon|evening))[\s,.!]*+(?:there|plumbline)?[\s.!👋]*+",
+    re.IGNORECASE,
 )
 _QUIET_HOURS = re.compile(r"(?:off|\d.*)?", re.IGNORECASE | re.DOTALL)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+MAX_MESSAGE = 30_000  # characters of a message that are read; Teams allows 28 KB, and nobody types more in Slack
 PUBLIC = "public"  # the reader that everybody in the workspace is
 
 
@@ -61,6 +62,14 @@ class Audience:
 
     def may_read(self, readers: frozenset[str]) -> bool:
         return not self.readers.isdisjoint(readers)
+
+
+def cut_message(text: str) -> str:
+    """Return the first MAX_MESSAGE characters of what a chat sent.
+
+    Every adapter of a chat calls it before anything else looks at the text.
+    """
+    return text[:MAX_MESSAGE]
 
 
 class Speaker(StrEnum):

@@ -11,8 +11,8 @@ MAX_REASON = 200  # characters that are kept
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 _WORDS = re.compile(
-    r"\s*(?:(?P<ended>end)\s+(?P<over>\S{1,200})"
-    r"|(?P<service>\S{1,200})\s+(?P<count>\d{1,5})\s*(?P<unit>[mhd])(?:in(?:utes?)?|ours?|ays?)?\b[\s,:.–-]*(?P<reason>.*))?\s*",
+    r"\s*+(?:(?P<ended>end)\s++(?P<over>\S{1,200})"
+    r"|(?P<service>\S{1,200})\s++(?P<count>\d{1,5})\s*+(?P<unit>[mhd])(?:in(?:utes?)?|ours?|ays?)?\b[\s,:.–-]*+(?P<reason>.*))?\s*+",
     re.IGNORECASE | re.DOTALL,
 )
 

@@ -25,7 +25,9 @@ MAX_HIGHLIGHT = 4_000  # characters of a quote that are looked for
 
 # Code points that no text may hold stand for the begin and end of the highlight while the Markdown is rendered.
 _BEGIN, _END = "\ufdd0", "\ufdd1"
-_TAG = re.compile(r"(<[^>]*>)")
+_EDGE = re.compile(f"([{_BEGIN}{_END}])")
+_TAG = re.compile(r"(<[^<>]*>)")
+_PARAGRAPH_END = re.compile(r"\n\n|\Z")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)]|#{1,6}|>)\s+")
 
 
@@ -59,7 +61,7 @@ def joined(passages: Sequence[Passage]) -> str:
     """
     text = ""
     for passage in passages:
-        ends = [match.start() for match in re.finditer(r"\n\n|\Z", passage.text)]
+        ends = [match.start() for match in _PARAGRAPH_END.finditer(passage.text)]
         shared = next((end for end in reversed(ends) if _repeats(text, passage.text[:end])), 0)
         text = f"{text}\n\n{passage.text[shared:].lstrip()}" if text else passage.text
     return text
@@ -208,7 +210,7 @@ def _marked(html: str) -> str:
         if piece.startswith("<"):
             pieces.append(piece.replace(_BEGIN, "").replace(_END, ""))
             continue
-        for stretch in re.split(f"([{_BEGIN}{_END}])", piece):
+        for stretch in _EDGE.split(piece):
             if stretch in (_BEGIN, _END):
                 inside = stretch == _BEGIN
             elif inside and stretch.strip():

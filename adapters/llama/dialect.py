@@ -21,6 +21,8 @@ from core.language_model import ModelRequest
 
 T = TypeVar("T")
 
+_CONTEXT = re.compile(r"context length is (\d+)")
+
 MESSAGE_FRAME = 16  # tokens that a chat template may put around one message, for a server that does not apply it for us
 OVERLONG = " a" * 300_000  # more tokens than any context that is served this way has
 
@@ -146,7 +148,7 @@ async def _context(connection: LlamaConnection, model: str) -> int:
     try:
         await connection.post(CHAT, _probe(model, OVERLONG))
     except TooLong as error:
-        if found := re.search(r"context length is (\d+)", error.reason):
+        if found := _CONTEXT.search(error.reason):
             return int(found[1])
     raise ModelUnavailable(f"The model server at {connection.host} does not tell the size of its context.")
 

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from adapters.html import markdown_of, parsed
+from core.conversation import cut_message
 
 
 class _Model(BaseModel):
@@ -103,7 +104,7 @@ def text_of(message: ChatMessage, addressed: str = "") -> str:
 
     The application of the id `addressed` is left out of those mentioned.
     """
-    content = message.body.content or ""
+    content = cut_message(message.body.content or "")
     is_html = message.body.contentType.lower() == "html"
     text = _from_html(content, message.mentions_of(addressed)) if is_html else content.strip()
     subject = (message.subject or "").strip()

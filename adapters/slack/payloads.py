@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from core.conversation import cut_message
 from core.errors import MalformedInput
 
 MAX_FIELDS_NAMED = 5  # in a refusal
 MAX_FIELD = 60  # characters of the name of one
 
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,255}$")]
-Text = Annotated[str, BeforeValidator(lambda text: text or "")]  # Slack leaves it out, or sends null
+# Slack leaves a text out, or sends null.
+Text = Annotated[str, BeforeValidator(lambda text: text or ""), AfterValidator(cut_message)]
 _Reference = str | dict[str, Any] | None
 Timestamp = Annotated[str, Field(pattern=r"^\d{1,12}(\.\d{1,9})?$")]  # seconds since 1970
 
@@ -125,7 +127,7 @@ class SlashCommand(_Payload):
     channel_id: Id
     user_id: Id
     trigger_id: Id
-    text: str = ""
+    text: Text = ""
     user_name: str = ""
 
 

@@ -10,7 +10,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.slack.client import call
 from adapters.slack.entities import plain_text
 from adapters.slack.identity import BotIdentity
-from core.conversation import Place, Speaker, Turn
+from core.conversation import Place, Speaker, Turn, cut_message
 from core.errors import MessageNotFound
 
 PAGE = 200  # messages asked for at once
@@ -37,7 +37,7 @@ class SlackThreads:
         return tuple(
             Turn(
                 Speaker.PLUMBLINE if message.get("user") == bot else Speaker.PERSON,
-                plain_text(_text_of(message), bot),
+                plain_text(cut_message(_text_of(message)), bot),
             )
             for message in chosen
         )

@@ -20,7 +20,7 @@ CODE = frozenset({"code", "noformat"})
 SIGNS = {"tick": "✔", "cross": "✘", "warning": "⚠", "plus": "+", "minus": "−", "thumbs-up": "👍", "thumbs-down": "👎"}
 """Emoticons that say yes, no or beware, often as all that a cell of a table says; Data Center has nothing but their names."""
 
-_CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
+_CDATA = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
 _LEFT_OUT = ("ac:adf-node", "ac:placeholder", "ac:task-id", "ac:task-uuid", "ac:parameter")
 _UNWRAPPED = re.compile(r"^ac:(?!structured-macro|link$|image$|task)")
 

@@ -105,7 +105,7 @@ def _html(content: str) -> tuple[Properties, str]:
         picture.decompose()
     metadata = {str(tag.get("name")): str(tag.get("content") or "") for tag in soup.find_all("meta") if tag.get("name")}
     title = soup.title.get_text() if soup.title else ""
-    return properties_from(metadata | {"title": title}), markdown_of(soup.body or soup)
+    return properties_from(metadata | {"title": title}), markdown_of(soup)
 
 
 def _plain(content: str) -> tuple[Properties, str]:

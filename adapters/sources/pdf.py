@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MAX_PAGES = 2_000  # of one file
 
 _WORD = re.compile(r"[^\W\d_]+")
-_DIVIDED = re.compile(r"([^\W\d_]+)-[ \t]*\n[ \t]*([^\W\d_]+)")
+_DIVIDED = re.compile(r"(?<![^\W\d_])([^\W\d_]++)-[ \t]*+\n[ \t]*+([^\W\d_]++)")
 _SOFT_HYPHEN = re.compile(r"\u00ad[ \t]*\n?")
 
 log = structlog.get_logger()
@@ -51,11 +51,11 @@ def pdf_pages(content: bytes) -> tuple[Properties, Iterator[tuple[int, str]]]:
         except (PyPdfError, *_DAMAGED) as error:
             log.warning("page_left_out", page=number, error=str(error))
     words = {word for text in pages.values() for word in _WORD.findall(text.lower())}
-    return properties, ((number, _without_divisions(text, words)) for number, text in pages.items() if text)
+    return properties, ((number, whole_words(text, words)) for number, text in pages.items() if text)
 
 
-def _without_divisions(text: str, words: Collection[str]) -> str:
-    """Words that were divided at the end of a line, whole again.
+def whole_words(text: str, words: Collection[str]) -> str:
+    """Return the text with the words whole that were divided at the end of a line.
 
     The hyphen stays unless the whole word stands elsewhere in the file: it may be that of `--dry-run`.
     """

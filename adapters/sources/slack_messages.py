@@ -25,6 +25,7 @@ _SAID = frozenset({None, "thread_broadcast", "file_share", "me_message", "bot_me
 """The subtypes that hold something that was said; the others tell of joins, topics, deletions and the like."""
 
 _CODE = re.compile(r"\n?```\n?(.*?)\n?```\n?|```", re.DOTALL)
+_MENTION = re.compile(r"<@([A-Z0-9]+)")
 _REFERENCE = re.compile(r"<([^<>\s|]+)(?:\|([^<>]*))?>")
 
 
@@ -172,7 +173,7 @@ def thread_document(
 
 
 def _people(messages: Sequence[Message], channel: SlackChannel, directory: Directory) -> tuple[tuple[str, ...], ...]:
-    mentioned = (match[1] for each in messages for match in re.finditer(r"<@([A-Z0-9]+)", each.text or ""))
+    mentioned = (match[1] for each in messages for match in _MENTION.finditer(each.text or ""))
     ids = {*channel.members, *(each.user for each in messages if each.user), *mentioned}
     return tuple(directory.people[user] for user in sorted(ids) if user in directory.people)
 

@@ -6,20 +6,28 @@ import html
 import re
 from typing import Annotated, Any
 
-from pydantic import AliasGenerator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasGenerator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from adapters.html import parsed
-from core.errors import InputTooLarge, MalformedInput
+from core.conversation import MAX_MESSAGE, cut_message
+from core.errors import MalformedInput
 from core.messages import Verdict
-
-MAX_TEXT = 30_000  # characters; Teams itself allows about 28 KB
 
 MAX_ATTACHMENTS = 10  # that are looked into
 REPLY = "http://schema.skype.com/Reply"  # how Teams marks a quoted message
 
 THREAD_SEPARATOR = ";messageid="
-AT = re.compile(r"</?at\b[^>]*>", re.IGNORECASE)
+AT = re.compile(r"</?at\b[^<>]*>", re.IGNORECASE)
 BLOCK_ENDS = ("p", "div", "li", "tr", "pre", "blockquote")
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -87,7 +95,7 @@ class Activity(_Wire):
     sender: Account = Field(default=Account(), validation_alias="from")
     recipient: Account = Account()
     conversation: Conversation
-    text: str = ""
+    text: Annotated[str, AfterValidator(cut_message)] = ""
     text_format: Name = ""
     entities: tuple[Any, ...] = ()
     attachments: tuple[Any, ...] = ()
@@ -160,7 +168,7 @@ class Activity(_Wire):
         quotes = [
             quote
             for page in pages
-            for quote in parsed(page[:MAX_TEXT]).select(f'blockquote[itemtype="{REPLY}"] [itemprop="preview"]')
+            for quote in parsed(cut_message(page)).select(f'blockquote[itemtype="{REPLY}"] [itemprop="preview"]')
         ]
         return tuple(filter(None, (clean(quote.get_text()) for quote in quotes)))
 
@@ -181,7 +189,7 @@ class Pressed(_Wire):
 
     verdict: Verdict
     subject: str = Field(min_length=1, max_length=1000)
-    text: str = Field(default="", max_length=MAX_TEXT)
+    text: str = Field(default="", max_length=MAX_MESSAGE)
     choice: str = Field(default="", max_length=1000)
 
 
@@ -198,20 +206,18 @@ class QuotedMessage(_Wire):
     @property
     def said(self) -> str:
         """What people read of it, as far as anybody types."""
-        content = self.body.content[:MAX_TEXT]
+        content = cut_message(self.body.content)
         return clean(content if self.body.content_type == "text" else plain_text(content))
 
 
 def parse_activity(body: bytes) -> Activity:
-    """Raises MalformedInput if the body is no activity, InputTooLarge if it says more than anybody types."""
+    """Return the activity in a body. Raises MalformedInput if it is none."""
     try:
         activity = Activity.model_validate_json(body)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in problem["loc"]) or "the body"
         raise MalformedInput(f"The activity cannot be understood: {where}: {problem['msg']}.") from None
-    if len(activity.text) > MAX_TEXT:
-        raise InputTooLarge(f"The message is longer than {MAX_TEXT} characters: send it in parts.")
     return activity
 
 

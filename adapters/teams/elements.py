@@ -37,7 +37,7 @@ ASKING = frozenset({Verdict.WRONG, Verdict.OWNER_WRONG, Verdict.CAUSE_WRONG, Ver
 REFRESH = "refresh"  # the verb with which Teams asks for a card again
 
 JOINERS = "\u200c\u200d"  # they shape scripts and emoji; all other invisible characters are dropped
-AT = re.compile(r"<(/?at\b[^>]*)>", re.IGNORECASE)
+AT = re.compile(r"<(/?at\b[^<>]*)>", re.IGNORECASE)
 
 EMPHASIS: dict[str, dict[str, Any]] = {"strong": {"weight": "Bolder"}, "em": {"italic": True}}
 

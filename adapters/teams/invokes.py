@@ -9,14 +9,14 @@ from typing import Any
 from aiohttp import web
 from pydantic import ValidationError
 
-from adapters.teams.activity import MAX_TEXT, Activity, Pressed, QuotedMessage
+from adapters.teams.activity import Activity, Pressed, QuotedMessage
 from adapters.teams.audiences import TeamsAudiences
 from adapters.teams.dialogs import EXTENSION, QUESTION_FIELD, ask_dialog, form_dialog, said_in_dialog
 from adapters.teams.elements import REFRESH
 from adapters.teams.events import key_of, message_meant, person_of, place_of, reference_of
 from adapters.teams.references import ConversationReferences, is_member, remember
 from adapters.teams.render import render
-from core.conversation import Audience, Question, Speaker, Turn
+from core.conversation import Audience, Question, Speaker, Turn, cut_message
 from core.feedback import Feedback
 from core.messages import TAKING, IncidentMessage, Message, Notice, NoticeKind, Verdict
 from core.ports import Clock, Forms, Inbox, Standing
@@ -144,7 +144,7 @@ class Invokes:
         except ValidationError:
             quoted = ""
         typed = _part(_part(activity.value, "data"), QUESTION_FIELD)
-        asked = typed.strip()[:MAX_TEXT] if isinstance(typed, str) else ""
+        asked = cut_message(typed).strip() if isinstance(typed, str) else ""
         if not quoted and not asked:
             return _task(said_in_dialog(NOTHING_TO_ASK))
         await self._inbox.ask(

@@ -29,6 +29,7 @@ BUILT_IN = frozenset(
 """Type names of Go that its grammar does not tell from others."""
 
 _BRACKETED = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
+_NAME = re.compile(r"[^\W\d]\w*")
 _IDENTIFIER = re.compile(rb"[^\W\d]\w*")
 
 
@@ -210,7 +211,7 @@ def _callee(call: Node, callee: Node) -> str:
     """`pool.acquire` of `self.pool.acquire(1)`: the last two names, without what is called or indexed in between."""
     receiver = call.child_by_field_name("object")  # Java keeps it apart from the name
     called = f"{_text(receiver) if receiver is not None else ''} {_text(callee)}"
-    parts = re.findall(r"[^\W\d]\w*", _BRACKETED.sub("", called))
+    parts = _NAME.findall(_BRACKETED.sub("", called))
     return ".".join(part for part in parts[-2:] if part not in {"self", "this", "super", "cls"})
 
 

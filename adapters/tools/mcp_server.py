@@ -101,6 +101,8 @@ class McpServer:
             raise ToolUnavailable(f"{self.name} cannot be used: {_first(error)}.") from error
 
 
+_NOT_IN_NAME = re.compile(r"\W+", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _FAILURES = (MCPError, httpx2.HTTPError, OSError, ValueError)
 
 
@@ -120,7 +122,7 @@ class _McpTool:
 
     @property
     def name(self) -> str:
-        return re.sub(r"\W+", "_", f"{self.server.name}_{self.remote_name}", flags=re.ASCII)
+        return _NOT_IN_NAME.sub("_", f"{self.server.name}_{self.remote_name}")
 
     async def call(self, arguments: Mapping[str, str]) -> str:
         return await self.server.ask(
@@ -167,7 +169,7 @@ def _objection(tool: Offered) -> str:
     except ValidationError:
         return "has parameters that cannot be read"
     for name, schema in required.items():
-        if not re.fullmatch(r"[A-Za-z_]\w*", name, flags=re.ASCII) or len(name) > MAX_NAME or name == "tool":
+        if not _NAME.fullmatch(name) or len(name) > MAX_NAME or name == "tool":
             return "has a parameter with a name that cannot be used"
         if not isinstance(schema, dict) or schema.get("type") not in ("string", "integer"):
             return f"needs {name}, which is neither a text nor a whole number"

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping
 from core.answering.statements import Statement
 from core.knowledge.document import DocumentKind
 from core.knowledge.layout import split_thread
+from core.knowledge.markdown import LINK_TARGET
 from core.knowledge.terms import distinct_terms
 
 TITLE_WEIGHT = 0.7  # what a question term counts for in the title or in the message that began a thread
 HEADING_WEIGHT = 0.9  # in the heading or the lead-in
 LINK_WEIGHT = 0.5  # in the text of a link: what it names is said elsewhere
 
-_LINK = re.compile(r"(?<!!)\[([^\]\n]+)\]\([^)\n]*\)")
+_LINK = re.compile(rf"(?<!!)\[([^\[\]\n]+)\]{LINK_TARGET}")
 
 
 def coverage(weights: Mapping[str, float], chosen: Iterable[Statement]) -> float:

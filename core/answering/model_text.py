@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-_CODE = re.compile(r"`+([^`]+)`+")
+from core.knowledge.markdown import LINK_TARGET
+
+_CODE = re.compile(r"(?<!`)`++([^`]++)`+")
 _CODE_OR_REST = re.compile(r"(`[^`]+`)")
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
-_CITATION_MARK = re.compile(r"\s*[\[【]\s*\d{1,3}(?:\s*,\s*\d{1,3})*\s*[\]】]")
+_LINK = re.compile(rf"!?\[([^\[\]]*)\]{LINK_TARGET}")
+_CITATION_MARK = re.compile(r"(?:(?<!\s)\s++)?[\[【]\s*+\d{1,3}(?:\s*,\s*\d{1,3})*\s*[\]】]")
 _LINE_MARK = re.compile(r"^\s*(?:#{1,6}|>+|[-*+•]|\|)\s+")
 _EMPHASIS = re.compile(r"\*+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)")
 
@@ -25,7 +27,7 @@ _SPELLED = {
     "hours": "h",
 }
 _UNITS = "|".join(("%", "[kKMGT]i?B", "ms", "min", "s", "h", *sorted(_SPELLED, reverse=True)))
-_MEASURE = re.compile(rf"(?<![\w.-])(\d(?:[\d.,]*\d)?) ?({_UNITS})(?!\w)")
+_MEASURE = re.compile(rf"(?<![\w.-])(?<![\d,],)(\d++(?:[.,]++\d++)*+) ?({_UNITS})(?!\w)")
 
 _TAG = re.compile(r"<[^<>]*>")
 _TOKEN = re.compile(r"[^\s`'\"‘’“”()\[\]{}<>|,;]+")

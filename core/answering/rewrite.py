@@ -13,6 +13,7 @@ SHORT_QUESTION = 4  # terms below which a question that begins like a follow-up 
 CARRIED_TURNS = 3  # earlier questions that a chain of follow-ups may lean on
 
 # Of German, French and Spanish what no English question begins with, of Japanese and Chinese the corrections.
+_WORD = re.compile(r"\w+")
 _LEADING = re.compile(
     r"^\W*(?:(?:ok(?:ay)?|thanks|thank you|hm+|right|sorry|no|nope|yes|yeah|not that"
     r"|danke|ja|nein|merci|oui|non|gracias|s[íi])\b[\s,.!:;¿¡-]*)*"
@@ -80,4 +81,4 @@ def is_follow_up(question: str) -> bool:
 
 def only_calls(text: str) -> bool:
     """Whether a message greets, or asks for somebody or for help, and says nothing else."""
-    return _CALL.issuperset(re.findall(r"\w+", without_emoji(text).lower()))
+    return _CALL.issuperset(_WORD.findall(without_emoji(text).lower()))

@@ -20,6 +20,7 @@ REMEMBERED = 1_000  # passages whose statements are kept in memory: a few MB
 
 MIN_TERMS = 4  # terms of a sentence in a chat below which it is thanks or chatter, unless it holds code or a number
 
+_LETTERS = re.compile(r"[^\W\d_]+")
 _SPECIFIC = re.compile(r"[`\d]")
 _OBJECTION = re.compile(
     r"^\W*(?:no|nope|not|never|wrong|careful|caution|correction|actually|update|edit|do not|don['’]?t)\b"
@@ -127,7 +128,7 @@ def _informs(text: str) -> bool:
 
 
 def _thanks(text: str) -> bool:
-    return _THANKS.issuperset(re.findall(r"[^\W\d_]+", without_emoji(text).lower()))
+    return _THANKS.issuperset(_LETTERS.findall(without_emoji(text).lower()))
 
 
 def without_emoji(text: str) -> str:

@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 from core.knowledge.markdown import plain, slug
 
+_GAP = re.compile(r"\s+")
+
 
 class AnchorStyle(StrEnum):
     SLUG = "slug"  # code forges and static sites: `#roll-back-by-hand`
@@ -21,7 +23,7 @@ def anchor(style: AnchorStyle, title: str, heading: str, repeat: int = 0) -> str
         case AnchorStyle.SLUG:
             return f"{slug(heading)}-{repeat}" if repeat else slug(heading)
         case AnchorStyle.CONFLUENCE_CLOUD:
-            name = re.sub(r"\s+", "-", plain(heading))
+            name = _GAP.sub("-", plain(heading))
         case AnchorStyle.CONFLUENCE_SERVER:
-            name = re.sub(r"\s+", "", f"{title}-{plain(heading)}")
+            name = _GAP.sub("", f"{title}-{plain(heading)}")
     return quote(f"{name}.{repeat}" if repeat else name)

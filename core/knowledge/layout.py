@@ -13,6 +13,7 @@ SERVICE = "Service: "
 ROOT_CAUSE = "Root cause: "
 FIX = "Fix: "
 
+_WORD = re.compile(r"\w+")
 QUOTE_START = 60  # characters of a quote that tell where it stands
 
 
@@ -47,7 +48,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _words(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text))
+    return " ".join(_WORD.findall(text))
 
 
 def split_thread(text: str) -> tuple[str, str]:

@@ -32,13 +32,15 @@ class Block:
 
 
 _FENCE = re.compile(r"^\s*(`{3,}(?=[^`]*$)|~{3,})")  # with backticks after it, it is code within a line
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]++(.*?)(?:(?<![ \t])[ \t]+(?:#+[ \t]*)?)?$")
 _UNDERLINE = re.compile(r"^ {0,3}(=+|-{3,})[ \t]*$")
 _MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _ITEM = re.compile(r"^(\s*)(?:[-*+•]|\d{1,3}[.)])[ \t]+\S")
 _TABLE_ROW = re.compile(r"^\s*\|")
 _INDENTED_CODE = re.compile(r"^(?: {4}|\t)")
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+LINK_TARGET = r"\((?:[^()]*+(?:\([^()]*+\)[^()]*+)*+\)|[^()]*+\([^()]*+\))"  # it may hold parentheses, not nested ones
+_LINK = re.compile(rf"!?\[([^\[\]]*)\]{LINK_TARGET}")
+_NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 _MARKUP = re.compile(r"[*`]+|(?<![^\W_])_+|_+(?![^\W_])")
 
 
@@ -85,7 +87,7 @@ def plain(text: str) -> str:
 
 def slug(heading: str) -> str:
     """The heading's link target, as code forges form it: lower case, punctuation dropped, spaces to hyphens."""
-    return re.sub(r"[^\w\- ]", "", plain(heading).lower()).replace(" ", "-")
+    return _NOT_IN_SLUG.sub("", plain(heading).lower()).replace(" ", "-")
 
 
 def _grouped(lines: list[str]) -> Iterator[tuple[BlockKind, list[str]]]:

@@ -14,7 +14,9 @@ _ASKING = r"(?:who|whom|whose|what|when|where|which|why|how)\b"
 _AUXILIARY = (
     r"(?:is|are|can|could|do|does|did|should|may|must|will|would)\s+(?:i|we|you|it|they|there|the|an?|my|our)\b"
 )
-_CONJUNCTION = re.compile(rf"[\s,;]+(?:and|but|plus)(?:\s+(?:also|then))?\s+(?={_ASKING}|{_AUXILIARY})", re.IGNORECASE)
+_CONJUNCTION = re.compile(
+    rf"(?<![\s,;])[\s,;]++(?:and|but|plus)(?:\s++(?:also|then))?+\s++(?={_ASKING}|{_AUXILIARY})", re.IGNORECASE
+)
 _CHINESE_CONJUNCTION = re.compile(
     "[，,；;、]?(?:以及|并且|而且|另外|还有)[，,]?(?=谁|什么|如何|怎么|怎样|哪|为什么|为何|是否|多少|何时)"
 )

@@ -21,7 +21,9 @@ WILDCARD = "<*>"  # in a template, of whatever varies
 MASK = "<:VAR:>"  # in a message: to Drain a word like others, so that two masked places are alike
 
 _VARIABLE = re.compile(r"\d[\w.:%-]*")  # from the first digit on: numbers, times, addresses, ids, sizes with their unit
-_ROOT_CAUSE = re.compile(r"^\s*(?:Caused by:\s*)?[\w.$]*(?:Error|Exception|Failure|Fault|Panic)\b.*", re.MULTILINE)
+_ROOT_CAUSE = re.compile(
+    r"^[^\S\n]*+(?:Caused by:[^\S\n]*+)?[\w.$]*(?:Error|Exception|Failure|Fault|Panic)\b.*", re.MULTILINE
+)
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ MAX_TEXT = 600  # characters of one text that somebody else wrote
 MAX_ALERTS = 5  # named, the first ones
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!@])")
+_ADDRESS = re.compile(r"https?://[^\s<>]{1,500}")
 _FIRST = re.compile(r"^([-+]|\d{1,9}(?=[.)]))")
 
 
@@ -100,7 +101,7 @@ def _line(line: Line) -> str:
 
 
 def _source(source: Source) -> str:
-    address = f"\n\n<{source.url}>" if re.fullmatch(r"https?://[^\s<>]{1,500}", source.url) else ""
+    address = f"\n\n<{source.url}>" if _ADDRESS.fullmatch(source.url) else ""
     quoted = f"\n\n> {escaped(source.quote)}" if source.quote.strip() else ""
     return f"{escaped(source.label)}{quoted}{address}"
 

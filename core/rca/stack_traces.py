@@ -10,14 +10,14 @@ MAX_FRAMES = 40  # of one trace, innermost last as far as the language has it so
 MAX_TRACE = 20_000  # characters of a record that are read
 
 _PYTHON = re.compile(
-    r'^\s*File "(?P<path>[^"\n]{1,300})", line (?P<line>\d{1,7}), in (?P<symbol>[\w<>.]{1,200})', re.MULTILINE
+    r'^[^\S\n]*+File "(?P<path>[^"\n]{1,300})", line (?P<line>\d{1,7}), in (?P<symbol>[\w<>.]{1,200})', re.MULTILINE
 )
 _JAVA = re.compile(
-    r"^\s*at (?P<symbol>[\w$.]{1,300})\.(?P<method>[\w$<>]{1,200})\((?P<file>[\w$]{1,200}\.\w{1,10}):(?P<line>\d{1,7})\)",
+    r"^[^\S\n]*+at (?P<symbol>[\w$.]{1,300})\.(?P<method>[\w$<>]{1,200})\((?P<file>[\w$]{1,200}\.\w{1,10}):(?P<line>\d{1,7})\)",
     re.MULTILINE,
 )
 _NODE = re.compile(
-    r"^\s*at (?:(?:async |new )?(?P<symbol>[\w$.<>]{1,300}) )?\(?(?:file://)?(?P<path>[^\s():]{1,300}):(?P<line>\d{1,7}):\d{1,7}\)?",
+    r"^[^\S\n]*+at (?:(?:async |new )?(?P<symbol>[\w$.<>]{1,300}) )?\(?(?:file://)?(?P<path>[^\s():]{1,300}):(?P<line>\d{1,7}):\d{1,7}\)?",
     re.MULTILINE,
 )
 _GO = re.compile(

@@ -12,6 +12,7 @@ from core.rca.stack_traces import frames
 
 MAX_PATHS = 30  # of one incident that vote
 
+_ADDRESS = re.compile(r"\b\w{2,10}://\S{1,2000}")
 _PATH = re.compile(r"(?<![\w/.@-])/?(?:[\w@.+-]{1,80}/){1,20}[\w@+-][\w@.+-]{0,78}\.[A-Za-z]\w{0,7}(?![\w/])")
 
 
@@ -26,7 +27,7 @@ class CodeVote:
 
 def paths_in(text: str) -> tuple[str, ...]:
     """The files that a text names, those of its stack traces first. An address on the web is none."""
-    without_addresses = re.sub(r"\b\w{2,10}://\S{1,2000}", " ", text)
+    without_addresses = _ADDRESS.sub(" ", text)
     traced = (frame.path for frame in frames(text) if "/" in frame.path)
     named = (match[0] for match in _PATH.finditer(without_addresses))
     return tuple(dict.fromkeys([*traced, *named]))[:MAX_PATHS]

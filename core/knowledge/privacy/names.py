@@ -32,10 +32,13 @@ _LATIN = {
 }
 """Letters with a mark → those without: names are often written so, and no offset changes."""
 
-_ADDENDUM = re.compile(r"\s*[(\[|/–—].*$|\s+-\s.*$")  # “Asha Brandt (she/her)”, “Asha Brandt | Payments”
+_ADDENDUM = re.compile(
+    r"(?:(?<!\s)\s++)?(?:[(\[|/–—]|(?<=\s)-\s).*", re.DOTALL
+)  # “Asha Brandt (she/her)”, “Asha Brandt | Payments”
 _WITHIN_NAME = re.compile(r"^(?:[ \t]|[._+-]|%20|, ?|\. )$")  # what may stand between two words of one name
 _IDENTIFIER_BEFORE = re.compile(r"[\w/\\.#$%&=-]$")
 _IDENTIFIER_AFTER = re.compile(r"^(?:[\w/\\(=@]|-(?!san\b|sama\b|kun\b|chan\b|ssi\b|nim\b|ji\b)\w|\.\w|:\w)")
+_LAST_OF_PATH = re.compile(r"(?<![^\W\d_])[^\W\d_]++/$")
 _OPTION_BEFORE = re.compile(r"(?:^|\s)--?[a-z][\w-]*[ =]$")
 _PLACE_BEFORE = re.compile(r"\b(?:San|Santa|Saint|St\.?|Port|Mount|Lake|Fort|New) $")
 
@@ -245,8 +248,8 @@ def _around(text: str, token: _Token, starts: set[int]) -> tuple[str, str]:
     before, after = text[max(0, token.start - 40) : token.start], text[token.end : token.end + 40]
     if after.startswith("/") and token.end + 1 in starts:
         after = " " + after[1:]
-    if before.endswith("/") and re.search(r"[^\W\d_]/$", before):
-        word = re.search(r"[^\W\d_]+/$", before)
+    if before.endswith("/"):
+        word = _LAST_OF_PATH.search(before)
         if word and token.start - len(word[0]) in starts:
             before = before[:-1] + " "
     return before, after

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from core.incident import EvidenceKind
 
+_SPACE = re.compile(r"\s")
 MAX_QUOTE = 300  # characters
 
 
@@ -91,7 +92,7 @@ def cut(text: str, around: int = 0) -> str:
         return text
     start = max(0, min(around - MAX_QUOTE // 3, len(text) - MAX_QUOTE))
     part = text[start : start + MAX_QUOTE]
-    if start and (space := re.search(r"\s", part[:40])):
+    if start and (space := _SPACE.search(part[:40])):
         part = part[space.end() :]
     return part
 

@@ -31,7 +31,7 @@ MAX_COMPARED = 1_000  # clues that are looked through for different ones
 MAX_RANKED = 60  # clues that are compared with each other
 
 
-_EXACT = re.compile(r"\b(?=[\w:.-]*\d)[\w:.-]{3,}\b")  # ids, times and addresses
+_WORD = re.compile(r"[\w:.-]{3,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def conclude(question: str, outputs: Sequence[ToolOutput]) -> Conclusion:
     What explains goes before what follows from it, and what the question names before what stands elsewhere.
     """
     question = "\n".join([question, *(text for output in outputs for text in searched(output.arguments))])
-    sought = frozenset(_EXACT.findall(question))
+    sought = _exact_words(question)
     found = [clue for output in outputs for clue in clues(output, sought) if not _refuted(clue, outputs)]
     focus = _focus(question, outputs, found)
     ranked = _ranked(found, focus)
@@ -176,6 +176,12 @@ def _sentence(clue: Clue, settings: Sequence[str]) -> str:
     said = (clue.statement if known else f"{clue.subject}: {clue.statement}").rstrip(". ")
     short = next((line for line in settings if len(line.split()) <= MAX_SETTING), "")
     return f"{said} ({' '.join(short.split())})" if short else said
+
+
+def _exact_words(text: str) -> frozenset[str]:
+    """Return the ids, times and addresses in a text: its words of at least 3 characters that hold a digit."""
+    words = (word.strip(":.-") for word in _WORD.findall(text))
+    return frozenset(word for word in words if len(word) >= 3 and any(map(str.isdecimal, word)))
 
 
 def _refuted(clue: Clue, outputs: Sequence[ToolOutput]) -> bool:

@@ -12,7 +12,7 @@ from core.rca.tool_outputs.trouble import telling, trouble
 _ROW = re.compile(r"(?:^|\s)(?P<type>Normal|Warning)\s+(?P<reason>[A-Z]\w+)\s+(?P<rest>\S.*)$")
 _WARNING = re.compile(r"(?:^|\s)Warning\s+[A-Z]\w+\s")
 _COLUMNS = re.compile(r"\s{2,}")
-_OBJECT = re.compile(r"^(?:\w+[\w.]*)/(?P<name>[\w.-]+)$")
+_OBJECT = re.compile(r"^\w[\w.]*/(?P<name>[\w.-]+)$")
 
 _EXPLAIN = 0.95  # strength of an event whose message says why something cannot be done
 _OTHER_WARNING = 0.7

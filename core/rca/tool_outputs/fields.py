@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-_FIELD = re.compile(r"""["']?(?P<key>[A-Za-z_$][^:"'=]{0,60}?)["']?:(?:\s+(?P<value>.*\S))?\s*$""")
+_FIELD = re.compile(r"""["']?(?P<key>[A-Za-z_$][^:"'=]{0,60}?)["']?:(?:\s++(?P<value>\S(?:.*\S)?))?\s*$""")
 _WORD_END = re.compile(r"[\s_-]+")
 MAX_DEPTH = 40  # of nesting; what is deeper counts as nested so deep
 MAX_LINES = 20_000  # that are read as fields

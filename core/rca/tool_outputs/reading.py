@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from core.incident import EvidenceKind
@@ -23,16 +23,19 @@ _EVENTS = re.compile(
 _TABLE = re.compile(r"^(?:NAMESPACE\s+)?NAME\s+\S|^\S.*\s\d+/\d+\s+(?:Init:)?[A-Z]\w+", re.MULTILINE)
 _OBJECT = re.compile(r"\s*(?:\{|\[\s*[\[{\"\]])")
 _FIELD = re.compile(r"\s*(?:- )*[\"']?[a-z_][\w./-]*[\"']?:(?:\s|$)|\s+- ")
-_COLUMNS = re.compile(r"\S+(?: \S+)*?\s{2,}\S.*?\s{2,}\S")
+_COLUMNS = re.compile(r"\S++(?: \S++)*+\s{2,}+\S.*?(?<!\s)\s{2,}+\S")
+_HEADER = re.compile(r"(?:GROUP|NAME|CONDITION)\s++\S++\s")
 _FAILED = re.compile(r"Command `?[^\n]* failed with return code \d+\s+stdout:\s+stderr:")
 _NOTHING = re.compile(
     r"\W*(?:could not|did not|no|nothing)\b[^\n]{0,60}\b(?:found?|changes|data|logs|results)\b[^\n]{0,40}",
     re.IGNORECASE,
 )
-_CATALOGUE = re.compile(r"^\s*\w+\s*\|\s*Description\s*\|", re.MULTILINE)  # what there is, not what happened
+_CATALOGUE = re.compile(
+    r"^[^\S\n]*+\w++[^\S\n]*+\|[^\S\n]*+Description[^\S\n]*+\|", re.MULTILINE
+)  # what there is, not what happened
 _CHANGES = re.compile(r"change|deployments|commits|releases|rollouts|audit", re.IGNORECASE)
 _DESCRIPTION = re.compile(
-    r"\s*(?:- )?[\"']?(?:description|title|message|summary|subject)[\"']?:\s*[\"']?(?P<text>.+?)[\"',]*$"
+    r"\s*+(?:- )?[\"']?(?:description|title|message|summary|subject)[\"']?:\s*+[\"']?(?P<text>.+?)(?:(?<![\"',])[\"',]+)?$"
 )
 _DIFFERS = re.compile(r"=+ (?P<kind>\S*/\w+) (?P<name>\S+) =+\s*$")
 _NOT_ASKED_WELL = re.compile(
@@ -40,7 +43,7 @@ _NOT_ASKED_WELL = re.compile(
     r"|failed with return code|^Defaulted container"
 )
 """What a tool says of itself or of how it was called: no trouble of what it was asked about."""
-_NOT_FOUND = re.compile(r"\(?NotFound\)?:?.*not found", re.IGNORECASE)
+_NOT_FOUND = re.compile(r"NotFound.{0,1000}not found", re.IGNORECASE)
 _WAITS = re.compile(r"container \"[^\"]+\" in pod \"[^\"]+\" is waiting to start: (?P<why>.+)")
 _DOCUMENT = re.compile(r"^https?://")
 
@@ -152,9 +155,9 @@ def _by_form(output: ToolOutput, lines: Lines, subject: str, sought: Collection[
         return event_clues(lines, subject)
     if _CHANGES.search(output.tool):
         return _changes(lines)
-    if (_OBJECT.match(head) and not _is_log(head)) or _mostly(_FIELD, head, RECORD):
+    if (_OBJECT.match(head) and not _is_log(head)) or _mostly(_FIELD.match, head, RECORD):
         return [replace(clue, strength=clue.strength * SUMMARISED) for clue in resource_or_text(lines, subject)]
-    if _TABLE.search(head) or _mostly(_COLUMNS, head):
+    if _TABLE.search(head) or _mostly(_COLUMNS.match, head):
         return table_clues(lines)
     return [
         clue for clue in log_clues(lines, subject, sought) if not _NOT_ASKED_WELL.search(clue.quote.partition("\n")[0])
@@ -170,10 +173,10 @@ def _changes(lines: Lines) -> Iterator[Clue]:
             yield Clue("", said, quote, CHANGED, Role.CAUSE, EvidenceKind.CHANGE)
 
 
-def _mostly(form: re.Pattern[str], head: str, least: int = 1) -> bool:
+def _mostly(form: Callable[[str], re.Match[str] | None], head: str, least: int = 1) -> bool:
     """Whether most of at least so many lines have a form."""
     rows = [line for line in head.splitlines() if line.strip() and not line.startswith(("stdout:", "stderr:"))]
-    return len(rows) >= least and sum(form.match(line) is not None for line in rows) >= MOST * len(rows)
+    return len(rows) >= least and sum(form(line) is not None for line in rows) >= MOST * len(rows)
 
 
 def _differences(lines: Lines) -> Iterator[Clue]:
@@ -205,9 +208,7 @@ def resource_or_text(lines: Lines, subject: str) -> Iterator[Clue]:
 
 def _rows_below(lines: Lines) -> Iterator[Clue]:
     """The table of parts that some tools print below the fields, as Argo CD does."""
-    start = next(
-        (number for number, line in enumerate(lines.all) if re.match(r"(?:GROUP|NAME|CONDITION)\s+\S+\s", line)), None
-    )
+    start = next((number for number, line in enumerate(lines.all) if _HEADER.match(line)), None)
     if start is not None:
         below = Lines("\n".join(lines.all[start:]))
         yield from table_clues(below)

@@ -17,7 +17,8 @@ MAX_SUPPORTED = 20  # of the strongest clues for which the configuration behind 
 _TEXT_FIELDS = frozenset({"message", "description", "error", "lasterror", "failuremessage"})
 _PRESSURE = re.compile(r"^(?:Memory|Disk|PID|Network)\w*(?:Pressure|Unavailable)$")
 _CONDITION = re.compile(r"^(?P<type>[A-Z]\w+)\s+(?P<status>True|False|Unknown)\b\s*(?P<rest>.*)$")
-_FAILED_PODS = re.compile(r"(?P<count>[1-9]\d*) Failed")
+_FAILED_PODS = re.compile(r"(?P<count>[1-9]\d{0,8}) Failed")
+_COLUMNS = re.compile(r"\s{2,}")
 _ALL_STOPPED = re.compile(r"^0 desired")
 _CHECKED = {"Readiness": "readiness", "Liveness": "liveness", "Startup": "startup"}
 
@@ -82,7 +83,7 @@ def _phase(root: Node, lines: Lines, name: str) -> Iterator[Clue]:
 def _condition_row(node: Node, lines: Lines, name: str) -> Iterator[Clue]:
     row = _CONDITION.match(node.value)
     if row is not None:
-        rest = re.split(r"\s{2,}", row["rest"].strip())
+        rest = _COLUMNS.split(row["rest"].strip())
         reason, message = rest[0], rest[-1] if len(rest) > 1 else ""
         if len(rest) >= 4:  # a node: two times, the reason and the message
             reason, message = rest[-2], rest[-1]

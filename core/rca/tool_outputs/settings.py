@@ -10,7 +10,7 @@ from core.rca.tool_outputs.clue import Clue, ToolOutput, cut
 from core.rca.tool_outputs.focus import stem
 from core.rca.tool_outputs.reading import is_configuration
 
-_THING = re.compile(r"[\w./@-]*[\w@-][:./_-][\w./@:-]*\w|(?<=[\"'`])[^\"'`\s]{4,80}(?=[\"'`])")
+_THING = re.compile(r"(?<![\w./@-])[\w./@-]{0,200}[\w@-][:./_-][\w./@:-]{0,200}\w|(?<=[\"'`])[^\"'`\s]{4,80}(?=[\"'`])")
 _EVENT = re.compile(r"\b(?:Normal|Warning)\s")
 MIN_THING = 5  # characters of a name that is not found just anywhere
 

@@ -39,6 +39,7 @@ STATES = {
 }
 """The states that something may not stay in, and how much each explains."""
 
+_NAMED = re.compile(r"[a-z][\w.-]*[-\w]$|[A-Z]\w+/\S+$")
 _STATE = re.compile(rf"(?:(?<=\s)|(?<=Init:)|(?<=,))(?:{'|'.join(STATES)})(?=[\s,]|$)")
 _READY = re.compile(r"\s(?P<ready>\d+)/(?P<wanted>\d+)\s+(?P<status>\S+)(?:\s+(?P<restarts>\d+))?")
 _DONE = frozenset({"Completed", "Succeeded", "Terminating"})
@@ -121,6 +122,6 @@ def named_in(line: str) -> tuple[str, str]:
     if "/" in columns[0] and not columns[0].startswith("/"):
         return "", columns[0].rpartition("/")[2]
     second = columns[1] if len(columns) > 1 else ""
-    if second and re.match(r"[a-z][\w.-]*[-\w]$|[A-Z]\w+/\S+$", second) and second not in ("none", "true", "false"):
+    if second and _NAMED.match(second) and second not in ("none", "true", "false"):
         return columns[0], second.rpartition("/")[2]
     return "", columns[0]

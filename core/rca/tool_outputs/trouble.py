@@ -45,7 +45,7 @@ _CAUSES = (
     r"partition(?:ed)? detected|split[- ]?brain|may not be available|(?:leader|broker|coordinator|node)[ _]not[ _]available",
     # crashes
     r"panic(?:ked)?:|panicked|segmentation fault|SIGSEGV|core dumped|nil pointer|NullPointer\w*|stack ?overflow|assert(?:ion)? fail\w*",
-    r"[\w.$]*[a-z](?:Error|Exception):(?= \S)",
+    r"(?<![\w.$])[\w.$]*[a-z](?:Error|Exception):(?= \S)",
     # scheduling and probes
     r"untolerated taint|didn't match|had no match|unbound immediate|volume node affinity|probe failed|probe errored",
 )
@@ -53,7 +53,7 @@ _COMPLAINTS = (
     r"errors?|exceptions?|fatal|fail(?:ed|ure|ures|s|ing|over)?|critical|unable|could not|couldn't|cannot|can't|"
     r"crash(?:ed|es|ing)?|abort(?:ed|ing)?|reject(?:ed|s)?|denied|unavailable|lost|dropp(?:ed|ing)|stuck|hung|dead|"
     r"killed|unexpected(?:ly)?|terminated|panic(?:ked)?|severe|emergency|degraded|slow|high latency|stale|lag(?:ging)?|expired|"
-    r"[\w.$]*[a-z](?:Error|Exception)"
+    r"(?<![\w.$])[\w.$]*[a-z](?:Error|Exception)"
 )
 _GRIEVANCES = (
     r"declin(?:ed|ing)|incorrect\w*|wrong\w*|block(?:ed|ing)|refus(?:ed|es|ing)|ignor(?:ed|ing)|skipp(?:ed|ing)|disabled|"
@@ -91,7 +91,7 @@ _NEGATED = re.compile(
     re.IGNORECASE,
 )
 _REFUSED_REQUEST = re.compile(
-    r"HTTP/[\d.]+\"? (?:5\d\d|40[0134]|429)\b|\bstatus(?:[_ ]?code)?[\"']?\s*[=:]\s*[\"']?5\d\d\b|\b(?:status|error|HTTP)(?:[_ ]?code)?[\"']?\s*[=: ]\s*[\"']?4(?:0[0-9]|13|22|29)\b|\b5\d\d (?:Internal|Bad|Service|Gateway)",
+    r"HTTP/[\d.]+\"? (?:5\d\d|40[0134]|429)\b|\bstatus(?:[_ ]?code)?[\"']?\s*[=:]\s*[\"']?5\d\d\b|\b(?:status|error|HTTP)(?:[_ ]?code)?[\"']?(?:\s*+[=:]\s*+|\s++)[\"']?4(?:0[0-9]|13|22|29)\b|\b5\d\d (?:Internal|Bad|Service|Gateway)",
     re.IGNORECASE,
 )
 _LONG = re.compile(

@@ -1,0 +1,174 @@
+"""No text from outside, however it is made, takes more than time that grows with its length."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+
+from adapters.html import markdown_of, parsed
+from adapters.secret_detector import DetectSecrets
+from adapters.slack.payloads import MessageEvent, SlashCommand
+from adapters.slack.payloads import parse as parse_slack
+from adapters.sources.confluence_storage import to_markdown
+from adapters.sources.pdf import whole_words
+from adapters.teams.activity import parse_activity
+from adapters.teams.activity import plain_text as teams_text
+from core.answering.model_text import cleaned
+from core.command import parse_command
+from core.confidence.resolution import is_resolution
+from core.conversation import MAX_MESSAGE
+from core.knowledge.markdown import blocks
+from core.maintenance import read_maintenance
+from core.rca.log_templates import message_of
+from core.rca.stack_traces import frames
+from core.rca.tool_outputs.clue import ToolOutput
+from core.rca.tool_outputs.reading import clues
+from tests.adversarial import (
+    MAX_RATIO,
+    PACKAGES,
+    adversarial_texts,
+    growth_of,
+    module_patterns,
+    patterns_in_functions,
+    reader,
+)
+
+Text = tuple[str, str, str]
+
+EXEMPT: dict[str, str] = {}
+"""The patterns that meet no text from outside, each with the reason."""
+
+BUILT_FROM_DATA = {
+    "adapters.console.document._loose": "the words of a quote, escaped, in a document of at most 8 MiB",
+    "adapters.slack.entities.mentions": "the bot's own id, escaped",
+    "adapters.slack.entities.plain_text": "the bot's own id, escaped",
+    "adapters.slack.judgements.listen": "constants of ours, for the names of buttons",
+    "adapters.store.forgetting._without": "an id of a person, escaped",
+    "adapters.teams.intents.is_for": "a digest of ours",
+    "core.answering.contradictions._bans": "a word, escaped",
+    "core.answering.model_text._stands_in": "a word, escaped",
+    "core.knowledge.markdown._closing": "a fence of one character, anchored at both ends",
+    "core.knowledge.privacy.names._found": "names of people, escaped",
+    "core.rca.tool_outputs.focus.widened": "the name of a resource, escaped",
+    "core.rca.tool_outputs.trouble._words": "called for constants of the module alone, which are found there",
+    "core.silences.matches": "a matcher of Alertmanager, refused if it repeats a group",
+    "handlers.investigate_on_demand._place_of": "the name of a service, escaped",
+}
+"""The functions that build a pattern from what they are given, and what that is."""
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_pattern_takes_more_than_linear_time(package: str) -> None:
+    slow = [
+        f"{pattern.place}.{use}: {text}"
+        for pattern in module_patterns(package)
+        if pattern.place not in EXEMPT
+        for use in sorted(pattern.uses)
+        for text in adversarial_texts(pattern.compiled)
+        if growth_of(reader(pattern.compiled, use), text) > MAX_RATIO
+    ]
+    assert slow == []
+
+
+def test_no_pattern_is_hidden_in_a_function() -> None:
+    assert set(patterns_in_functions()) == set(BUILT_FROM_DATA)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "use"),
+    [(r"\s+$", "search"), (r"(?:a+)+b", "match"), (r"<!--.*?-->", "sub"), (r"\[([^\]]*)\]\([^)]*\)", "sub")],
+)
+def test_a_slow_pattern_is_noticed(pattern: str, use: str) -> None:
+    read = reader(re.compile(pattern, re.DOTALL), use)
+    assert any(growth_of(read, text, hopeless=0.3) > MAX_RATIO for text in adversarial_texts(re.compile(pattern)))
+
+
+def growths(read: Callable[[str], object], *texts: Text) -> list[Text]:
+    """Return the texts whose time grows faster than they do."""
+    return [text for text in texts if growth_of(read, text) > MAX_RATIO]
+
+
+def test_a_greeting_with_many_dots_does_not_block_the_event_loop() -> None:
+    texts = [("hi", mark, "x") for mark in (".", " ", "!", ", ", "\n")]
+    assert growths(parse_command, *texts) == []
+
+
+def test_a_command_with_many_spaces_does_not_block_the_event_loop() -> None:
+    assert growths(parse_command, ("maintenance ", " ", "\0"), ("thanks", " ", "x"), ("root cause", " ", "x")) == []
+    assert growths(read_maintenance, ("", " ", "\0"), ("payments 2h", "\n", "\0"), ("payments ", "1", "x")) == []
+    assert growths(is_resolution, ("", "*", "x"), ("cause", "\n", "x")) == []
+
+
+def test_one_long_word_in_a_pdf_does_not_stop_the_bot() -> None:
+    assert (
+        growths(lambda text: whole_words(text, ()), ("", "a", ""), ("", "a-", ""), ("", "a-\n", ""), ("a-", " ", ""))
+        == []
+    )
+
+
+@pytest.mark.parametrize("read", [teams_text, lambda text: markdown_of(parsed(text))], ids=["teams", "page"])
+def test_tags_that_never_end_do_not_stop_the_bot(read: Callable[[str], object]) -> None:
+    pumps = (
+        "<!--",
+        "<a",
+        "<a ",
+        "<a b='",
+        '<a b="',
+        "<![",
+        "<![CDATA[",
+        "<!",
+        "<?",
+        "</",
+        "<a/",
+        "<div>",
+        "<table><tr><td>",
+    )
+    assert growths(read, *(("<p>", pump, "") for pump in pumps)) == []
+
+
+def test_character_data_that_never_ends_does_not_stop_the_ingestion_of_confluence() -> None:
+    def read(text: str) -> str:
+        return to_markdown(text, lambda space, title: "", lambda user: "")
+
+    assert growths(read, ("", "<![CDATA[", ""), ("<ac:link>", "<![CDATA[ ", "")) == []
+    assert read("<p>a</p><![CDATA[b < c") == "a\n\nb < c"
+
+
+def test_markup_that_never_ends_does_not_stop_who_reads_a_document() -> None:
+    texts = [
+        ("", pump, end) for pump in ("[", "![", "[a](", "`", "```\n", "# ", "|", "- ", "<", ">") for end in ("", "\0")
+    ]
+    assert growths(blocks, *texts, ("# a", " ", "\0")) == []
+    assert growths(cleaned, *texts, ("", " ", "\0")) == []
+
+
+def test_log_lines_do_not_stop_who_reads_them() -> None:
+    pumps = ("\n", " \n", "a", "_", "a.", "Error", "at a.b(c.java:1)\n", "a:\n", "-", '"', "1")
+    texts = [(before, pump, end) for before in ("", "x\n") for pump in pumps for end in ("", "\0")]
+    assert growths(message_of, *texts) == []
+    assert growths(frames, *texts) == []
+    assert growths(lambda text: clues(ToolOutput("logs", {}, text)), *texts) == []
+
+
+def test_secrets_are_found_in_linear_time() -> None:
+    pumps = (".", ")", "password=", "a", "://", "token ", "-----BEGIN PRIVATE KEY-----")
+    assert growths(DetectSecrets().find, *(("password: a1", pump, "x") for pump in pumps)) == []
+
+
+def test_no_more_of_a_message_is_read_than_is_stated() -> None:
+    long = "a" * (MAX_MESSAGE + 1)
+    event = {"channel": "C1", "ts": "1.0", "user": "U1", "text": long}
+    command = {"channel_id": "C1", "user_id": "U1", "trigger_id": "1", "text": long}
+    activity = {
+        "type": "message",
+        "channelId": "msteams",
+        "serviceUrl": "https://smba.example",
+        "conversation": {"id": "a"},
+        "text": long,
+    }
+    assert len(parse_slack(MessageEvent, event).text) == MAX_MESSAGE
+    assert len(parse_slack(SlashCommand, command).text) == MAX_MESSAGE
+    assert len(parse_activity(json.dumps(activity).encode()).said) == MAX_MESSAGE
