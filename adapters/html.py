@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from markdownify import MarkdownConverter
 
 LANGUAGE = "data-language"  # the attribute of a <pre> that names the language of its code
+MAX_DEPTH = 100  # of elements within each other; what is deeper keeps its text alone
 MAX_COLUMNS = 100  # of a table; what reaches over further ones is not repeated
 MAX_REPEATED = 2_000  # cells that are added to a table
 MAX_REPEATED_TEXT = 200  # characters of such a cell; one with more is left empty
@@ -32,7 +33,15 @@ def parsed(html: str) -> BeautifulSoup:
     from bs4 import BeautifulSoup
 
     whole = html.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # libxml2 takes no half characters
-    return BeautifulSoup(whole, "lxml")
+    soup = BeautifulSoup(whole, "lxml")
+    waiting: list[tuple[Tag, int]] = [(soup, 0)]
+    while waiting:
+        tag, depth = waiting.pop()
+        if depth == MAX_DEPTH:
+            tag.string = tag.get_text()
+        else:
+            waiting += ((child, depth + 1) for child in tag.find_all(recursive=False))
+    return soup
 
 
 def declared_encoding(html: bytes) -> str:
@@ -58,12 +67,21 @@ def markdown_of(soup: BeautifulSoup | Tag) -> str:
     for cell in soup(("td", "th")):
         _make_one_line(cell)
     for line_end in soup.select("pre br"):
-        line_end.replace_with("\n")
+        put_in_place(line_end, "\n")
     try:
         text = _converter().convert(str(soup))
     except RecursionError:  # tags within tags, deeper than anybody writes
         text = soup.get_text()
     return text.replace("\xa0", " ").strip()
+
+
+def put_in_place(tag: Tag, text: str) -> None:
+    """Make a tag say a text and nothing else.
+
+    It stays in the tree: to take it out, its place among the others would be looked for, in quadratic time for many.
+    """
+    tag.name, tag.attrs = "span", {}
+    tag.string = text
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from adapters.html import markdown_of, parsed
+from adapters.html import markdown_of, parsed, put_in_place
 from core.conversation import cut_message
 
 
@@ -116,11 +116,11 @@ def _from_html(content: str, left_out: frozenset[str]) -> str:
     soup = parsed(content)
     for mention in soup("at"):
         is_left_out = str(mention.get("id")) in left_out
-        mention.replace_with("" if is_left_out else f"@{mention.get_text()}")
+        put_in_place(mention, "" if is_left_out else f"@{mention.get_text()}")
     for emoji in soup("emoji"):
-        emoji.replace_with(str(emoji.get("alt") or ""))
+        put_in_place(emoji, str(emoji.get("alt") or ""))
     for tag in soup(("attachment", "img", "systemeventmessage")):
-        tag.decompose()
+        put_in_place(tag, "")
     for block in soup("codeblock"):
         block.name = "pre"
     return markdown_of(soup)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -22,6 +22,9 @@ from adapters.html import parsed
 from core.conversation import MAX_MESSAGE, cut_message
 from core.errors import MalformedInput
 from core.messages import Verdict
+
+if TYPE_CHECKING:
+    from bs4 import PageElement
 
 MAX_ATTACHMENTS = 10  # that are looked into
 REPLY = "http://schema.skype.com/Reply"  # how Teams marks a quoted message
@@ -227,12 +230,18 @@ def clean(text: str) -> str:
 
 
 def plain_text(markup: str) -> str:
-    """What people read of a piece of HTML."""
-    page = parsed(markup)
-    for hidden in page(["script", "style"]):
-        hidden.decompose()
-    for line in page("br"):
-        line.replace_with("\n")
-    for block in page(BLOCK_ENDS):
-        block.append("\n")
-    return page.get_text()
+    """Return what people read of a piece of HTML."""
+    from bs4.element import PreformattedString, Tag  # with the first page, as in adapters/html.py
+
+    pieces = list[str]()
+    waiting: list[PageElement | str] = [parsed(markup)]
+    while waiting:  # the tree stays as it is: to change it in many places takes quadratic time
+        each = waiting.pop()
+        if not isinstance(each, Tag):
+            pieces += [] if isinstance(each, PreformattedString) else [str(each)]  # comments and the like are left out
+        elif each.name == "br":
+            pieces.append("\n")
+        elif each.name not in ("script", "style"):
+            waiting += ["\n"] if each.name in BLOCK_ENDS else []
+            waiting += reversed(each.contents)
+    return "".join(pieces)
