@@ -24,7 +24,7 @@ from core.errors import MalformedInput
 from core.messages import Verdict
 
 if TYPE_CHECKING:
-    from bs4 import PageElement
+    from bs4.element import PageElement
 
 MAX_ATTACHMENTS = 10  # that are looked into
 REPLY = "http://schema.skype.com/Reply"  # how Teams marks a quoted message

@@ -22,7 +22,7 @@ _WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 
 _THING = rf"(?!(?:{'|'.join(STOP_WORDS)})\b)[^\W\d_]{{3,}}"  # a word that says what is counted
 _UNIT = "|".join((*_SECONDS, *_BYTES))
-_NUMBER = rf"\d++(?:,\d{{3}})*+(?:\.\d++)?+|{'|'.join(_WORDS)}"
+_NUMBER = rf"\d++(?:,\d{{3}}){{0,6}}+(?:\.\d++)?+|{'|'.join(_WORDS)}"
 _VALUE = re.compile(
     rf"(?P<clock>\b\d{{1,2}}:\d{{2}}\b)"
     rf"|(?P<date>\b\d{{4}}-\d\d-\d\d\b|\b\d{{1,2}} (?:{_MONTHS})\b|\b(?:{_MONTHS}) \d{{1,2}}\b)"

@@ -79,11 +79,11 @@ def test_no_pattern_is_hidden_in_a_function() -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "use"),
-    [(r"\s+$", "search"), (r"(?:a+)+b", "match"), (r"<!--.*?-->", "sub"), (r"\[([^\]]*)\]\([^)]*\)", "sub")],
+    [(r"\s+$", "search"), (r"(?:a+)+b", "match"), (r"<!--.*?-->", "sub")],
 )
 def test_a_slow_pattern_is_noticed(pattern: str, use: str) -> None:
     read = reader(re.compile(pattern, re.DOTALL), use)
-    assert any(growth_of(read, text, hopeless=0.3) > MAX_RATIO for text in adversarial_texts(re.compile(pattern)))
+    assert any(growth_of(read, text, hopeless=0.2) > MAX_RATIO for text in adversarial_texts(re.compile(pattern)))
 
 
 def growths(read: Callable[[str], object], *texts: Text) -> list[Text]:
