@@ -25,6 +25,7 @@ USES = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub", "
 LENGTH = 10_000  # characters; the longer text has twice as many
 FLOOR = 0.02  # seconds of processor time that LENGTH characters may take whatever their growth
 MAX_RATIO = 3.0  # of twice the text to the text: 2 is linear, 4 is quadratic
+CLEARLY_LINEAR = 8.0  # of the text to a fifth of it: 5 is linear, 25 quadratic; up to here MAX_RATIO is not reached
 HOPELESS = 3.0  # seconds of processor time after which no ratio is needed
 
 # What breaks readers of text most often, whatever the pattern. Each is repeated to the whole length.
@@ -274,7 +275,7 @@ def _within(character: str, members: Any) -> bool:
 def growth_of(read: Callable[[str], object], text: tuple[str, str, str], *, hopeless: float = HOPELESS) -> float:
     """Return the time of twice LENGTH characters divided by that of LENGTH, the least of several each.
 
-    It is 0 where LENGTH characters take less than FLOOR, and infinite where one reading takes longer than `hopeless`
+    It is 0 where LENGTH characters take less than FLOOR or clearly no more than in proportion, and infinite where one reading takes longer than `hopeless`
     seconds.
     """
 
@@ -282,12 +283,14 @@ def growth_of(read: Callable[[str], object], text: tuple[str, str, str], *, hope
         before, pump, end = text
         return before + pump * ((length - len(before) - len(end)) // len(pump)) + end
 
-    if _seconds(read, made(LENGTH // 5), hopeless) < FLOOR / 25:
-        return 0.0  # a quadratic one would stay below FLOOR as well
-    short, long = made(LENGTH), made(2 * LENGTH)
+    # A fifth of the text first: what is quadratic and above FLOOR takes a twenty-fifth of the time for it.
+    fifth, short, long = made(LENGTH // 5), made(LENGTH), made(2 * LENGTH)
+    if (least := _seconds(read, fifth, hopeless)) < FLOOR / 25:
+        return 0.0
+    least = min(least, _seconds(read, fifth, hopeless))
     first = _seconds(read, short, hopeless)
-    if first < FLOOR or first == inf:
-        return 0.0 if first < FLOOR else inf
+    if first == inf or first < max(FLOOR, CLEARLY_LINEAR * least):
+        return inf if first == inf else 0.0
     shorter = min(_seconds(read, short, hopeless) for _ in range(3))
     return min(_seconds(read, long, hopeless) for _ in range(3)) / shorter if shorter > FLOOR else 0.0
 
