@@ -132,6 +132,10 @@ def _assigned(module: str) -> frozenset[str]:
     return frozenset(target.id for target in targets if isinstance(target, ast.Name))
 
 
+# Each reads a text to its end; `search` and `match` do what these do up to the first match.
+_COSTLIEST = {"findall": "finditer", "split": "finditer", "sub": "finditer", "subn": "finditer"}
+
+
 @cache
 def _called() -> Mapping[str, frozenset[tuple[str, str]]]:
     """Return for each name the methods that are called on it, with the module that does."""
@@ -144,7 +148,11 @@ def _called() -> Mapping[str, frozenset[tuple[str, str]]]:
 
 
 def _uses(module: str, name: str) -> frozenset[str]:
-    uses = {use for where, use in _called().get(name, ()) if where == module or not name.startswith("_")}
+    uses = {
+        _COSTLIEST.get(use, use)
+        for where, use in _called().get(name, ())
+        if where == module or not name.startswith("_")
+    }
     return frozenset(
         uses or {"finditer"}
     )  # in a collection, or handed on: any place of the text, in the worst case all of them

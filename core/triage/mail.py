@@ -44,7 +44,7 @@ def _below_headers(headers: Sequence[str]) -> Iterator[str]:
         if subject := _SUBJECT.search(line):
             yield _without_references(line[subject.start() :])
         elif len(headers) == 1 or len(line) > MAX_HEADER:
-            yield _without_references(_HEADER.sub("", line, count=1)).strip()
+            yield _without_references(line[found.end() if (found := _HEADER.match(line)) else 0 :]).strip()
 
 
 def _without_references(line: str) -> str:
