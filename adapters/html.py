@@ -21,6 +21,7 @@ LEFT_OUT = ("script", "style", "nav", "head", "title", "template", "noscript", "
 """What no reader sees, and what is struck out (the last three)."""
 
 _FENCE = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
+_BLANKS = re.compile(r"[ \t]{100,}")  # one blank to a reader; markdownify takes quadratic time for them
 _HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
 
 
@@ -66,6 +67,9 @@ def markdown_of(soup: BeautifulSoup | Tag) -> str:
             _make_one_text(table)
     for cell in soup(("td", "th")):
         _make_one_line(cell)
+    for text in soup.find_all(string=_BLANKS):
+        if not text.find_parent("pre"):
+            text.replace_with(_BLANKS.sub(" ", text))
     for line_end in soup.select("pre br"):
         put_in_place(line_end, "\n")
     try:

@@ -126,7 +126,7 @@ def test_tags_that_never_end_do_not_stop_the_bot(read: Callable[[str], object]) 
         "<div>",
         "<table><tr><td>",
     )
-    assert growths(read, *(("<p>", pump, "") for pump in pumps)) == []
+    assert growths(read, *(("<p>", pump, "") for pump in pumps), ("x", " ", "x"), ("x", "\t", "x")) == []
 
 
 def test_character_data_that_never_ends_does_not_stop_the_ingestion_of_confluence() -> None:
