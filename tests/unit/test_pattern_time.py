@@ -46,6 +46,7 @@ BUILT_FROM_DATA = {
     "adapters.slack.entities.mentions": "the bot's own id, escaped",
     "adapters.slack.entities.plain_text": "the bot's own id, escaped",
     "adapters.slack.judgements.listen": "constants of ours, for the names of buttons",
+    "adapters.store.forgetting._forget_chat": "the id of a chat, escaped",
     "adapters.store.forgetting._without": "an id of a person, escaped",
     "adapters.teams.intents.is_for": "a digest of ours",
     "core.answering.contradictions._bans": "a word, escaped",
