@@ -28,7 +28,7 @@ class ArrayFormat(Generic[T]):
     def read(self, file: IO[bytes]) -> T | None:
         """None for what is damaged or of another format: what is in it is learned anew in time."""
         try:
-            with np.load(file, allow_pickle=False) as arrays:
+            with np.load(file, allow_pickle=False) as arrays:  # noqa: TID251 -- the one reader
                 return self.unpack(arrays)
         except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
             return None

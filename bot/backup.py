@@ -70,6 +70,8 @@ def run_restore(settings: Settings, file: Path, out: Console, *, force: bool) ->
             raise PlumblineError(f"{folder} holds a workspace already: it is replaced only with --force.")
         restored = Path(name)
         manifest = _unpack(file, restored)
+        if not settings.begin_anew:
+            _refuse_pickled(file, restored / WORKFLOWS)
         for part in WHOLE:
             _remove(folder / part)
         for part in WHOLE:  # the state last: until it is there, the workspace is empty
@@ -158,6 +160,25 @@ def _unpack(file: Path, folder: Path) -> dict[str, Any]:
         raise PlumblineError(f"{file} holds no state. Nothing was restored.")
     _refuse_newer(manifest)
     return manifest
+
+
+def _refuse_pickled(file: Path, workflows: Path) -> None:
+    from sqlalchemy.exc import DatabaseError
+
+    from bot.workflow_state import refuse_pickled
+
+    if not workflows.exists():
+        return
+    try:
+        refuse_pickled(
+            f"sqlite:///{workflows}",
+            f"Restore {file} with the version that wrote it, run that until plumbline_tasks_under_way in /metrics is 0, and "
+            "back up again; or set PLUMBLINE_BEGIN_ANEW=1 for this and for the first start. Nothing was restored.",
+        )
+    except DatabaseError as error:
+        raise PlumblineError(
+            f"{file} is damaged: {WORKFLOWS} cannot be read: {error.orig}. Nothing was restored."
+        ) from error
 
 
 def _refuse_newer(manifest: dict[str, Any]) -> None:

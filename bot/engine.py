@@ -21,12 +21,17 @@ from dbos import DBOS, DBOSClient, DBOSConfig, WorkflowHandleAsync, WorkflowStat
 from sqlalchemy.exc import DBAPIError
 
 from adapters.store.database import PATIENCE, PAUSE
+from bot.workflow_state import UNFINISHED, JsonSerializer, refuse_pickled
 
-VERSION = "1"  # of the workflows: see "Versions of workflows" in CONTRIBUTING.md
+VERSION = "2"  # of the workflows: see "Versions of workflows" in CONTRIBUTING.md
 CONNECTIONS = 8  # to PostgreSQL, of the engine alone
 POLLING_INTERVAL = 1.0  # seconds between looks at a workflow that another process runs
 PART = 500  # workflows deleted at once
-UNFINISHED = ("PENDING", "ENQUEUED")
+
+DRAIN = (
+    "Drain them: start that version again, wait until plumbline_tasks_under_way in /metrics is 0, stop it, then start this "
+    "one. Where it can no longer run, set PLUMBLINE_BEGIN_ANEW=1 for one start: the work is then begun anew."
+)
 
 log = structlog.get_logger()
 
@@ -55,6 +60,7 @@ def configure(database_url: str, replica: str) -> None:
         "application_version": VERSION,
         "executor_id": replica,
         "log_level": "ERROR",
+        "serializer": JsonSerializer(),
     }
     if database_url.startswith("sqlite"):
         config["db_engine_kwargs"] = {"connect_args": {"factory": EngineConnection}}
@@ -69,7 +75,7 @@ def client(database_url: str) -> Generator[DBOSClient]:
     connected = None
     if database_url.startswith("sqlite"):
         connected = sa.create_engine(database_url, connect_args={"factory": EngineConnection})
-    opened = DBOSClient(system_database_url=database_url, system_database_engine=connected)
+    opened = DBOSClient(system_database_url=database_url, system_database_engine=connected, serializer=JsonSerializer())
     try:
         yield opened
     finally:
@@ -78,11 +84,17 @@ def client(database_url: str) -> Generator[DBOSClient]:
             connected.dispose()
 
 
-async def launch(database_url: str, replica: str) -> None:
-    """Start the engine that was set up; again if its server drops the connection meanwhile, for PATIENCE at most."""
+async def launch(database_url: str, replica: str, *, begin_anew: bool = False) -> None:
+    """Start the engine that was set up; again if its server drops the connection meanwhile, for PATIENCE at most.
+
+    Raises ConfigurationError where an earlier version left unfinished workflows that cannot be read safely, unless they
+    may be begun anew, as `bot.replica` does with those of another version.
+    """
     deadline = time.monotonic() + (0 if database_url.startswith("sqlite") else PATIENCE)
     while True:
         try:
+            if not begin_anew:
+                await asyncio.to_thread(refuse_pickled, database_url, DRAIN)
             return await asyncio.to_thread(DBOS.launch)
         except DBAPIError as error:
             if time.monotonic() >= deadline:

@@ -79,7 +79,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         flows = _workflows(core, messengers, {Platform.SLACK: slack, Platform.TEAMS: teams})
         replica = Replica(name, core.store, core.clock, flows.running)
         await when_there(core.engine, replica.join)
-        await engine.launch(core.settings.workflow_database, name)
+        await engine.launch(core.settings.workflow_database, name, begin_anew=core.settings.begin_anew)
         stack.push_async_callback(engine.stop)
 
         pages = _pages(core, inbox, messages, live, retry=partial(_redeliver, core, dispatcher), replays=replays or {})

@@ -1,4 +1,4 @@
-"""The state that an earlier version left, with work under way, is migrated, and the work is done.
+"""The state that an earlier version left, with work under way, is migrated; its pickled workflows are begun anew.
 
 `previous_version/` holds what version 1 of the workflows left at schema revision 0006: a bot was killed in the third step
 of one incident's investigation, and the task of a second one was not started. It was made with that revision's own
@@ -17,13 +17,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.engine import VERSION
+from bot import engine
+from core.errors import ConfigurationError
 from tests.scenario.home import Home, furnished
 from tests.scenario.slack import WatchedSlack
 from tests.scenario.test_killed_process import INCIDENT_STEPS
 
 LEFT = Path(__file__).with_name("previous_version")
-PRESENTED_AND_TRIAGED = 2  # steps that were written down
 
 __all__ = ["furnished"]  # the fixture
 
@@ -40,17 +40,12 @@ async def home(furnished: Path, tmp_path: Path) -> AsyncIterator[Home]:
         yield Home(tmp_path, slack)
 
 
-async def test_what_was_under_way_is_resumed_where_it_was_and_what_was_waiting_is_begun(home: Home) -> None:
-    steps = await both_ends(home)
-    assert len(steps) == 2 * len(INCIDENT_STEPS) - PRESENTED_AND_TRIAGED
-    assert steps.count("triage") == 1
-
-
-async def test_a_workflow_of_another_version_is_begun_anew_and_says_nothing_twice(home: Home, tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "data" / "workflows.sqlite")) as connection:
-        connection.execute("UPDATE workflow_status SET application_version = ?", (f"before {VERSION}",))
-        connection.commit()
-    assert sorted(await both_ends(home)) == sorted(2 * INCIDENT_STEPS)
+async def test_work_that_an_earlier_version_pickled_is_refused_and_begun_anew_where_that_is_asked_for(
+    home: Home, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match=r"3 unfinished workflows.* PLUMBLINE_BEGIN_ANEW=1"):
+        await engine.launch(f"sqlite:///{home.data / 'workflows.sqlite'}", "replica")
+    assert sorted(await both_ends(Home(tmp_path, home.slack, PLUMBLINE_BEGIN_ANEW="1"))) == sorted(2 * INCIDENT_STEPS)
 
 
 async def both_ends(home: Home) -> list[str]:

@@ -29,6 +29,7 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> Starts:
 
     starts = Starts()
     monkeypatch.setattr("bot.engine.DBOS.launch", starts)
+    monkeypatch.setattr("bot.engine.refuse_pickled", lambda *_: None)
     monkeypatch.setattr("bot.engine.configure", lambda *_: None)
     monkeypatch.setattr("bot.engine.stop", nothing)
     monkeypatch.setattr("bot.engine.PAUSE", 0)

@@ -1,0 +1,145 @@
+"""What the workflow engine keeps is JSON; pickle is found, refused and never read."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from dbos import DBOS
+from dbos._serialization import DBOSDefaultSerializer
+from rich.console import Console
+
+from bot import engine
+from bot.backup import run_backup, run_restore
+from bot.settings import Settings
+from bot.workflow_state import JsonSerializer, RecordedError
+from core.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError
+from tests.databases import database
+
+QUIET = Console(quiet=True)
+
+
+class Touch:
+    """Unpickled, it makes a file."""
+
+    def __init__(self, marker: Path) -> None:
+        self._marker = marker
+
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        return Path.touch, (self._marker,)
+
+
+@pytest.fixture
+def marker(tmp_path: Path) -> Path:
+    """Made by whoever unpickles what is `pickled`."""
+    return tmp_path / "somebody ran this"
+
+
+@pytest.fixture
+def pickled(marker: Path) -> str:
+    return base64.b64encode(pickle.dumps(Touch(marker))).decode()
+
+
+def crafted(database: Path, pickled: str, *, status: str = "PENDING", of: str = "workflow_status") -> None:
+    """The engine's database with a workflow of which something is pickled."""
+    DBOS.migrate(f"sqlite:///{database}")
+    written = {"workflow_status": "plumbline_json", "operation_outputs": "plumbline_json"} | {of: "py_pickle"}
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(
+            "INSERT INTO workflow_status (workflow_uuid, status, name, class_name, config_name, application_version,"
+            " executor_id, recovery_attempts, priority, serialization, inputs) VALUES"
+            " ('w', ?, 'Workflows.present_held', 'Workflows', 'plumbline', ?, 'dead', 0, 0, ?, ?)",
+            (status, engine.VERSION, written["workflow_status"], pickled),
+        )
+        connection.execute(
+            "INSERT INTO operation_outputs (workflow_uuid, function_id, function_name, output, serialization)"
+            " VALUES ('w', 1, 'present', ?, ?)",
+            (pickled, written["operation_outputs"]),
+        )
+        connection.commit()
+
+
+@pytest.mark.parametrize("of", ["workflow_status", "operation_outputs"])
+async def test_a_crafted_backup_does_not_run_code_and_restores_nothing(
+    tmp_path: Path, marker: Path, pickled: str, of: str
+) -> None:
+    home, other, file = tmp_path / "home", tmp_path / "other", tmp_path / "backup"
+    home.mkdir()
+    async with database(f"sqlite:///{home / 'plumbline.sqlite'}"):
+        pass
+    crafted(home / "workflows.sqlite", pickled, of=of)
+    run_backup(settings(home), file, QUIET)
+    with pytest.raises(PlumblineError, match=r"with the version that wrote it.* Nothing was restored"):
+        run_restore(settings(other), file, QUIET, force=False)
+    assert not ran(marker)
+    assert not ran(other / "workflows.sqlite"), "nothing is restored"
+
+
+async def test_the_engine_does_not_start_on_pickled_work_and_says_how_to_drain_it(
+    tmp_path: Path, marker: Path, pickled: str
+) -> None:
+    crafted(tmp_path / "workflows.sqlite", pickled)
+    with pytest.raises(ConfigurationError, match="start that version again, wait until plumbline_tasks_under_way"):
+        await engine.launch(f"sqlite:///{tmp_path / 'workflows.sqlite'}", "replica")
+    assert not ran(marker)
+
+
+async def test_pickled_work_that_ended_keeps_nobody_from_starting(
+    tmp_path: Path, marker: Path, pickled: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crafted(tmp_path / "workflows.sqlite", pickled, status="SUCCESS")
+    started: list[bool] = []
+    monkeypatch.setattr("bot.engine.DBOS.launch", lambda: started.append(True))
+    await engine.launch(f"sqlite:///{tmp_path / 'workflows.sqlite'}", "replica")
+    assert started
+    assert not ran(marker)
+
+
+def test_the_engine_cannot_unpickle_whatever_a_row_says(marker: Path, pickled: str) -> None:
+    with pytest.raises(PlumblineError, match="never read"):
+        DBOSDefaultSerializer.deserialize(pickled)
+    with pytest.raises(PlumblineError):
+        DBOSDefaultSerializer.serialize("anything")
+    assert not ran(marker)
+
+
+@pytest.mark.parametrize("value", [None, {"args": ["i1", {"id": "é\ud800", "n": [1, 2.5, True, None]}], "kwargs": {}}])
+def test_what_workflows_are_given_comes_back(value: object) -> None:
+    assert JsonSerializer().deserialize(JsonSerializer().serialize(value)) == value
+
+
+def test_errors_come_back_as_what_they_were_and_unknown_ones_by_name() -> None:
+    busy, gone, other = (
+        JsonSerializer().deserialize(JsonSerializer().serialize(error))
+        for error in (ChatBusy("wait", 7.5), MessageNotFound("gone"), KeyError("x"))
+    )
+    assert (type(busy), str(busy), busy.retry_after) == (ChatBusy, "wait", 7.5)
+    assert (type(gone), str(gone)) == (MessageNotFound, "gone")
+    assert (type(other), str(other)) == (RecordedError, "KeyError: 'x'")
+
+
+@pytest.mark.parametrize("value", [{1, 2}, b"bytes", object(), float("nan"), Path("x")])
+def test_what_is_no_json_is_not_written(value: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        JsonSerializer().serialize(value)
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "gASV", "[]", '{"value": 1, "error": 2}', '{"error": "x"}', '{"error": {"type": "Path", "message": 1}}'],
+)
+def test_what_was_not_written_here_is_refused(written: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        JsonSerializer().deserialize(written)
+
+
+def ran(marker: Path) -> bool:
+    return marker.exists()
+
+
+def settings(folder: Path) -> Settings:
+    return Settings.model_validate({"PLUMBLINE_DATA_DIR": folder})
