@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import os
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -17,7 +16,7 @@ from urllib.parse import quote, urlsplit
 
 import structlog
 
-from adapters.git_command import git_output
+from adapters.git_command import PLAIN_COMMITS, git_output
 from adapters.sources.formats import SUFFIXES, Origin, documents_of, has_format, max_bytes
 from core.conversation import PUBLIC
 from core.errors import ConfigurationError, MalformedInput, SourceUnavailable
@@ -53,6 +52,10 @@ class Repository:
     links: str = ""
     token: str = ""
     readers: frozenset[str] = frozenset({PUBLIC})
+
+    @property
+    def scheme(self) -> str:
+        return urlsplit(self.url).scheme
 
     def link(self, commit: str, path: PurePosixPath) -> str:
         links = self.links
@@ -98,7 +101,8 @@ class GitRepositorySource:
             await self._newest()
             return
         branch = repository.branch or "HEAD"
-        await self._git("ls-remote", "--quiet", "--exit-code", "--end-of-options", repository.url, branch)
+        remote = ("ls-remote", "--quiet", "--exit-code", "--end-of-options", repository.url, branch)
+        await self._git(*remote, transport=repository.scheme)
 
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
         commit = await self._newest()
@@ -159,6 +163,7 @@ class GitRepositorySource:
             *("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-commit-graph"),
             *("--end-of-options", repository.url, f"+{repository.branch or 'HEAD'}:{NEWEST}"),
             seconds=FETCH_TIMEOUT,
+            transport=repository.scheme,
         )
 
     async def _before(self, cursor: str) -> Mapping[PurePosixPath, _File]:
@@ -207,12 +212,12 @@ class GitRepositorySource:
         """When each path was changed last, where the history tells; under "" what holds for all others that changed."""
         shallow = (await self._git("rev-parse", "--is-shallow-repository")).strip() == b"true"
         if shallow:
-            seconds = int(await self._git("show", "--no-patch", "--format=%ct", commit))
+            seconds = int(await self._git("show", "--no-patch", "--format=%ct", *PLAIN_COMMITS, commit))
             return {"": datetime.fromtimestamp(seconds, UTC)} if since_known else {}
         dates = dict[str, datetime]()
         documents = (f":(icase)*{suffix}" for suffix in SUFFIXES)
         history = await self._git(
-            "log", "-z", "--format=%x01%ct", "--name-only", "--no-renames", commit, "--", *documents
+            "log", "-z", "--format=%x01%ct", "--name-only", "--no-renames", *PLAIN_COMMITS, commit, "--", *documents
         )
         for part in history.decode("utf-8", "surrogateescape").split("\x01")[1:]:
             seconds, _, names = part.partition("\x00")
@@ -221,56 +226,21 @@ class GitRepositorySource:
                 dates.setdefault(name.strip("\n"), at)
         return dates
 
-    async def _git(self, *arguments: str, seconds: float = READ_TIMEOUT) -> bytes:
-        command = ("git", "--no-pager", "--git-dir", str(_git_dir(self._repository.clone)), *_SETTINGS, *arguments)
+    async def _git(self, *arguments: str, seconds: float = READ_TIMEOUT, transport: str = "") -> bytes:
         return await git_output(
-            command,
-            _environment(self._repository),
+            self._repository.clone,
+            *arguments,
             label=f"{self._name}: git {arguments[0]}",
             seconds=seconds,
             max_bytes=MAX_OUTPUT,
             failure=SourceUnavailable,
+            transport=transport,
+            settings=_login(self._repository) if transport == "https" else {},
         )
 
 
-_SETTINGS: Sequence[str] = tuple(
-    part
-    for setting in (
-        "core.hooksPath=/dev/null",
-        "core.fsmonitor=false",
-        "protocol.allow=never",
-        *(f"protocol.{scheme}.allow=always" for scheme in sorted(SCHEMES)),
-        "fetch.recurseSubmodules=false",
-        "http.followRedirects=false",
-        "gc.auto=0",
-    )
-    for part in ("-c", setting)
-)
-
-
-def _git_dir(clone: Path) -> Path:
-    """Of a bare repository the folder itself, of a clone with files the folder in it."""
-    inside = clone / ".git"
-    return inside if inside.exists() else clone
-
-
-def _environment(repository: Repository) -> dict[str, str]:
-    """No settings of the machine or of its user, no prompt; the token where no other process can see it."""
-    environment = {
-        "PATH": os.defpath,
-        "HOME": os.devnull,
-        "LC_ALL": "C",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
-        "GIT_OPTIONAL_LOCKS": "0",
-    }
-    if repository.token and repository.url.startswith("https://"):
-        login = base64.b64encode(f"x-access-token:{repository.token}".encode()).decode()
-        environment |= {
-            "GIT_CONFIG_COUNT": "1",
-            "GIT_CONFIG_KEY_0": f"http.{repository.url}.extraHeader",
-            "GIT_CONFIG_VALUE_0": f"Authorization: Basic {login}",
-        }
-    return environment
+def _login(repository: Repository) -> dict[str, str]:
+    if not repository.token:
+        return {}
+    login = base64.b64encode(f"x-access-token:{repository.token}".encode()).decode()
+    return {f"http.{repository.url}.extraHeader": f"Authorization: Basic {login}"}

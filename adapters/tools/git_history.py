@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from adapters.git_command import git_output
+from adapters.git_command import PLAIN_COMMITS, git_output
 from core.errors import ToolUnavailable
 from core.ports import Change, TimeWindow
 
@@ -20,24 +19,6 @@ MAX_TITLE = 500  # characters
 MAX_DETAIL = 4_000  # characters
 
 _FORMAT = "%x1e%H%x1f%cI%x1f%an%x1f%s%x1f%b%x1f"
-# What a repository's own configuration could have run is switched off.
-_SETTINGS = (
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "log.showSignature=false",
-    "core.pager=cat",
-    "core.quotePath=false",
-)
-_ENVIRONMENT = {
-    "PATH": os.defpath,
-    "HOME": os.devnull,
-    "LC_ALL": "C",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_NO_LAZY_FETCH": "1",
-}
 
 
 class GitHistory:
@@ -60,17 +41,11 @@ class GitHistory:
 
     async def _log(self, service: str, window: TimeWindow) -> list[Change]:
         folder = self._folders[service]
-        inside = folder / ".git"
-        command = (
-            *("git", "--no-pager", "--git-dir", str(inside if inside.exists() else folder)),
-            *(part for setting in _SETTINGS for part in ("-c", setting)),
-            *("log", f"--format={_FORMAT}", "--name-only", "--no-ext-diff", "--no-textconv", "--no-mailmap"),
+        output = await git_output(
+            folder,
+            *("log", f"--format={_FORMAT}", "--name-only", *PLAIN_COMMITS),
             *(f"--since={window.start.isoformat()}", f"--until={window.end.isoformat()}", f"--max-count={MAX_COMMITS}"),
             "HEAD",
-        )
-        output = await git_output(
-            command,
-            _ENVIRONMENT,
             label=f"git log of {folder}",
             seconds=TIMEOUT,
             max_bytes=MAX_OUTPUT,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from adapters.tools import git_history as module
 from adapters.tools.git_history import GitHistory
 from core.errors import ToolUnavailable
 from core.ports import TimeWindow
@@ -78,6 +78,6 @@ async def test_a_folder_that_is_no_checkout_is_named(tmp_path: Path) -> None:
 
 
 async def test_a_machine_without_git_is_told_so(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_ENVIRONMENT", {"PATH": str(checkout)})
+    monkeypatch.setattr(os, "defpath", str(checkout))
     with pytest.raises(ToolUnavailable, match="git cannot be started"):
         await GitHistory("git", {"api": checkout}).changes(HOUR)

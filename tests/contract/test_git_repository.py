@@ -147,21 +147,6 @@ async def test_readers_of_the_repository_read_what_does_not_say_by_whom_it_may_b
     }
 
 
-async def test_nothing_of_the_repository_is_run(repository: Path, tmp_path: Path) -> None:
-    mark = tmp_path / "it-ran"
-    commit(repository, a_md="# A", **{".gitattributes": "*.md filter=evil diff=evil"})
-    evil = f"sh -c 'touch {mark}; cat'"
-    for setting in ("filter.evil.smudge", "filter.evil.clean", "diff.evil.textconv", "core.fsmonitor", "core.pager"):
-        git(repository, "config", setting, evil)
-    for hook in ("post-checkout", "reference-transaction", "post-index-change", "pre-auto-gc", "upload-pack"):
-        path = repository / ".git" / "hooks" / hook
-        path.write_text(f"#!/bin/sh\ntouch {mark}\n", encoding="utf-8")
-        path.chmod(0o755)
-    for source in (local(repository), fetched(repository)):
-        assert set((await read(source))[0]) == {"a.md"}
-    assert not mark.exists()
-
-
 @pytest.mark.parametrize(
     ("url", "branch"),
     [
@@ -208,7 +193,7 @@ async def test_the_token_is_in_no_argument_and_nothing_of_our_environment_is_pas
     url = "https://127.0.0.1:1/docs.git"
     source = GitRepositorySource("docs", Repository(tmp_path / "copy.git", url, token="t0ken"))
     with pytest.raises(SourceUnavailable):
-        await read(source)
+        await source.check()
     environment = (tmp_path / "environment").read_text()
     assert "t0ken" not in (tmp_path / "arguments").read_text()
     assert "of-ours" not in environment
