@@ -69,5 +69,5 @@ def _unpack(arrays: Arrays) -> Encoder | None:
     )
 
 
-ENCODER = ArrayFormat(_pack, _unpack)
+ENCODER = ArrayFormat(_pack, _unpack, "encoder")
 """The latent model and the votes of the family model keep half precision."""

@@ -123,5 +123,5 @@ def _ranking(prefix: str, arrays: Arrays) -> Ranking:
     return Ranking(Stack(arrays[f"{prefix}centre"], arrays[f"{prefix}weights"]), tuple(trees))
 
 
-OWNER_MODEL = ArrayFormat(_pack, _unpack)
+OWNER_MODEL = ArrayFormat(_pack, _unpack, "owner model")
 """What was held out is not kept: labels were made of it when the model was new."""

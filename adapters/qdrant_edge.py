@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import qdrant_edge as edge
+import structlog
 from numpy.typing import NDArray
 
 from adapters.qdrant_payload import DENSE, KEYWORD_FIELDS, LEXICAL, from_payload, stored, to_payload
@@ -26,20 +28,28 @@ OPTIMISE_AFTER = 20_000  # points written, after which the vector index is built
 # operating system keeps in memory what is searched.
 ON_DISK = edge.Memory.Cold
 
+# Errors of the operating system that say nothing about what the files hold: no room, no right, no file handle left.
+_RESOURCES = re.compile(r"WouldBlock|os error (?:5|11|12|13|16|23|24|28|30)\b")
+
+log = structlog.get_logger()
+
 _ONLY_FIRST = edge.FieldCondition("number", match=edge.MatchValue(1))
 
 
 class EdgeIndex:
     """A PassageIndex in a folder that one process at a time may open.
 
-    Searches take less than a millisecond and run on the event loop; writes and scans run in a thread.
+    Searches take less than a millisecond and run on the event loop; writes and scans run in a thread. An index that turns
+    out to be damaged is empty from then on, until `clear` makes it anew.
     """
 
     def __init__(self, folder: Path) -> None:
         """Open the folder, which may be missing. Raises IndexUnavailable if another process has it open."""
         self._folder = folder
         self._written = 0
-        self._shard = self._opened() if (folder / "edge_config.json").exists() else None
+        self._shard: edge.EdgeShard | None = None
+        if (folder / "edge_config.json").exists():
+            self._shard = self._read(lambda: edge.EdgeShard.load(str(self._folder)), None)
 
     async def upsert(self, passages: Sequence[EncodedPassage]) -> None:
         points = [
@@ -64,9 +74,7 @@ class EdgeIndex:
             await self._write(edge.UpdateOperation.delete_points_by_filter(_matching("document_id", document_ids)))
 
     async def clear(self, dimensions: int) -> None:
-        if self._shard:
-            self._shard.close()
-            self._shard = None
+        self._close()
         await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True)
         config = edge.EdgeConfig(
@@ -90,8 +98,12 @@ class EdgeIndex:
         shard = self._shard
         if shard is None or not passage_ids:
             return []
-        records = self._call(lambda: shard.retrieve(list(passage_ids), with_payload=True, with_vector=False))
-        return stored({str(record.id): record.payload or {} for record in records}, passage_ids, readers)
+
+        def retrieved() -> list[StoredPassage]:
+            records = shard.retrieve(list(passage_ids), with_payload=True, with_vector=False)
+            return stored({str(record.id): record.payload or {} for record in records}, passage_ids, readers)
+
+        return self._read(retrieved, [])
 
     async def passages_of(self, document_id: str, readers: frozenset[str]) -> list[Passage]:
         conditions = edge.Filter(must=[_any_of("document_id", [document_id]), _any_of("readers", readers)])
@@ -108,12 +120,20 @@ class EdgeIndex:
 
     async def count(self) -> int:
         shard = self._shard
-        return self._call(lambda: shard.count(edge.CountRequest(exact=True))) if shard else 0
+        return self._read(lambda: shard.count(edge.CountRequest(exact=True)), 0) if shard else 0
 
     async def close(self) -> None:
-        if self._shard:
-            await asyncio.to_thread(self._shard.close)
-            self._shard = None
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        shard, self._shard = self._shard, None
+        if shard is not None:
+            try:
+                shard.close()
+            except BaseException as error:
+                if not _is_of_the_engine(error):
+                    raise
+                log.debug("index_not_closed", error=str(error))  # a damaged one may refuse
 
     def _search(self, query: edge.Query, readers: frozenset[str], limit: int) -> list[Hit]:
         shard = self._shard
@@ -121,18 +141,24 @@ class EdgeIndex:
             return []
         # Payloads would be read in the engine's own threads, which takes ten times as long as the search.
         request = edge.QueryRequest(limit=limit, query=query, filter=_matching("readers", readers), with_payload=False)
-        return [Hit(str(point.id), point.score) for point in self._call(lambda: shard.query(request))]
+        return self._read(lambda: [Hit(str(point.id), point.score) for point in shard.query(request)], [])
 
     async def _scroll(self, conditions: edge.Filter | None) -> AsyncIterator[Passage]:
-        shard = self._shard
         offset: Any = None
-        while shard:
+        while shard := self._shard:
             request = edge.ScrollRequest(offset=offset, limit=PAGE, filter=conditions, with_payload=True)
-            points, offset = await asyncio.to_thread(self._call, lambda asked=request: shard.scroll(asked))
-            for point in points:
-                yield from_payload(str(point.id), point.payload or {})
+
+            def page(shard: edge.EdgeShard = shard, request: edge.ScrollRequest = request) -> tuple[list[Passage], Any]:
+                points, following = shard.scroll(request)
+                return [from_payload(str(point.id), point.payload or {}) for point in points], following
+
+            passages, offset = await asyncio.to_thread(self._read, page, ([], offset))
+            for passage in passages:
+                yield passage
             if offset is None:
                 return
+        if offset is not None:
+            raise IndexUnavailable(f"The passage index in {self._folder} is damaged; the next ingestion makes it anew.")
 
     async def _write(self, operation: edge.UpdateOperation) -> None:
         shard = self._open_shard()
@@ -143,20 +169,50 @@ class EdgeIndex:
             raise IndexUnavailable(f"The passage index in {self._folder} is empty: call clear before writing to it.")
         return self._shard
 
-    def _opened(self) -> edge.EdgeShard:
-        return self._call(lambda: edge.EdgeShard.load(str(self._folder)))
-
-    def _call(self, operation: Callable[[], T]) -> T:
-        """Run an operation of the engine, which raises nothing but plain `Exception`."""
+    def _read(self, operation: Callable[[], T], empty: T) -> T:
+        """Return what is read, or `empty` if the index turns out to be damaged. Raises IndexUnavailable."""
         try:
             return operation()
-        except Exception as error:
-            if "WouldBlock" in str(error):
-                raise IndexUnavailable(
-                    f"The passage index in {self._folder} is open in another process: stop that one, or give this one "
-                    "its own PLUMBLINE_DATA_DIR or a PLUMBLINE_QDRANT_URL."
-                ) from error
-            raise IndexUnavailable(f"The passage index in {self._folder} failed: {error}") from error
+        except BaseException as error:
+            if not _is_of_the_engine(error):
+                raise
+            if _RESOURCES.search(str(error)):
+                raise self._unavailable(error) from error
+            self._set_aside(error)
+            return empty
+
+    def _call(self, operation: Callable[[], T]) -> T:
+        """Return what an operation that writes returns. Raises IndexUnavailable."""
+        try:
+            return operation()
+        except BaseException as error:
+            if not _is_of_the_engine(error):
+                raise
+            if not _RESOURCES.search(str(error)):
+                self._set_aside(error)
+            raise self._unavailable(error) from error
+
+    def _set_aside(self, error: BaseException) -> None:
+        log.warning(
+            "index_damaged",
+            folder=str(self._folder),
+            error=str(error)[:200],
+            action="Nothing is found until the next ingestion has made it anew: plumbline ingest.",
+        )
+        self._close()
+
+    def _unavailable(self, error: BaseException) -> IndexUnavailable:
+        if "WouldBlock" in str(error):
+            return IndexUnavailable(
+                f"The passage index in {self._folder} is open in another process: stop that one, or give this one "
+                "its own PLUMBLINE_DATA_DIR or a PLUMBLINE_QDRANT_URL."
+            )
+        return IndexUnavailable(f"The passage index in {self._folder} failed: {error}")
+
+
+def _is_of_the_engine(error: BaseException) -> bool:
+    """Return whether the engine failed: it raises plain Exception, and panics with what is no Exception or importable."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
 def _any_of(field: str, values: Sequence[str] | frozenset[str]) -> edge.FieldCondition:
