@@ -1,13 +1,47 @@
 """`python -m bot`, installed as `plumbline`."""
 
+import codecs
+import io
+import sys
+
 from bot.loading import loading
+
+PLAIN = {
+    "●": "*",
+    "•": "*",
+    "·": "-",
+    "–": "-",
+    "—": "-",
+    "−": "-",
+    "×": "x",
+    "…": "...",
+    "→": "->",
+    "›": ">",
+    "“": '"',
+}
+PLAIN |= {"”": '"', "‘": "'", "’": "'", "≥": ">=", "≤": "<=", "✓": "+", "✗": "x"}
 
 
 def main() -> None:
     """The console script."""
+    write_plainly()
     with loading():
         from bot.cli import main as command_line
     command_line()
+
+
+def write_plainly() -> None:
+    """Let standard output and error take every character: what their encoding lacks is written as something like it."""
+    codecs.register_error("plain", _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors != "plain":
+            stream.reconfigure(errors="plain")
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(PLAIN.get(character, "?") for character in error.object[error.start : error.end]), error.end
 
 
 if __name__ == "__main__":

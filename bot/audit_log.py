@@ -32,7 +32,7 @@ async def run_audit(settings: Settings, from_when: str, out: Console, *, as_json
         await migrate(engine)
         async for entry in _entries(SqlStore(engine), begin):
             if as_json:
-                out.file.write(_ENTRY.dump_json(entry).decode() + "\n")
+                out.file.write(_ENTRY.dump_json(entry, ensure_ascii=True).decode() + "\n")
             else:
                 out.print(Text(_line(entry)), soft_wrap=True)
     finally:

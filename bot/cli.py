@@ -141,7 +141,9 @@ def ask(
     with loading():
         from bot.commands import run_ask
 
-    _run(lambda settings: run_ask(settings, question, channel, out, err, as_json=as_json))
+    # Where the terminal's encoding is not known to Python, what it does not understand comes as half characters.
+    asked = question.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    _run(lambda settings: run_ask(settings, asked, channel, out, err, as_json=as_json))
 
 
 @app.command()

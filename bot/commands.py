@@ -183,4 +183,4 @@ def recorded(file: Path) -> bytes:
 
 def print_json(adapter: TypeAdapter[object], value: object) -> None:
     """To standard output, and nothing else there: for scripts."""
-    sys.stdout.write(adapter.dump_json(value, indent=2).decode() + "\n")
+    sys.stdout.write(adapter.dump_json(value, indent=2, ensure_ascii=True).decode() + "\n")

@@ -20,8 +20,9 @@ import structlog
 from dbos import DBOS, DBOSClient, DBOSConfig, WorkflowHandleAsync, WorkflowStatus
 from sqlalchemy.exc import DBAPIError
 
-from adapters.store.database import PATIENCE, PAUSE
+from adapters.store.database import DAMAGE, PATIENCE, PAUSE, is_damaged
 from bot.workflow_state import UNFINISHED, JsonSerializer, refuse_pickled
+from core.errors import PlumblineError
 
 VERSION = "2"  # of the workflows: see "Versions of workflows" in CONTRIBUTING.md
 CONNECTIONS = 8  # to PostgreSQL, of the engine alone
@@ -97,6 +98,8 @@ async def launch(database_url: str, replica: str, *, begin_anew: bool = False) -
                 await asyncio.to_thread(refuse_pickled, database_url, DRAIN)
             return await asyncio.to_thread(DBOS.launch)
         except DBAPIError as error:
+            if is_damaged(error):
+                raise PlumblineError(DAMAGE.format(file="workflows.sqlite", reason=error.orig)) from error
             if time.monotonic() >= deadline:
                 raise
             log.warning("workflow engine cannot start yet", reason=" ".join(str(error.orig).split()))

@@ -32,6 +32,11 @@ MIGRATING = 0x706C756D62  # PostgreSQL's advisory lock for it; any number that m
 # A machine that vanished without a word keeps its locks for half a minute, and not for the two hours of the kernel.
 KEEPALIVE = {"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
 DEADLOCK = "40P01"  # SQLSTATE
+DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+DAMAGE = (
+    "The database {file} in PLUMBLINE_DATA_DIR is damaged: {reason}. Stop the bot and put back the last backup: "
+    "plumbline restore FILE --force."
+)
 PATIENCE = 15.0  # seconds that a server is waited for at the start
 PAUSE = 0.5  # seconds between two looks whether it is there
 
@@ -117,18 +122,26 @@ def _configure_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry)
 
 @contextmanager
 def outages_as(unavailable: type[Unavailable], deadlock: type[Unavailable] | None = None) -> Generator[None]:
-    """Raises `unavailable` where the database is not there, or has no room left, and nothing is wrong with us.
+    """Raises `unavailable` where the database is not there, is damaged, or has no room left.
 
     So it does, or `deadlock` if that is given, where another transaction waited for this one, and this one for that.
     """
     try:
         yield
     except (DBAPIError, PoolTimeoutError, OSError) as error:
+        reason = " ".join(str(getattr(error, "orig", None) or error).split()).rstrip(".")
+        if is_damaged(error):
+            raise unavailable(DAMAGE.format(file="plumbline.sqlite", reason=reason)) from error
         if isinstance(error, DBAPIError) and not _is_outage(error):
             raise
-        reason = " ".join(str(getattr(error, "orig", None) or error).split()).rstrip(".")
         kind = deadlock if deadlock is not None and _state(error) == DEADLOCK else unavailable
         raise kind(f"The database cannot be read or written: {reason}.") from error
+
+
+def is_damaged(error: Exception) -> bool:
+    """Return whether SQLite found that a file holds no database, or a broken one."""
+    code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
+    return code & 0xFF in DAMAGED
 
 
 def _is_outage(error: DBAPIError) -> bool:
