@@ -40,11 +40,11 @@ from bot.replica import Replica, new_replica
 from bot.routes import Webhooks, build_app, is_our_fault
 from bot.schedules import INGEST, build_schedules, follow_clock, nightly_task
 from bot.settings import LOOPBACK
-from bot.tasks import TaskInbox
+from bot.tasks import ANSWER, QUESTION, TaskInbox
 from bot.warm_up import warm_up
 from bot.webhook_sources import webhook_sources
 from bot.wiring import Core, is_shared, new_incident_id, places_for, redactor, secret
-from core.conversation import Platform
+from core.conversation import Platform, Question
 from core.curated import SOURCE as CURATED
 from core.errors import PlumblineError
 from core.incident import AlertDelivery
@@ -54,6 +54,7 @@ from handlers.keep_quiet import is_anything_held
 from handlers.open_incident import open_incidents
 from handlers.post_message import Poster
 from handlers.redeliver import ask_to_redeliver
+from handlers.show_waiting import QueuedQuestions
 
 SWITCHING = 0.0005  # seconds after which an analysis lets the loop run: an acknowledgement waits for it several times
 
@@ -67,8 +68,15 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
     """Serve until the block ends; yields the address of the local page."""
     async with AsyncExitStack() as stack:
         name = new_replica()
-        dispatcher = Dispatcher(core.store, name, lambda task: flows.start(task))  # noqa: PLW0108 -- flows comes later
-        inbox = TaskInbox(core.store, dispatcher.ring)
+        queued = QueuedQuestions()
+
+        async def start(task: Task) -> Awaitable[object]:
+            if task.workflow == ANSWER:  # another process may have accepted it
+                queued.arrived(QUESTION.validate_python(task.payload))
+            return await flows.start(task)
+
+        dispatcher = Dispatcher(core.store, name, start)
+        inbox = TaskInbox(core.store, dispatcher.ring, queued.arrived)
         webhooks = _webhooks(core, dispatcher)
         live, messages = Live(), SqlConsoleMessages(core.engine)
         slack = await open_slack(core, inbox, stack)
@@ -76,7 +84,9 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         messengers = _messengers(core, ConsoleMessenger(messages, live, core.clock), slack, teams)
 
         engine.configure(core.settings.workflow_database, name)
-        flows = _workflows(core, messengers, {Platform.SLACK: slack, Platform.TEAMS: teams})
+        behind = replace(core, store=BackgroundStore(core.store))
+        poster = Poster(behind.store, messengers)
+        flows = _workflows(behind, poster, {Platform.SLACK: slack, Platform.TEAMS: teams}, queued)
         replica = Replica(name, core.store, core.clock, flows.running)
         await when_there(core.engine, replica.join)
         await engine.launch(core.settings.workflow_database, name, begin_anew=core.settings.begin_anew)
@@ -98,6 +108,8 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
         )
         started = partial(record_start, core.settings, name, store=core.store, clock=core.clock)
         await when_there(core.engine, started)
+        following = asyncio.create_task(queued.follow(poster))
+        stack.callback(following.cancel)
         await _start_background(core, dispatcher, replica, (slack, teams), stack)
         yield await _listen(app, core, stack)
 
@@ -138,12 +150,16 @@ def _paced(platform: Platform, chat: Chat | None, budget: pacing.Budget, pacer: 
 
 
 def _workflows(
-    core: Core, messengers: Mapping[Platform, Messenger], chats: Mapping[Platform, Chat | None]
+    core: Core, poster: Poster, chats: Mapping[Platform, Chat | None], queued: QueuedQuestions
 ) -> workflows.Workflows:
     threads = {platform: chat.threads for platform, chat in chats.items() if chat and chat.threads}
-    behind = replace(core, store=BackgroundStore(core.store))
-    handlers = behaviours(behind, Poster(behind.store, messengers), threads)
-    return workflows.Workflows(handlers, asyncio.get_running_loop())
+    handlers = behaviours(core, poster, threads)
+
+    async def answer(question: Question) -> None:
+        queued.begun(question.id)
+        await handlers.answer(question)
+
+    return workflows.Workflows(replace(handlers, answer=answer), asyncio.get_running_loop())
 
 
 def _pages(

@@ -28,9 +28,13 @@ PLACE = TypeAdapter(Place)
 class TaskInbox:
     """Implements `core.ports.Inbox`: writes what arrived as a task, and rings for the dispatcher."""
 
-    def __init__(self, store: Store, ring: Callable[[], None]) -> None:
+    def __init__(
+        self, store: Store, ring: Callable[[], None], asked: Callable[[Question], None] = lambda _: None
+    ) -> None:
+        """`asked` learns of every question that is new."""
         self._store = store
         self._ring = ring
+        self._asked = asked
         self._intake = Intake(self._write)
 
     async def ask(self, question: Question) -> None:
@@ -45,7 +49,8 @@ class TaskInbox:
             place=question.place,
             detail=command,
         )
-        await self._accept(Task(question.key, ANSWER, question.id, payload), asked)
+        if await self._accept(Task(question.key, ANSWER, question.id, payload), asked):
+            self._asked(question)
 
     async def press(self, feedback: Feedback) -> None:
         payload = FEEDBACK_EVENT.dump_python(feedback, mode="json")
@@ -74,10 +79,12 @@ class TaskInbox:
         async with self._store.transaction() as transaction:
             return await transaction.tasks.is_known(question_id)
 
-    async def _accept(self, task: Task, entry: AuditEntry | None = None) -> None:
+    async def _accept(self, task: Task, entry: AuditEntry | None = None) -> bool:
+        """Return whether the task is new."""
         is_new = await self._intake.take((task, entry))
         EVENTS.labels(task.workflow, "accepted" if is_new else "deduplicated").inc()
         self._ring()
+        return is_new
 
     async def _write(self, accepted: Sequence[tuple[Task, AuditEntry | None]]) -> list[bool]:
         """Whether each task is new."""

@@ -6,22 +6,35 @@ Where the platform has a sign for that (a status, a typing person) it is shown; 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
-from core.conversation import Question
-from core.errors import Unavailable
+import structlog
+
+from core.command import CommandName, parse_command
+from core.conversation import Platform, Question
+from core.errors import PlumblineError, Unavailable
 from core.messages import Message, Notice, NoticeKind
 from handlers.post_message import Poster
 
 PATIENCE = 2.0  # seconds after which people wonder whether they were heard
 INTERVAL = 5.0  # seconds between two looks at the queue
 
+QUEUE_PATIENCE = 5.0  # seconds that a question waits for its turn before the chat says so
+LOOK = 1.0  # seconds between two looks at the questions that wait for their turn
+MOST = 5  # signs shown after one look: in a storm the answers need the time more
+IN_A_CHANNEL = 5.0  # seconds between two signs there: each takes a turn that an answer could have
+MOST_QUEUED = 1_000  # questions watched at once; those beyond are answered without a sign
+
+QUEUED = "Your question is in the queue: many came at once. The answer replaces this message."
 THINKING = "Reading what I found …"
 WAITING = "Waiting for the language model: {position} in the queue …"
 
 SIGN, DRAFT, QUOTED, ANSWERED = "waiting", "drafted", "quoted", "answer"  # what the message shows, the last word last
 STAGES = (SIGN, DRAFT, QUOTED, ANSWERED)
+
+log = structlog.get_logger()
 
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
@@ -92,6 +105,58 @@ async def _tell(question: Question, position: Callable[[], int], poster: Poster,
                 await show_answer(Notice(text, NoticeKind.PROGRESS), question, SIGN, poster, text)
         except Unavailable:
             return  # a sign of waiting is not worth a second try
+
+
+class QueuedQuestions:
+    """Questions that this process accepted or claimed and that nobody works on yet; none of it outlives the process."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._waiting: dict[str, tuple[Question, float]] = {}  # by id, with the time since when, oldest first
+        self._told_at: dict[tuple[Platform, str], float] = {}  # of channels
+
+    def arrived(self, question: Question) -> None:
+        """Watch a question until it is worked on; not a command, whose reply is no answer's message."""
+        is_question = parse_command(question.text).name is CommandName.ASK
+        if is_question and (question.id in self._waiting or len(self._waiting) < MOST_QUEUED):
+            _, since = self._waiting.get(question.id, (question, self._now()))
+            self._waiting[question.id] = question, since
+
+    def begun(self, question_id: str) -> None:
+        """Somebody works on it: whoever does shows what there is to show."""
+        self._waiting.pop(question_id, None)
+
+    async def follow(self, poster: Poster) -> None:
+        """Look again and again until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK)
+            try:
+                await self.look(poster)
+            except Exception:  # a mistake of ours: no question would be spoken of any more
+                log.exception("questions in the queue cannot be spoken of")
+
+    async def look(self, poster: Poster) -> None:
+        """Say once of the questions that have waited longest, and too long, that they wait: MOST of them."""
+        await asyncio.gather(*(self._tell(question, poster) for question in self._due()))
+
+    async def _tell(self, question: Question, poster: Poster) -> None:
+        self.begun(question.id)
+        with suppress(PlumblineError):  # a sign of waiting is not worth a second try
+            # A message, since a platform's own sign goes away after minutes, and the queue may be longer than that.
+            await show_answer(Notice(QUEUED, NoticeKind.PROGRESS), question, SIGN, poster, QUEUED)
+
+    def _due(self) -> list[Question]:
+        now = self._now()
+        self._told_at = {channel: at for channel, at in self._told_at.items() if now - at < IN_A_CHANNEL}
+        due: list[Question] = []
+        for question, since in self._waiting.values():
+            channel = question.place.platform, question.place.channel
+            if len(due) == MOST or now - since < QUEUE_PATIENCE:
+                break
+            if channel not in self._told_at:
+                self._told_at[channel] = now
+                due.append(question)
+        return due
 
 
 def _ordinal(number: int) -> str:

@@ -10,7 +10,16 @@ from core.conversation import Audience, Person, Place, Platform, Question
 from core.messages import Notice, NoticeKind
 from handlers import show_waiting
 from handlers.post_message import Poster
-from handlers.show_waiting import THINKING, answer_intent, shown_waiting
+from handlers.show_waiting import (
+    IN_A_CHANNEL,
+    MOST,
+    QUEUE_PATIENCE,
+    QUEUED,
+    THINKING,
+    QueuedQuestions,
+    answer_intent,
+    shown_waiting,
+)
 from tests.fakes.messenger import RecordingMessenger, Trouble
 from tests.fakes.store import InMemoryStore
 
@@ -105,3 +114,61 @@ async def test_where_the_sign_cannot_be_shown_the_message_says_it(monkeypatch: p
     await shown(messenger, [0])
     assert messenger.signals
     assert list(messenger.standing.values()) == [Notice(THINKING, NoticeKind.PROGRESS)]
+
+
+class Queue:
+    """Questions that wait, at a time that the test sets."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.messenger = RecordingMessenger()
+        self.poster = Poster(InMemoryStore(), {Platform.SLACK: self.messenger})
+        self.questions = QueuedQuestions(lambda: self.now)
+
+    def ask(self, number: int, channel: str = "", text: str = "How?") -> Question:
+        place = Place(Platform.SLACK, channel or f"C{number}", f"{number}.1")
+        question = replace(QUESTION, id=f"q{number}", place=place, text=text)
+        self.questions.arrived(question)
+        return question
+
+    async def look_at(self, now: float) -> int:
+        """How many messages were posted by then."""
+        self.now = now
+        await self.questions.look(self.poster)
+        return len(self.messenger.posted)
+
+
+async def test_a_question_that_waits_too_long_for_its_turn_is_told_so_once_and_answered_in_the_same_message() -> None:
+    queue = Queue()
+    question = queue.ask(1)
+    assert [await queue.look_at(at) for at in (QUEUE_PATIENCE - 0.1, QUEUE_PATIENCE, 60.0)] == [0, 1, 1]
+    assert list(queue.messenger.standing.values()) == [Notice(QUEUED, NoticeKind.PROGRESS)]
+    await queue.poster.post_or_edit(answer_intent(question.id), question.place, Notice("The answer."), "answer")
+    assert list(queue.messenger.standing.values()) == [Notice("The answer.")]
+
+
+async def test_what_is_worked_on_in_time_and_what_is_a_command_is_not_spoken_of() -> None:
+    queue = Queue()
+    queue.questions.begun(queue.ask(1).id)
+    queue.ask(2, text="status")
+    assert await queue.look_at(60.0) == 0
+
+
+async def test_a_storm_of_questions_brings_few_signs_and_one_at_a_time_in_a_channel() -> None:
+    queue = Queue()
+    for number in range(3 * MOST):
+        queue.ask(number)
+    assert [await queue.look_at(at) for at in (10.0, 11.0, 12.0, 13.0)] == [MOST, 2 * MOST, 3 * MOST, 3 * MOST]
+    queue = Queue()
+    for number in range(3):
+        queue.ask(number, "C0STORM")
+    at = 10.0
+    assert [await queue.look_at(at + passed) for passed in (0.0, IN_A_CHANNEL - 0.1, IN_A_CHANNEL)] == [1, 1, 2]
+
+
+async def test_a_sign_does_not_replace_an_answer_that_another_process_gave() -> None:
+    queue = Queue()
+    question = queue.ask(1)
+    await queue.poster.post_or_edit(answer_intent(question.id), question.place, Notice("The answer."), "answer")
+    await queue.look_at(60.0)
+    assert list(queue.messenger.standing.values()) == [Notice("The answer.")]

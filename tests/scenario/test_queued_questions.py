@@ -1,0 +1,28 @@
+"""Whoever asks while nobody has time to answer is told that the question waits, and then answered, in one message."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from handlers import show_waiting
+from tests.scenario.application import RunningBot
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_a_question_does_not_wait_in_silence_and_its_answer_is_not_a_second_message(
+    bot: RunningBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(show_waiting, "QUEUE_PATIENCE", 0.05)
+    monkeypatch.setattr(show_waiting, "LOOK", 0.05)
+    with monkeypatch.context() as busy:
+        busy.setattr("bot.dispatcher.BATCH", 0)  # no task is claimed
+        ts = await bot.slack.asks(bot.address, "how do I roll back a canary?")
+        await bot.slack.until(lambda: bot.slack.replies(ts))
+        (sign,) = bot.slack.replies(ts)
+        assert show_waiting.QUEUED in json.dumps(sign)
+    await bot.slack.until(lambda: show_waiting.QUEUED not in json.dumps(bot.slack.replies(ts)))
+    (answer,) = bot.slack.replies(ts)
+    assert answer["ts"] == sign["ts"]
