@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import resource
 import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from core.ports import EncodedPassage, Hit, SparseVector, StoredPassage
 
 T = TypeVar("T")
 
+GROWTH = 2**30  # bytes that a file may grow by while the index is opened; one with a damaged length grew to 137 GB
 PAGE = 1_000  # points read at once by a scan
 OPTIMISE_AFTER = 20_000  # points written, after which the vector index is built anew
 
@@ -49,7 +51,17 @@ class EdgeIndex:
         self._written = 0
         self._shard: edge.EdgeShard | None = None
         if (folder / "edge_config.json").exists():
-            self._shard = self._read(lambda: edge.EdgeShard.load(str(self._folder)), None)
+            self._shard = self._read(self._load, None)
+
+    def _load(self) -> edge.EdgeShard:
+        """Load what is in the folder, within bounds: a damaged length would let a file grow without end, and memory too."""
+        sizes = [path.stat().st_size for path in self._folder.rglob("*") if path.is_file()]
+        allowed, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (_within(most, GROWTH + max(sizes)), most))
+        try:
+            return edge.EdgeShard.load(str(self._folder))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (allowed, most))
 
     async def upsert(self, passages: Sequence[EncodedPassage]) -> None:
         points = [
@@ -213,6 +225,10 @@ class EdgeIndex:
 def _is_of_the_engine(error: BaseException) -> bool:
     """Return whether the engine failed: it raises plain Exception, and panics with what is no Exception or importable."""
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+
+
+def _within(most: int, wanted: int) -> int:
+    return wanted if most == resource.RLIM_INFINITY else min(wanted, most)
 
 
 def _any_of(field: str, values: Sequence[str] | frozenset[str]) -> edge.FieldCondition:

@@ -140,6 +140,19 @@ async def test_a_damaged_index_raises_nothing_is_told_once_and_is_built_anew(tmp
         await index.close()
 
 
+async def test_a_damaged_length_does_not_let_the_index_grow_without_end(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    index = EdgeIndex(folder)
+    await write(index)
+    await index.close()
+    for status in folder.rglob("has_values/status.dat"):
+        status.write_bytes(b"\x1e\0\0\0\xd4" + status.read_bytes()[5:])
+    index = EdgeIndex(folder)
+    assert await everything(index) in (0, len(passages()))
+    assert max(path.stat().st_size for path in folder.rglob("*")) < 2**31
+    await index.close()
+
+
 async def test_an_index_without_its_segments_does_not_keep_the_bot_from_starting(tmp_path: Path) -> None:
     folder = tmp_path / "index"
     index = EdgeIndex(folder)

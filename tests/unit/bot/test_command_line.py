@@ -1,0 +1,85 @@
+"""What the console script does where the machine is not as it should be."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from adapters.store.database import open_database
+from adapters.store.store import SqlStore
+from bot import __main__ as script
+from bot import engine
+from core.errors import PlumblineError, StoreUnavailable
+
+ROOT = Path(__file__).parents[3]
+UNDAUNTED = r"""
+import sys
+from bot.__main__ import write_plainly
+write_plainly()
+from rich.console import Console
+Console().print("\u25cf 82 % \u2013 3 \xd7 \u201cslow\u201d \u2026 \U0001f642")
+Console(stderr=True).print("\u25cf red")
+"""
+
+
+@pytest.mark.parametrize(
+    "environment", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}]
+)
+def test_a_terminal_that_lacks_a_character_does_not_end_a_command(environment: dict[str, str]) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", UNDAUNTED],
+        env={"PATH": os.defpath} | environment,
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b'* 82 % - 3 x "slow" ... ?\n', b"* red\n")
+
+
+def test_what_a_terminal_can_show_is_written_as_it_is(capfd: pytest.CaptureFixture[str]) -> None:
+    script.write_plainly()
+    sys.stdout.write("● 82 %\n")
+    assert capfd.readouterr().out == "● 82 %\n"
+
+
+@pytest.mark.parametrize("damage", ["no database", "a broken page"])
+async def test_a_damaged_database_is_one_sentence_that_names_the_command_that_helps(
+    tmp_path: Path, damage: str
+) -> None:
+    path = tmp_path / "plumbline.sqlite"
+    write_damaged(path, damage)
+    database = open_database(f"sqlite:///{path}")
+    try:
+        with pytest.raises(
+            StoreUnavailable, match=r"plumbline.sqlite .* is damaged: .* plumbline restore FILE --force"
+        ):
+            async with SqlStore(database).transaction() as transaction:
+                await transaction.tasks.is_known("a")
+    finally:
+        await database.dispose()
+
+
+async def test_a_damaged_file_of_workflows_is_one_sentence_too(tmp_path: Path) -> None:
+    path = tmp_path / "workflows.sqlite"
+    write_damaged(path, "no database")
+    with pytest.raises(PlumblineError, match=r"workflows.sqlite .* is damaged: .* plumbline restore FILE --force"):
+        await engine.launch(f"sqlite:///{path}", "replica")
+
+
+def write_damaged(path: Path, damage: str) -> None:
+    if damage == "no database":
+        path.write_bytes(b"no database at all" * 500)
+        return
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE tasks (number INTEGER PRIMARY KEY, key TEXT)")
+        connection.executemany("INSERT INTO tasks (key) VALUES (?)", [("x" * 500,) for _ in range(100)])
+        connection.commit()
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    path.write_bytes(content)
