@@ -48,10 +48,13 @@ class JsonSerializer(Serializer):
 
     def deserialize(self, serialized_data: str) -> Any:
         """Raises ValueError for what `serialize` does not write."""
-        written = json.loads(serialized_data)
-        if not isinstance(written, dict) or len(written) != 1 or not written.keys() <= {"value", "error"}:
-            raise ValueError("This is no value and no error of a workflow.")
-        return _error(written["error"]) if "error" in written else written["value"]
+        match json.loads(serialized_data):
+            case {"value": value, **others} if not others:
+                return value
+            case {"error": error, **others} if not others:
+                return _error(error)
+            case _:
+                raise ValueError("This is no value and no error of a workflow.")
 
 
 def _error(written: Any) -> PlumblineError:
@@ -101,11 +104,11 @@ def _pickled(database_url: str) -> int:
         engine.dispose()
 
 
-def _never_read(_self: DefaultSerializer, _serialized_data: str) -> Any:
+def _never_read(cls: DefaultSerializer, serialized_data: str) -> Any:  # noqa: ARG001 -- as the engine names them
     raise PlumblineError("A workflow was written as pickle, which can run code and is never read.")
 
 
-def _never_written(_self: DefaultSerializer, _data: Any) -> str:
+def _never_written(self: DefaultSerializer, data: Any) -> str:  # noqa: ARG001 -- the same
     raise PlumblineError("Nothing of a workflow is written as pickle.")
 
 

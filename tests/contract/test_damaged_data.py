@@ -10,6 +10,7 @@ import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,17 +61,20 @@ def mutations(content: bytes, count: int, seed: int = 1) -> Iterator[bytes]:
             yield bytes(mutated)
 
 
-def written(form: ArrayFormat[object], content: object) -> bytes:
+def written(form: ArrayFormat[Any], content: object) -> bytes:
     file = io.BytesIO()
     form.write(content, file)
     return file.getvalue()
 
 
-@pytest.mark.parametrize("count", [40, MANY])
-@pytest.mark.parametrize("kind", ["encoder", "owner model"])
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [("encoder", 40), *(pytest.param(kind, 1_500, marks=pytest.mark.external) for kind in ("encoder", "owner model"))],
+)
 async def test_a_damaged_model_raises_nothing_is_told_once_and_is_learned_anew(
     tmp_path: Path, kind: str, count: int
 ) -> None:
+    form: ArrayFormat[Any]
     form, content = (
         (ENCODER, Encoder.fitted(passages()))
         if kind == "encoder"

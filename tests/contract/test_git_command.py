@@ -74,7 +74,11 @@ def checkout(tmp_path: Path, marks: Path) -> Path:
     git(folder, "update-ref", "refs/heads/main", signed(folder))
 
     def program(name: str) -> str:
-        return f"sh -c 'touch \"{marks}/{name.replace('/', '_')}\"; cat'"
+        """A script, since some programs are run by a shell and others are not."""
+        file = tmp_path / f"program-{name.replace('/', '-')}"
+        file.write_text(f"#!/bin/sh\ntouch '{marks / file.name}'\n", encoding="utf-8")
+        file.chmod(0o755)
+        return str(file)
 
     hooks = tmp_path / "hooks"
     for where in (hooks, folder / ".git" / "hooks"):
