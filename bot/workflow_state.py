@@ -8,7 +8,7 @@ away; what an earlier version wrote with it is found by asking, and never read.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 from dbos import Serializer
@@ -41,6 +41,8 @@ class JsonSerializer(Serializer):
 
     def serialize(self, data: Any) -> str:
         """Raises TypeError or ValueError for what is no JSON value and no exception."""
+        if isinstance(data, dict) and data.keys() == {"args", "kwargs"}:
+            return json.dumps(data, allow_nan=False)  # what a workflow is given: the engine wants a tuple back
         if not isinstance(data, BaseException):
             return json.dumps({"value": data}, allow_nan=False)  # ASCII, since text may hold what no database stores
         error = {"type": type(data).__name__, "message": str(data), "retry_after": getattr(data, "retry_after", None)}
@@ -48,13 +50,15 @@ class JsonSerializer(Serializer):
 
     def deserialize(self, serialized_data: str) -> Any:
         """Raises ValueError for what `serialize` does not write."""
-        match json.loads(serialized_data):
-            case {"value": value, **others} if not others:
-                return value
-            case {"error": error, **others} if not others:
-                return _error(error)
-            case _:
-                raise ValueError("This is no value and no error of a workflow.")
+        written: object = json.loads(serialized_data)
+        fields = cast("dict[str, Any]", written) if isinstance(written, dict) else {}
+        if fields.keys() == {"value"}:
+            return fields["value"]
+        if fields.keys() == {"error"}:
+            return _error(fields["error"])
+        if fields.keys() == {"args", "kwargs"} and isinstance(fields["args"], list):
+            return fields | {"args": tuple(cast("list[Any]", fields["args"]))}
+        raise ValueError("This is no value and no error of a workflow.")
 
 
 def _error(written: Any) -> PlumblineError:

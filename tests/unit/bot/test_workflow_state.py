@@ -107,9 +107,14 @@ def test_the_engine_cannot_unpickle_whatever_a_row_says(marker: Path, pickled: s
     assert not ran(marker)
 
 
-@pytest.mark.parametrize("value", [None, {"args": ["i1", {"id": "é\ud800", "n": [1, 2.5, True, None]}], "kwargs": {}}])
+@pytest.mark.parametrize("value", [None, ["i1", {"id": "é\ud800", "n": [1, 2.5, True, None]}]])
 def test_what_workflows_are_given_comes_back(value: object) -> None:
     assert JsonSerializer().deserialize(JsonSerializer().serialize(value)) == value
+
+
+def test_the_arguments_of_a_workflow_come_back_as_the_tuple_that_the_engine_extends_when_it_resumes() -> None:
+    given = {"args": ("i1", {"id": "x"}), "kwargs": {}}
+    assert JsonSerializer().deserialize(JsonSerializer().serialize(given)) == given
 
 
 def test_errors_come_back_as_what_they_were_and_unknown_ones_by_name() -> None:
