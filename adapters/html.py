@@ -20,6 +20,7 @@ MAX_REPEATED_TEXT = 200  # characters of such a cell; one with more is left empt
 LEFT_OUT = ("script", "style", "nav", "head", "title", "template", "noscript", "svg", "s", "del", "strike")
 """What no reader sees, and what is struck out (the last three)."""
 
+_ASCII = bytes(range(0x20, 0x7F))
 _FENCE = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 _BLANKS = re.compile(r"[ \t]{100,}")  # one blank to a reader; markdownify takes quadratic time for them
 _HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
@@ -46,15 +47,18 @@ def parsed(html: str) -> BeautifulSoup:
 
 
 def declared_encoding(html: bytes) -> str:
-    """The encoding that a page says it is in; empty if it says none, or one that nobody knows."""
+    """Return the encoding that a page says it is in; empty if it says none, or one in which ASCII means something else.
+
+    In such an encoding, what the page says about its readers would be misread.
+    """
     from bs4.dammit import EncodingDetector
 
     declared = EncodingDetector.find_declared_encoding(html, is_html=True) or ""
     try:
-        b" ".decode(declared)
+        decoded = _ASCII.decode(declared)
     except (LookupError, ValueError):
         return ""
-    return declared
+    return declared if decoded == _ASCII.decode("ascii") else ""
 
 
 def markdown_of(soup: BeautifulSoup | Tag) -> str:

@@ -85,12 +85,16 @@ def progress_bar(out: Console) -> Generator[Callable[[IngestProgress], None]]:
 
 
 def summary(report: IngestReport) -> str:
-    """One line of what an ingestion did, and one for each source that failed."""
+    """Return one line of what an ingestion did, and one for each source that failed and each document left out."""
     line = (
         f"{report.added} documents added, {report.changed} changed, {report.removed} removed, "
         f"{report.unchanged} unchanged."
     )
-    return "\n".join([line, *(f"{name} could not be read: {error}" for name, error in report.failed.items())])
+    failed = (f"{name} could not be read: {error}" for name, error in report.failed.items())
+    left_out = (
+        f"{name}/{each.path} was left out: {each.reason}" for name in report.left_out for each in report.left_out[name]
+    )
+    return "\n".join([line, *failed, *left_out])
 
 
 async def run_ask(settings: Settings, text: str, channel: str, out: Console, err: Console, *, as_json: bool) -> int:

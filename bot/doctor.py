@@ -35,6 +35,7 @@ TIMEOUT = 5.0  # seconds for an outside system to answer
 TOOL_TIMEOUT = 20.0  # seconds for one to answer about all of its services
 SLACK, TEAMS = "slack", "teams"
 CHATS = (SLACK, TEAMS)
+SHOWN = 5  # documents that were left out, of each source
 
 
 async def run_doctor(settings: Settings, out: Console, only: str = "") -> int:
@@ -64,7 +65,8 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
         return
     yield _workspace(settings, workspace)
     yield _data_folder(settings.data_dir)
-    yield await _state(settings, workspace)
+    async for finding in _state(settings, workspace):
+        yield finding
     for chat in CHATS:
         async for finding in _chat(chat, settings, workspace, session):
             yield finding
@@ -107,26 +109,39 @@ def _data_folder(folder: Path) -> Finding:
     return Finding("data folder", f"{folder} is writable")
 
 
-async def _state(settings: Settings, workspace: Workspace) -> Finding:
+async def _state(settings: Settings, workspace: Workspace) -> AsyncIterator[Finding]:
     try:
         async with open_core(settings, workspace) as core:
             count = await core.knowledge.index.count()
+            async with core.store.transaction() as transaction:
+                ingestions = await transaction.ingestions.all()
     except PlumblineError as error:
-        return Finding("database and index", "cannot be opened", str(error))
+        yield Finding("database and index", "cannot be opened", str(error))
+        return
     except OSError as error:
-        return Finding(
+        yield Finding(
             "database and index",
             "cannot be reached",
             f"{error}. Check PLUMBLINE_DATABASE_URL and PLUMBLINE_QDRANT_URL.",
         )
+        return
     if not count:
         mend = (
             "Run `plumbline ingest`; `plumbline serve` does so as well."
             if workspace.sources
             else "Name your `sources` in plumbline.yaml; `plumbline init` writes one to begin with."
         )
-        return Finding("index", "nothing is indexed", mend)
-    return Finding("index", f"{count} passages")
+        yield Finding("index", "nothing is indexed", mend)
+    else:
+        yield Finding("index", f"{count} passages")
+    for each in ingestions:
+        what = f"last ingestion of {each.source}"
+        if each.failure:
+            yield Finding(what, "failed", each.failure, fatal=False)
+        if each.left_out:
+            yield Finding(
+                what, f"{len(each.left_out)} documents left out", "\n    ".join(each.left_out[:SHOWN]), fatal=False
+            )
 
 
 async def _chat(

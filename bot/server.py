@@ -295,6 +295,7 @@ async def _sources_status(core: Core) -> list[SourceStatus]:
             passages=None,
             read_at=read[name].finished_at if name in read else None,
             failure=read[name].failure if name in read else "",
+            left_out=read[name].left_out if name in read else (),
         )
         for name, place in (places | {CURATED: "answers that people gave and confirmed"}).items()
     ]

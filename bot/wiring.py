@@ -57,6 +57,8 @@ from handlers.fit_severity import fit_severity
 from handlers.fit_triage import fit_triage
 from handlers.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
 
+MAX_LEFT_OUT = 200  # documents of a source that are named where its last ingestion is remembered
+
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
@@ -245,8 +247,9 @@ async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], onl
         failure, now = report.failed.get(source.name, ""), core.clock.now()
         # What could not be read is as old as it was.
         finished_at = before.get(source.name, now) if failure else now
+        left_out = tuple(f"{each.path}: {each.reason}" for each in report.left_out.get(source.name, ())[:MAX_LEFT_OUT])
         async with core.store.transaction() as transaction:
-            await transaction.ingestions.record(Ingestion(source.name, finished_at, documents, failure))
+            await transaction.ingestions.record(Ingestion(source.name, finished_at, documents, failure, left_out))
     return report
 
 

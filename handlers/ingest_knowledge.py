@@ -9,7 +9,7 @@ from itertools import groupby
 
 import structlog
 
-from core.errors import SourceUnavailable
+from core.errors import IndexUnavailable, SourceUnavailable, StoreUnavailable
 from core.knowledge.document import Document, Passage
 from core.knowledge.encoder import Encoder, joined
 from core.knowledge.latent import DIMENSIONS
@@ -22,6 +22,7 @@ from core.ports import (
     EncodedPassage,
     EncoderStore,
     KnowledgeSource,
+    LeftOut,
     PassageIndex,
     SourceCursor,
     Store,
@@ -50,13 +51,17 @@ class IngestProgress:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """Numbers of documents. `failed` maps the name of each source that could not be read to its error."""
+    """Numbers of documents. `failed` maps the name of each source that could not be read to its error, `left_out` the
+
+    name of each source to the documents of it that could not be indexed.
+    """
 
     added: int = 0
     changed: int = 0
     removed: int = 0
     unchanged: int = 0
     failed: dict[str, str] = field(default_factory=dict[str, str])
+    left_out: dict[str, list[LeftOut]] = field(default_factory=dict[str, list[LeftOut]])
 
 
 def _ignore(_: IngestProgress) -> None:
@@ -90,7 +95,8 @@ async def ingest_knowledge(
 ) -> IngestReport:
     """Read every source and write what changed.
 
-    A source that fails midway contributes what it yielded and deletes nothing that it did not name. A run that was
+    A source that fails midway contributes what it yielded and deletes nothing that it did not name; whatever it raises,
+    the others are read. A run that was
     killed is completed by the next one. `store` keeps how far each changing source has been read; without one it is
     read from the start. `redact` takes out of a document what must not be indexed. `setting` names, in one line and by
     the name of a source, all that decides beside the source how its documents are indexed, such as who may read them:
@@ -127,29 +133,50 @@ class _Run:
     removed: set[str] = field(default_factory=set[str])
     unchanged: int = 0
     failed: dict[str, str] = field(default_factory=dict[str, str])
+    left_out: dict[str, list[LeftOut]] = field(default_factory=dict[str, list[LeftOut]])
 
     async def read(self, source: KnowledgeSource | ChangingSource) -> None:
         stored = await self.index.content_hashes(source.name)
         self.hashes |= stored
         self.indexed |= stored.keys()
         held, done = set(stored), 0
+        async for part in self._readable(source, frozenset(stored)):
+            self._leave_out(source.name, part.left_out)
+            for document in part.documents:
+                done += 1
+                self.on_progress(IngestProgress(source.name, done, 0))
+                self._put(document, held)
+            for document_id in part.removed_ids:
+                self._remove(document_id)
+                held.discard(document_id)
+            if isinstance(source, ChangingSource):
+                position = _under(self.setting(source.name), part.cursor)
+                self.cursors[source.name] = SourceCursor(position, len(held))
+                if len(self.fresh) >= CHECKPOINT:
+                    await self.write(final=False)
+
+    async def _readable(
+        self, source: KnowledgeSource | ChangingSource, known_ids: frozenset[str]
+    ) -> AsyncIterator[Changes]:
+        """Yield the parts of a source, redacted, up to the one with which it fails."""
         try:
-            async for part in await self._parts(source, frozenset(stored)):
-                for document in part.documents:
-                    done += 1
-                    self.on_progress(IngestProgress(source.name, done, 0))
-                    self._put(await asyncio.to_thread(self.redact, document), held)
-                for document_id in part.removed_ids:
-                    self._remove(document_id)
-                    held.discard(document_id)
-                if isinstance(source, ChangingSource):
-                    position = _under(self.setting(source.name), part.cursor)
-                    self.cursors[source.name] = SourceCursor(position, len(held))
-                    if len(self.fresh) >= CHECKPOINT:
-                        await self.write(final=False)
+            async for part in await self._parts(source, known_ids):
+                documents = [await asyncio.to_thread(self.redact, document) for document in part.documents]
+                yield replace(part, documents=tuple(documents))
         except SourceUnavailable as error:
             log.warning("source_unavailable", source=source.name, error=str(error))
             self.failed[source.name] = str(error)
+        except (IndexUnavailable, StoreUnavailable):
+            raise
+        except Exception as error:
+            log.exception("source_failed", source=source.name)
+            self.failed[source.name] = f"An unexpected error ended it ({type(error).__name__}); the log shows where."
+
+    def _leave_out(self, source: str, left_out: Sequence[LeftOut]) -> None:
+        for each in left_out:
+            log.warning("document_left_out", source=source, path=each.path, error=each.reason)
+        if left_out:
+            self.left_out.setdefault(source, []).extend(left_out)
 
     async def write(self, *, final: bool) -> None:
         """Write what was read so far. Only then is it remembered as read: a run that is killed in between repeats it."""
@@ -166,7 +193,8 @@ class _Run:
             self.cursors.clear()
 
     def report(self) -> IngestReport:
-        return IngestReport(len(self.added), len(self.changed), len(self.removed), self.unchanged, self.failed)
+        counts = len(self.added), len(self.changed), len(self.removed), self.unchanged
+        return IngestReport(*counts, self.failed, self.left_out)
 
     async def _parts(
         self, source: KnowledgeSource | ChangingSource, known_ids: frozenset[str]
@@ -223,9 +251,12 @@ def _position(setting: str, kept: str) -> str:
 async def _whole(source: KnowledgeSource, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
     """Everything that a source holds: what it did not name, when it came to its end, is gone."""
     seen = set[str]()
-    async for document in source.documents():
-        seen.add(document.id)
-        yield Changes((document,), frozenset(), "")
+    async for found in source.documents():
+        if isinstance(found, LeftOut):
+            yield Changes((), frozenset(), "", (found,))
+            continue
+        seen.add(found.id)
+        yield Changes((found,), frozenset(), "")
     yield Changes((), known_ids - seen, "")
 
 

@@ -59,5 +59,6 @@ def _standing(incident: Incident) -> str:
 
 def _freshness(ingestion: Ingestion) -> str:
     failed = ", could not be read since" if ingestion.failure else ""
+    left_out = f", {len(ingestion.left_out)} left out" if ingestion.left_out else ""
     read = f"read {ingestion.finished_at:%Y-%m-%d %H:%M} UTC"
-    return f"• {ingestion.source}: {ingestion.documents} documents, {read}{failed}"
+    return f"• {ingestion.source}: {ingestion.documents} documents{left_out}, {read}{failed}"

@@ -13,6 +13,7 @@ class SourceStatus:
     """What is indexed from a source. `passages` is None where the index cannot tell them apart by source.
 
     `read_at` is when the source was last tried, None if never; `failure` why that failed, empty if it did not.
+    `left_out` names documents that could not be indexed, each with the reason.
     """
 
     name: str
@@ -21,6 +22,7 @@ class SourceStatus:
     passages: int | None
     read_at: datetime | None
     failure: str = ""
+    left_out: tuple[str, ...] = ()
 
     def condition(self, now: datetime) -> str:
         """`failing`, `never read`, `old` or `fresh`."""

@@ -17,18 +17,17 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeVar
-from urllib.parse import quote_plus, urlsplit
+from urllib.parse import urlsplit
 
-import structlog
 from pydantic import ValidationError
 
 from adapters.rest import Refused, Rest, followed
 from adapters.sources.confluence_pages import NOBODY, Access, Page, Restrictions, names_of
-from adapters.sources.confluence_storage import to_markdown
-from core.errors import ConfigurationError, SourceUnavailable
+from adapters.sources.parsing import confluence_text
+from core.errors import ConfigurationError, MalformedInput, SourceUnavailable
 from core.knowledge.anchors import AnchorStyle
 from core.knowledge.document import Document
-from core.ports import Changes
+from core.ports import Changes, LeftOut
 
 SEARCH = "rest/api/content/search"
 RESTRICTIONS = "restrictions.read.restrictions.user,restrictions.read.restrictions.group"
@@ -39,8 +38,6 @@ BODIES = 25  # pages read by one request: what Cloud allows with bodies
 _SPACE = re.compile(r"^~?[\w.-]+$")
 
 T = TypeVar("T")
-
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +101,12 @@ class ConfluenceSource:
         done = dict(position.marks)
         since = position.since
         for batch in _batched(self._due(listed.values(), position, marks, known_ids), BODIES):
-            documents = await self._documents(batch, readers, people)
+            documents, left_out = await self._documents(batch, readers, people)
             done |= {page.id: marks.get(page.id, "") for page in batch}
             since = max(since, *(page.changed_at for page in batch))
-            yield Changes(tuple(documents), frozenset(), str(_Position(position.setting, since, _named(done))))
+            yield Changes(
+                tuple(documents), frozenset(), str(_Position(position.setting, since, _named(done))), left_out
+            )
         gone = await self._gone(known_ids, listed)
         yield Changes((), gone, str(_Position(position.setting, since, marks)))
 
@@ -196,36 +195,34 @@ class ConfluenceSource:
 
     async def _documents(
         self, batch: Sequence[Page], readers: Mapping[str, frozenset[str]], people: tuple[tuple[str, ...], ...]
-    ) -> list[Document]:
-        """The pages of a batch; one that was deleted in between is missing."""
+    ) -> tuple[tuple[Document, ...], tuple[LeftOut, ...]]:
+        """Return the pages of a batch, and those that cannot be read; one that was deleted in between is missing."""
         cql = f"type=page and id in ({','.join(page.id for page in batch)})"
-        found = [item async for item in self._search(cql, "body.storage,version,space", BODIES)]
-        return [
-            document
-            for item in found
-            if (document := self._document(item, readers.get(str(item.get("id")), frozenset({NOBODY})), people))
-        ]
+        documents, left_out = list[Document](), list[LeftOut]()
+        for item in [item async for item in self._search(cql, "body.storage,version,space", BODIES)]:
+            try:
+                allowed = readers.get(str(item.get("id")), frozenset({NOBODY}))
+                documents.append(await self._document(item, allowed, people))
+            except MalformedInput as error:
+                left_out.append(LeftOut(f"page {item.get('id')}", str(error)))
+        return tuple(documents), tuple(left_out)
 
-    def _document(
+    async def _document(
         self, item: dict[str, Any], readers: frozenset[str], people: tuple[tuple[str, ...], ...]
-    ) -> Document | None:
+    ) -> Document:
+        """Return a page. Raises MalformedInput."""
         try:
             page, space = Page.model_validate(item), str(item["space"]["key"])
             storage, webui = str(item["body"]["storage"]["value"]), str(item["_links"]["webui"])
         except (ValidationError, KeyError, TypeError) as error:
-            log.warning("document_left_out", source=self._name, page=item.get("id"), error=str(error))
-            return None
+            raise MalformedInput("Confluence gives the page without its version, space, text or link.") from error
         identities = {key: names[0] for names in people for key in names[1:]}
-
-        def page_link(key: str, title: str) -> str:
-            return f"{self._url}/display/{key or space}/{quote_plus(title)}"
-
         return Document(
             id=self._id(page.id),
             source=self._name,
             family=space,
             title=page.title,
-            text=to_markdown(storage, page_link, lambda user: identities.get(user, "somebody")),
+            text=await confluence_text(storage, self._url, space, identities),
             url=self._absolute(webui),
             updated_at=page.version.when,
             readers=readers,

@@ -7,21 +7,19 @@ import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path, PurePosixPath
 
-import structlog
-
-from adapters.sources.formats import Origin, documents_of, has_format, max_bytes, published
+from adapters.sources.formats import has_format, max_bytes, published
+from adapters.sources.parsing import Origin, documents_of
 from core.conversation import PUBLIC
 from core.errors import MalformedInput, SourceUnavailable
 from core.knowledge.document import Document
-
-log = structlog.get_logger()
+from core.ports import LeftOut
 
 
 class FolderSource:
     """Every document in a folder and the folders in it, as it is now. Each page of a PDF file is a document.
 
     The family is the first folder on a document's path, or the source's name for a file at the top. Links that lead
-    out of the folder are not followed. A file that cannot be understood is logged and left out.
+    out of the folder are not followed. A file that cannot be understood is left out.
     """
 
     def __init__(self, name: str, folder: Path, url: str = "", readers: frozenset[str] = frozenset({PUBLIC})) -> None:
@@ -38,13 +36,20 @@ class FolderSource:
     def name(self) -> str:
         return self._name
 
-    async def documents(self) -> AsyncIterator[Document]:
+    async def documents(self) -> AsyncIterator[Document | LeftOut]:
         for path in await asyncio.to_thread(lambda: sorted(self._files())):
+            relative = PurePosixPath(path.relative_to(self._folder.resolve()))
+            if not str(relative).isprintable():
+                yield LeftOut(ascii(str(relative)), "The name of the file is not text.")
+                continue
             try:
-                for document in await asyncio.to_thread(self._read, path):
-                    yield document
+                content = await asyncio.to_thread(self._content, path, relative)
             except MalformedInput as error:
-                log.warning("document_left_out", path=str(path), error=str(error))
+                yield LeftOut(str(relative), str(error))
+                continue
+            origin = Origin(self._name, relative, published(self._url, relative), self._readers)
+            for found in await documents_of(origin, content):
+                yield found
 
     def _files(self) -> Iterator[Path]:
         def fail(error: OSError) -> None:
@@ -56,14 +61,13 @@ class FolderSource:
                 if path.resolve().is_relative_to(root) and path.is_file():
                     yield path
 
-    def _read(self, path: Path) -> list[Document]:
-        relative = PurePosixPath(path.relative_to(self._folder.resolve()))
+    def _content(self, path: Path, relative: PurePosixPath) -> bytes:
         try:
             with path.open("rb") as file:
-                content = file.read(max_bytes(relative) + 1)
+                return file.read(max_bytes(relative) + 1)
         except FileNotFoundError as error:
             raise MalformedInput("The file is gone.") from error
-        except OSError as error:
+        except PermissionError as error:
+            raise MalformedInput("The file may not be read: check its permissions.") from error
+        except OSError as error:  # of a disk or a server that may be back tomorrow: what was read before stays
             raise SourceUnavailable(f"The file {path} cannot be read: {error.strerror}.") from error
-        origin = Origin(self._name, relative, published(self._url, relative), self._readers)
-        return list(documents_of(origin, content))

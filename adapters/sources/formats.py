@@ -1,43 +1,50 @@
-"""What stands in a file, whatever its format."""
+"""Files of every format → the documents in them."""
 
 from __future__ import annotations
 
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from adapters.html import declared_encoding, markdown_of, parsed
-from adapters.sources.front_matter import Properties, properties_from, split_front_matter
+from adapters.sources.front_matter import (
+    Properties,
+    properties_from,
+    refuse_misunderstood_meta,
+    refuse_misunderstood_readers,
+    split_front_matter,
+)
 from adapters.sources.pdf import pdf_pages
-from core.conversation import PUBLIC
 from core.errors import MalformedInput
-from core.knowledge.document import Document
 from core.knowledge.markdown import BlockKind, blocks
 
 MAX_BYTES = 2_000_000  # of one file of text; a larger one is data, not a document
 MAX_PDF_BYTES = 30_000_000  # of one PDF file, most of which are pictures
 LARGE_FILE = b"version https://git-lfs.github.com/spec/"  # what stands in place of a file that Git LFS keeps
 PAGES = frozenset({".html", ".htm"})
+OTHER_META = frozenset(
+    {"audience", "access", "visibility"}
+)  # what other systems say in pages, and restricts nothing here
 FOLDER_PAGES = frozenset({"readme", "index", "_index"})  # names of files that stand for their folder
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """What is known of a file apart from its content. `path` is relative to the source, `url` where it is published.
+class Part:
+    """A document in a file, as far as the file alone tells. `page` is its number in a file of pages, counted from 1."""
 
-    `readers` may read it unless it says itself by whom it may be read.
-    """
-
-    source: str
-    path: PurePosixPath
-    url: str = ""
-    readers: frozenset[str] = frozenset({PUBLIC})
+    title: str
+    text: str
+    owner: str = ""
+    updated_at: datetime | None = None
+    readers: frozenset[str] | None = None  # None: the file does not say
+    page: int | None = None
 
 
 def has_format(path: PurePosixPath) -> bool:
-    """Whether a file of this name is a document."""
+    """Return whether a file of this name is a document."""
     return path.suffix.lower() in SUFFIXES
 
 
@@ -46,24 +53,25 @@ def max_bytes(path: PurePosixPath) -> int:
 
 
 def published(url: str, path: PurePosixPath) -> str:
-    """The address of a file of what is published at `url`; empty if it is published nowhere."""
+    """Return the address of a file of what is published at `url`; empty if it is published nowhere."""
     return f"{url.rstrip('/')}/{quote(str(path))}" if url else ""
 
 
-def documents_of(origin: Origin, content: bytes) -> Iterator[Document]:
-    """The document in a file; of a PDF, one for each page that has text. Raises MalformedInput.
+def parse(suffix: str, content: bytes) -> tuple[list[Part], list[tuple[int, str]]]:
+    """Return the documents in a file with this suffix, and the pages that cannot be read, each with the reason.
 
-    The family is the first folder on the path, or the source's name for a file at the top.
+    A PDF has one document for each page that has text, any other file has one. Raises MalformedInput, and whatever a
+    library raises for content that nobody thought of: call it where that ends nothing else (`parsing_process`).
     """
-    if len(content) > max_bytes(origin.path):
-        raise MalformedInput(f"The file is larger than {max_bytes(origin.path)} bytes.")
-    if (suffix := origin.path.suffix.lower()) == ".pdf":
-        yield from _pdf(origin, content)
-        return
+    if suffix == ".pdf":
+        return _pdf(content)
     if content.startswith(LARGE_FILE):
         raise MalformedInput("The file itself is kept elsewhere, by Git LFS.")
-    properties, body = _TEXTS[suffix](_decoded(content, suffix))
-    yield _document(origin, properties, body)
+    decoded = _decoded(content, suffix)
+    if "\x00" in decoded:
+        raise MalformedInput("The file is not text, or is UTF-16 without a byte order mark.")
+    properties, text = _TEXTS[suffix](decoded)
+    return [_part(properties, text)], []
 
 
 def _decoded(content: bytes, suffix: str) -> str:
@@ -100,12 +108,28 @@ def title_from(path: PurePosixPath) -> str:
 
 
 def _html(content: str) -> tuple[Properties, str]:
+    stated, content = split_front_matter(content)
     soup = parsed(content)
     for picture in soup("svg"):  # has a title of its own
         picture.decompose()
-    metadata = {str(tag.get("name")): str(tag.get("content") or "") for tag in soup.find_all("meta") if tag.get("name")}
+    named = [(str(tag.get("name")), str(tag.get("content") or "")) for tag in soup.find_all("meta") if tag.get("name")]
+    if sum(name.strip().lower() == "readers" for name, _ in named) + (stated.readers is not None) > 1:
+        raise MalformedInput("The page names its readers twice.")
     title = soup.title.get_text() if soup.title else ""
-    return properties_from(metadata | {"title": title}), markdown_of(soup)
+    properties = properties_from(
+        {name: value for name, value in named if name.lower() not in OTHER_META} | {"title": title}
+    )
+    if properties.readers is None and stated.readers is None:
+        refuse_misunderstood_meta(content)
+    return (
+        Properties(
+            properties.title or stated.title,
+            properties.owner or stated.owner,
+            properties.updated_at or stated.updated_at,
+            properties.readers if stated.readers is None else stated.readers,
+        ),
+        markdown_of(soup),
+    )
 
 
 def _plain(content: str) -> tuple[Properties, str]:
@@ -125,25 +149,25 @@ _TEXTS: dict[str, Callable[[str], tuple[Properties, str]]] = {
 SUFFIXES = (*_TEXTS, ".pdf")
 
 
-def _pdf(origin: Origin, content: bytes) -> Iterator[Document]:
-    properties, pages = pdf_pages(content)
-    title = properties.title or origin.path.stem
-    for number, text in pages:
-        anchor = f"#page={number}"
-        page = _document(origin, replace(properties, title=f"{title}, page {number}"), text)
-        yield replace(page, id=f"{page.id}{anchor}", url=f"{page.url}{anchor}" if page.url else "")
+def _pdf(content: bytes) -> tuple[list[Part], list[tuple[int, str]]]:
+    properties, pages, unread = pdf_pages(content)
+    parts = [_part(properties, text, number) for number, text in pages]
+    if parts:
+        refuse_misunderstood_readers(parts[0].text)
+    return parts, unread
 
 
-def _document(origin: Origin, properties: Properties, text: str) -> Document:
-    parts = origin.path.parts
-    return Document(
-        id=f"{origin.source}/{origin.path}",
-        source=origin.source,
-        family=parts[0] if len(parts) > 1 else origin.source,
-        title=properties.title or title_from(origin.path),
-        text=text,
-        url=origin.url,
-        owner=properties.owner,
+def _part(properties: Properties, text: str, page: int | None = None) -> Part:
+    return Part(
+        title=storable(properties.title),
+        text=storable(text),
+        owner=storable(properties.owner),
         updated_at=properties.updated_at,
-        readers=origin.readers if properties.readers is None else properties.readers,
+        readers=properties.readers,
+        page=page,
     )
+
+
+def storable(text: str) -> str:
+    """Return a text without half characters and NUL, which no database and no chat takes."""
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()

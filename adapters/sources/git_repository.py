@@ -17,11 +17,12 @@ from urllib.parse import quote, urlsplit
 import structlog
 
 from adapters.git_command import PLAIN_COMMITS, git_output
-from adapters.sources.formats import SUFFIXES, Origin, documents_of, has_format, max_bytes
+from adapters.sources.formats import SUFFIXES, has_format, max_bytes
+from adapters.sources.parsing import Origin, documents_of
 from core.conversation import PUBLIC
-from core.errors import ConfigurationError, MalformedInput, SourceUnavailable
+from core.errors import ConfigurationError, SourceUnavailable
 from core.knowledge.document import Document
-from core.ports import Changes
+from core.ports import Changes, LeftOut
 
 SCHEMES = frozenset({"https", "ssh", "file"})
 FETCH_TIMEOUT = 300.0  # seconds
@@ -107,19 +108,26 @@ class GitRepositorySource:
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
         commit = await self._newest()
         now, before = await self._files(commit), await self._before(cursor)
-        changed = [file for path, file in now.items() if before.get(path) != file]
-        dates = await self._dates(commit, since_known=bool(before)) if changed else {}
+        # A file of which nothing is indexed was left out, or is empty: it is read again, so that it is named again.
+        indexed = {self._path(known) for known in known_ids}
+        due = [file for path, file in now.items() if before.get(path) != file or path not in indexed]
+        dates = await self._dates(commit, since_known=bool(before)) if due else {}
         kept = {known for known in known_ids if self._path(known) in now} if before else set[str]()
         read = set[str]()
-        for start in range(0, len(changed), FILES):
-            documents = [
-                replace(document, updated_at=document.updated_at or dates.get(str(file.path)) or dates.get(""))
-                for file in changed[start : start + FILES]
-                for document in await self._documents(file, commit)
-            ]
+        for start in range(0, len(due), FILES):
+            documents, left_out = list[Document](), list[LeftOut]()
+            for file in due[start : start + FILES]:
+                for found in await self._documents(file, commit):
+                    if isinstance(found, LeftOut):
+                        left_out.append(found)
+                        continue
+                    if not found.text.strip():
+                        continue
+                    at = found.updated_at or dates.get(str(file.path)) or dates.get("")
+                    documents.append(replace(found, updated_at=at))
             read |= {document.id for document in documents}
-            yield Changes(tuple(documents), frozenset(), cursor if before else "")
-        unread = {known for known in kept if now[self._path(known)] not in changed}
+            yield Changes(tuple(documents), frozenset(), cursor if before else "", tuple(left_out))
+        unread = {known for known in kept if now[self._path(known)] not in due}
         yield Changes((), known_ids - unread - read, commit)
 
     async def read_files(
@@ -182,9 +190,6 @@ class GitRepositorySource:
         for file in await self._listed(commit):
             if not has_format(file.path):
                 continue
-            if file.size > max_bytes(file.path):
-                log.warning("document_left_out", source=self._name, path=str(file.path), error="The file is too large.")
-                continue
             files[file.path] = file
         return files
 
@@ -199,14 +204,15 @@ class GitRepositorySource:
                 files.append(_File(PurePosixPath(name), blob, int(size)))
         return files
 
-    async def _documents(self, file: _File, commit: str) -> list[Document]:
-        content = await self._git("cat-file", "blob", file.blob)
-        origin = Origin(self._name, file.path, self._repository.link(commit, file.path), self._repository.readers)
+    async def _documents(self, file: _File, commit: str) -> list[Document | LeftOut]:
+        if file.size > max_bytes(file.path):
+            return [LeftOut(str(file.path), f"The file is larger than {max_bytes(file.path)} bytes.")]
         try:
-            return await asyncio.to_thread(lambda: list(documents_of(origin, content)))
-        except MalformedInput as error:
-            log.warning("document_left_out", source=self._name, path=str(file.path), error=str(error))
-            return []
+            content = await self._git("cat-file", "blob", file.blob)
+        except SourceUnavailable as error:  # the repository is there, as its list of files was; this one is not
+            return [LeftOut(str(file.path), str(error))]
+        link = self._repository.link(commit, file.path)
+        return await documents_of(Origin(self._name, file.path, link, self._repository.readers), content)
 
     async def _dates(self, commit: str, *, since_known: bool) -> dict[str, datetime]:
         """When each path was changed last, where the history tells; under "" what holds for all others that changed."""

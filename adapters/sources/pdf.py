@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from datetime import UTC
 from io import BytesIO
 from typing import TYPE_CHECKING
-
-import structlog
 
 from adapters.sources.front_matter import Properties
 from core.errors import MalformedInput
@@ -22,14 +20,12 @@ _WORD = re.compile(r"[^\W\d_]+")
 _DIVIDED = re.compile(r"(?<![^\W\d_])([^\W\d_]++)-[ \t]*+\n[ \t]*+([^\W\d_]++)")
 _SOFT_HYPHEN = re.compile(r"\u00ad[ \t]*\n?")
 
-log = structlog.get_logger()
 
+def pdf_pages(content: bytes) -> tuple[Properties, list[tuple[int, str]], list[tuple[int, str]]]:
+    """Return the file's properties, the number and text of each page that has text, and each page that cannot be read.
 
-def pdf_pages(content: bytes) -> tuple[Properties, Iterator[tuple[int, str]]]:
-    """What the file says of itself, and the number and text of each page that has text, counted from 1.
-
-    A page that cannot be read is logged and left out. Raises MalformedInput for a file that is damaged, encrypted or
-    longer than MAX_PAGES.
+    Pages are counted from 1; beside one that cannot be read stands the reason. Raises MalformedInput for a file that is
+    damaged, encrypted or longer than MAX_PAGES, or of which no page can be read.
     """
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
@@ -44,14 +40,18 @@ def pdf_pages(content: bytes) -> tuple[Properties, Iterator[tuple[int, str]]]:
     if count > MAX_PAGES:
         raise MalformedInput(f"The PDF file has more than {MAX_PAGES} pages.")
 
-    pages = dict[int, str]()
+    pages, unread = dict[int, str](), list[tuple[int, str]]()
     for number in range(1, count + 1):
         try:
             pages[number] = reader.pages[number - 1].extract_text().strip()
-        except (PyPdfError, *_DAMAGED) as error:
-            log.warning("page_left_out", page=number, error=str(error))
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 — a filter, a font or a picture that the library never met
+            unread.append((number, f"The page cannot be read: {type(error).__name__}."))
+    if unread and not any(pages.values()):
+        raise MalformedInput(f"No page of the PDF file can be read. {unread[0][1]}")
     words = {word for text in pages.values() for word in _WORD.findall(text.lower())}
-    return properties, ((number, whole_words(text, words)) for number, text in pages.items() if text)
+    return properties, [(number, whole_words(text, words)) for number, text in pages.items() if text], unread
 
 
 def whole_words(text: str, words: Collection[str]) -> str:

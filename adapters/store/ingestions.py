@@ -23,6 +23,7 @@ class SqlIngestions:
                 "finished_at": ingestion.finished_at,
                 "documents": ingestion.documents,
                 "failure": ingestion.failure,
+                "left_out": list(ingestion.left_out),
             },
         )
 
@@ -31,4 +32,4 @@ class SqlIngestions:
 
     async def all(self) -> list[Ingestion]:
         rows = await self._connection.execute(sa.select(ingestions).order_by(ingestions.c.source))
-        return [Ingestion(row.source, row.finished_at, row.documents, row.failure) for row in rows]
+        return [Ingestion(row.source, row.finished_at, row.documents, row.failure, tuple(row.left_out)) for row in rows]

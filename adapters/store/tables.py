@@ -193,6 +193,7 @@ ingestions = sa.Table(
     sa.Column("finished_at", UtcDateTime, nullable=False),
     sa.Column("documents", sa.Integer, nullable=False),
     sa.Column("failure", sa.Text, nullable=False, default=""),
+    sa.Column("left_out", sa.JSON, nullable=False, server_default="[]"),
 )
 
 learned_models = sa.Table(

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from core.knowledge.wording import Wording
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A document that a source holds and that cannot be indexed. `path` names it within the source."""
+
+    path: str
+    reason: str
+
+
 class KnowledgeSource(Protocol):
     """One place that documents come from."""
 
@@ -24,8 +32,8 @@ class KnowledgeSource(Protocol):
         """Unique among the sources; the first part of its documents' ids."""
         ...
 
-    def documents(self) -> AsyncIterator[Document]:
-        """Every document that the source holds now, each id once, in any order.
+    def documents(self) -> AsyncIterator[Document | LeftOut]:
+        """Yield every document that the source holds now, each id once, in any order, and those that it leaves out.
 
         Raises SourceUnavailable when the source cannot be read to its end: then nothing is deleted.
         """
@@ -37,11 +45,13 @@ class Changes:
     """A part of what changed at a source. Once it is indexed, `cursor` is where reading goes on, in whatever process.
 
     `documents` are new or changed, perhaps only possibly; `removed_ids` are those that the source no longer holds.
+    `left_out` are documents that cannot be indexed as they are now; a source names them at every reading.
     """
 
     documents: tuple[Document, ...]
     removed_ids: frozenset[str]
     cursor: str
+    left_out: tuple[LeftOut, ...] = ()
 
 
 @runtime_checkable

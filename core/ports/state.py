@@ -183,12 +183,14 @@ class Ingestion:
     """How fresh a source is: when it was read to its end the last time, and how many documents of it are indexed.
 
     `failure` says why it could not be read since; before it was ever read, `finished_at` is when that was tried.
+    `left_out` names documents that could not be indexed, each with the reason.
     """
 
     source: str
     finished_at: datetime
     documents: int
     failure: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 class IngestionStore(Protocol):

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from pypdf import PdfWriter
-from structlog.testing import capture_logs
 
 from adapters.sources import formats
 from adapters.sources.chat_threads import ChatThreadSource
@@ -23,7 +22,7 @@ from core.conversation import PUBLIC
 from core.errors import SourceUnavailable
 from core.incident import Severity
 from core.knowledge.document import Document, DocumentKind
-from core.ports import KnowledgeSource
+from core.ports import KnowledgeSource, LeftOut
 
 THREAD: dict[str, Any] = {
     "id": "t-1",
@@ -70,7 +69,13 @@ GONE: dict[str, Callable[[Path], KnowledgeSource]] = {
 
 
 async def documents(source: KnowledgeSource) -> list[Document]:
-    return [document async for document in source.documents()]
+    return [found async for found in source.documents() if isinstance(found, Document)]
+
+
+async def left_out(folder: Path) -> dict[str, str]:
+    """Return why each file of a folder is left out."""
+    found = [each async for each in FolderSource("docs", folder).documents()]
+    return {each.path: each.reason for each in found if isinstance(each, LeftOut)}
 
 
 @pytest.mark.parametrize("kind", GONE)
@@ -124,9 +129,8 @@ async def test_the_names_of_meta_elements_are_understood_in_any_case(tmp_path: P
 
 
 async def test_front_matter_that_makes_no_sense_is_not_quoted_in_the_log(tmp_path: Path) -> None:
-    with capture_logs() as logged:
-        assert await page(tmp_path, "vault.md", "---\ntitle: x\npassword: hunter2: x\n---\nUnseal it.") == []
-    assert [each["error"] for each in logged] == ["The front matter is not YAML, line 3."]
+    assert await page(tmp_path, "vault.md", "---\ntitle: x\npassword: hunter2: x\n---\nUnseal it.") == []
+    assert await left_out(tmp_path) == {"vault.md": "The front matter is not YAML, line 3."}
 
 
 @pytest.mark.parametrize("front_matter", ["[" * 5_000, "readers: " + "[" * 5_000])

@@ -1,0 +1,221 @@
+"""Documents are parsed in a process of their own, which a document may bring down and nothing else with it.
+
+One such process reads one file after the other and is kept between them; it is killed for a file that takes too long,
+and the next file gets a new one. It sees no environment of ours, so that no secret is there to be found. What it
+replies is JSON: a process that a document has taken over can say what stands in that document, and no more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from adapters.sources.formats import Part, max_bytes, title_from
+from adapters.sources.parsing_process import IDLE_SECONDS
+from core.conversation import PUBLIC
+from core.errors import MalformedInput, SourceUnavailable
+from core.knowledge.document import Document
+from core.ports import LeftOut
+
+PROCESSOR_SECONDS = 60.0  # of processor time for one file; a manual of 2,000 pages takes about half of it
+WAITING_SECONDS = 180.0  # until the reply, on however busy a machine
+MEMORY = 1 << 30  # bytes of the process
+MAX_REPLY = 64 << 20  # bytes
+
+T = TypeVar("T")
+
+_COMMAND = (sys.executable, "-P", "-X", "utf8", "-m", "adapters.sources.parsing_process")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What is known of a file apart from its content. `path` is relative to the source, `url` where it is published.
+
+    `readers` may read it unless it states its own readers.
+    """
+
+    source: str
+    path: PurePosixPath
+    url: str = ""
+    readers: frozenset[str] = frozenset({PUBLIC})
+
+
+@dataclass(frozen=True, slots=True)
+class _FileReply:
+    parts: list[Part]
+    unread: list[tuple[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _PageReply:
+    text: str
+
+
+_FILE, _PAGE = TypeAdapter(_FileReply), TypeAdapter(_PageReply)
+
+
+async def documents_of(origin: Origin, content: bytes) -> list[Document | LeftOut]:
+    """Return the documents in a file, one for each page of a PDF, and those of its pages that cannot be read.
+
+    The family is the first folder on the path, or the source's name for a file at the top. A file that cannot be read,
+    or not within the limits of time and memory, is left out itself. Raises SourceUnavailable if no process can be
+    started.
+    """
+    path = str(origin.path)
+    if len(content) > max_bytes(origin.path):
+        return [LeftOut(path, f"The file is larger than {max_bytes(origin.path)} bytes.")]
+    try:
+        reply = _understood(_FILE, await _asked({"suffix": origin.path.suffix.lower()}, content))
+    except MalformedInput as error:
+        return [LeftOut(path, str(error))]
+    return [
+        *(_document(origin, part) for part in reply.parts),
+        *(LeftOut(f"{path}, page {page}", reason) for page, reason in reply.unread),
+    ]
+
+
+async def confluence_text(storage: str, site: str, space: str, names: Mapping[str, str]) -> str:
+    """Return the text of a page in Confluence's storage format, as Markdown.
+
+    `site` is the address that links begin with, `space` the key of the page's own space; `names` are users', by id.
+    Raises MalformedInput if it cannot be read within the limits, SourceUnavailable if no process can be started.
+    """
+    content = storage.encode("utf-8", "replace")
+    request = {"storage_of": {"site": site, "space": space, "names": dict(names)}}
+    return _understood(_PAGE, await _asked(request, content)).text
+
+
+def _document(origin: Origin, part: Part) -> Document:
+    parts = origin.path.parts
+    document = Document(
+        id=f"{origin.source}/{origin.path}",
+        source=origin.source,
+        family=parts[0] if len(parts) > 1 else origin.source,
+        title=part.title or title_from(origin.path),
+        text=part.text,
+        url=origin.url,
+        owner=part.owner,
+        updated_at=part.updated_at,
+        readers=origin.readers if part.readers is None else part.readers,
+    )
+    if part.page is None:
+        return document
+    anchor = f"#page={part.page}"
+    return replace(
+        document,
+        id=f"{document.id}{anchor}",
+        title=f"{part.title or origin.path.stem}, page {part.page}",
+        url=f"{document.url}{anchor}" if document.url else "",
+    )
+
+
+def _understood(kind: TypeAdapter[T], reply: bytes) -> T:
+    try:
+        return kind.validate_json(reply)
+    except ValidationError as error:
+        raise MalformedInput("The file cannot be read: the process that reads it replied something else.") from error
+
+
+async def _asked(request: Mapping[str, Any], content: bytes) -> bytes:
+    """Return the reply of a process that waits for work, or of a new one. Raises MalformedInput and SourceUnavailable."""
+    limits = {"size": len(content), "seconds": PROCESSOR_SECONDS, "memory": MEMORY}
+    process = _waiting_or_new()
+    try:
+        async with asyncio.timeout(WAITING_SECONDS):
+            reply = await asyncio.to_thread(process.reply, json.dumps({**request, **limits}).encode(), content)
+    except TimeoutError as error:
+        process.kill()
+        raise MalformedInput(f"The file cannot be read within {WAITING_SECONDS:.0f} seconds.") from error
+    except BaseException:  # above all a cancellation, after which the thread would wait for the process
+        process.kill()
+        raise
+    process.waits_since = time.monotonic()
+    _waiting.append(process)
+    if reply.startswith(b'{"error"'):
+        raise MalformedInput(str(json.loads(reply)["error"]))
+    return reply
+
+
+class _Process:
+    """A process that parses one file after the other."""
+
+    def __init__(self) -> None:
+        paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 — a command of ours
+                _COMMAND,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={"PYTHONPATH": paths},
+                start_new_session=True,  # so that what ends the bot at a terminal leaves the ending to the bot
+            )
+        except OSError as error:
+            raise SourceUnavailable(f"The process that parses documents cannot be started: {error}.") from error
+        self.waits_since = time.monotonic()
+
+    @property
+    def still_waits(self) -> bool:
+        """Whether it will still be there when it is asked, rather than end for want of work meanwhile."""
+        return self._process.poll() is None and time.monotonic() - self.waits_since < IDLE_SECONDS / 2
+
+    def reply(self, request: bytes, content: bytes) -> bytes:
+        """Return its reply, a line of JSON. Blocks until then, or until it is killed. Raises MalformedInput."""
+        requests, replies = self._process.stdin, self._process.stdout
+        assert requests is not None and replies is not None  # noqa: PT018 — both are pipes
+        with contextlib.suppress(BrokenPipeError):
+            requests.write(request + b"\n" + content)
+            requests.flush()
+        reply = replies.readline(MAX_REPLY)
+        if reply.endswith(b"\n"):
+            return reply
+        self.kill()
+        too_long = f"What the file says is longer than {MAX_REPLY} bytes."
+        raise MalformedInput(too_long if reply else _reason(self._process.returncode))
+
+    def kill(self) -> None:
+        """End it at once, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+def _reason(code: int) -> str:
+    if code == -signal.SIGXCPU:
+        return f"The file takes more than {PROCESSOR_SECONDS:.0f} seconds of processor time to read."
+    return f"The file ends the process that reads it (status {code})."
+
+
+_waiting = list[_Process]()
+
+
+def _waiting_or_new() -> _Process:
+    while _waiting:
+        process = _waiting.pop()
+        if process.still_waits:
+            return process
+        process.kill()
+    return _Process()
+
+
+@atexit.register
+def end_waiting_processes() -> None:
+    """End the processes that wait for work; without it, they end by themselves after a while."""
+    while _waiting:
+        _waiting.pop().kill()
