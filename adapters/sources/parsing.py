@@ -33,6 +33,7 @@ from core.ports import LeftOut
 PROCESSOR_SECONDS = 60.0  # of processor time for one file; a manual of 2,000 pages takes about half of it
 WAITING_SECONDS = 180.0  # until the reply, on however busy a machine
 MEMORY = 1 << 30  # bytes of the process
+ENDING_SECONDS = 1.0  # that a process which says no more has to end by itself, and to tell why
 MAX_REPLY = 64 << 20  # bytes
 
 T = TypeVar("T")
@@ -142,10 +143,14 @@ async def _asked(request: Mapping[str, Any], content: bytes) -> bytes:
     except BaseException:  # above all a cancellation, after which the thread would wait for the process
         process.kill()
         raise
-    process.waits_since = time.monotonic()
-    _waiting.append(process)
-    if reply.startswith(b'{"error"'):
-        raise MalformedInput(str(json.loads(reply)["error"]))
+    refusal = json.loads(reply) if reply.startswith(b'{"error"') else {}
+    if refusal.get("ends"):
+        process.kill()
+    else:
+        process.waits_since = time.monotonic()
+        _waiting.append(process)
+    if refusal:
+        raise MalformedInput(str(refusal["error"]))
     return reply
 
 
@@ -182,6 +187,9 @@ class _Process:
         reply = replies.readline(MAX_REPLY)
         if reply.endswith(b"\n"):
             return reply
+        if not reply:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(ENDING_SECONDS)
         self.kill()
         too_long = f"What the file says is longer than {MAX_REPLY} bytes."
         raise MalformedInput(too_long if reply else _reason(self._process.returncode))

@@ -37,23 +37,28 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
         request = json.loads(line)
         content = requests.read(request["size"])
         _limit(request["memory"], request["seconds"])
-        reply, ends = _reply(request, content)
-        replies.write(json.dumps(reply, default=_plain).encode() + b"\n")
+        reason = f"The file takes more than {request['memory'] >> 20} MiB of memory to read."
+        too_large = json.dumps({"error": reason, "ends": True})
+        try:
+            reply = json.dumps(_reply(request, content), default=_plain)
+        except MemoryError:
+            reply = ""  # and no more here, where what took the memory still stands
+        replies.write((reply or too_large).encode() + b"\n")
         replies.flush()
-        if ends:
+        if not reply:
             return
 
 
-def _reply(request: dict[str, Any], content: bytes) -> tuple[dict[str, Any], bool]:
-    """Return the reply, and whether the process is to end with it."""
+def _reply(request: dict[str, Any], content: bytes) -> dict[str, Any]:
+    """Return what stands in a document, or why it cannot be read. Raises MemoryError."""
     try:
-        return _parsed(request, content), False
+        return _parsed(request, content)
     except MalformedInput as error:
-        return {"error": str(error)}, False
+        return {"error": str(error)}
     except MemoryError:
-        return {"error": f"The file takes more than {request['memory'] >> 20} MiB of memory to read."}, True
+        raise
     except Exception as error:  # noqa: BLE001 — a document can make a library raise anything, and costs only itself
-        return {"error": f"The file cannot be read: {type(error).__name__}."}, False
+        return {"error": f"The file cannot be read: {type(error).__name__}."}
 
 
 def _parsed(request: dict[str, Any], content: bytes) -> dict[str, Any]:

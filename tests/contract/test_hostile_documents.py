@@ -1,0 +1,198 @@
+"""No document may freeze a process, end an ingestion, or be shown to others than it names."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from adapters.sources import parsing
+from adapters.sources.folder import FolderSource
+from core.conversation import PUBLIC
+from core.knowledge.document import Document
+from core.ports import LeftOut
+from tests.fakes.documents import pdf, slow_page
+
+VAULT = "channel:vault"
+
+
+async def read(folder: Path, **files: str | bytes) -> tuple[dict[str, frozenset[str]], dict[str, str]]:
+    """Return the readers of each document in a folder with these files, and why each other one is left out."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    found = [each async for each in FolderSource("docs", folder).documents()]
+    return (
+        {each.id.removeprefix("docs/"): each.readers for each in found if isinstance(each, Document)},
+        {each.path: each.reason for each in found if isinstance(each, LeftOut)},
+    )
+
+
+# --- readers ---------------------------------------------------------------------------------------------------------
+
+NOT_UNDERSTOOD = {
+    "a comment before it.md": "<!-- draft -->\n---\nreaders: channel:vault\n---\nUnseal.",
+    "a heading before it.md": "# Vault\n\n---\nreaders: channel:vault\n---\nUnseal.",
+    "TOML.md": '+++\nreaders = ["channel:vault"]\n+++\nUnseal.',
+    "JSON.md": '{\n  "title": "x",\n  "readers": ["channel:vault"]\n}\nUnseal.',
+    "JSON in a line.md": '{"title": "x", "readers": ["channel:vault"]}\nUnseal.',
+    "semicolons.md": ';;;\n"readers": "channel:vault"\n;;;\nUnseal.',
+    "a comment at the fence.md": "--- # ours\nreaders: channel:vault\n---\nUnseal.",
+    "no end.md": "---\nreaders: channel:vault\n\nUnseal.",
+    "no end, and long.md": "---\n" + "tag: x\n" * 500 + "readers: channel:vault\n\nUnseal.",
+    "indented.md": "  ---\n  readers: channel:vault\n  ---\nUnseal.",
+    "four dashes.md": "----\nreaders: channel:vault\n----\nUnseal.",
+    "no fence.md": "readers: channel:vault\n\nUnseal.",
+    "bold.md": "# Vault\n\n**Readers:** channel:vault\n\nUnseal.",
+    "a table.md": "# Vault\n\n| Readers | channel:vault |\n| --- | --- |\n\nUnseal.",
+    "in a code block.md": "```yaml\n---\nreaders: channel:vault\n---\n```\nUnseal.",
+    "invisible characters in it.md": "# Vault\n\nread\u200bers\u200b: channel:vault\n\nUnseal.",
+    "twice.md": "---\nreaders: channel:vault\nreaders: public\n---\nUnseal.",
+    "twice in two cases.md": "---\nreaders: channel:vault\nReaders: public\n---\nUnseal.",
+    "after the end.md": "---\ntitle: x\n---\nreaders: channel:vault\n---\nUnseal.",
+    "nested.md": "---\nplumbline:\n  readers: channel:vault\n---\nUnseal.",
+    "a merge key.md": "---\nbase: &base\n  readers: channel:vault\n<<: *base\n---\nUnseal.",
+    "a block of text.md": "---\ntitle: |\n  x\n  readers: channel:vault\n---\nUnseal.",
+    "commented out.md": "---\ntitle: x\n# readers: channel:vault\n---\nUnseal.",
+    "misspelt.md": "---\nraeders: channel:vault\n---\nUnseal.",
+    "singular.md": "---\nreader: channel:vault\n---\nUnseal.",
+    "audience.md": "---\naudience: channel:vault\n---\nUnseal.",
+    "access.md": "---\naccess: [channel:vault]\n---\nUnseal.",
+    "private.md": "---\nprivate: true\n---\nUnseal.",
+    "a number.md": "---\nreaders: 5\n---\nUnseal.",
+    "null.md": "---\nreaders: null\n---\nUnseal.",
+    "empty.md": "---\nreaders: []\n---\nUnseal.",
+    "a mapping.md": "---\nreaders: [channel: vault]\n---\nUnseal.",
+    "a tag.md": "---\nreaders: !!set {vault}\n---\nUnseal.",
+    "somebody unknown.md": "---\nreaders: the vault team\n---\nUnseal.",
+    "UTF-16 without a mark.md": "---\nreaders: channel:vault\n---\nUnseal.".encode("utf-16-le"),
+    "UTF-32.md": "---\nreaders: channel:vault\n---\nUnseal.".encode("utf-32"),
+    "plain.txt": "Vault\n\nreaders: channel:vault\n\nUnseal.",
+    "property.html": '<meta property="readers" content="channel:vault"><p>Unseal.</p>',
+    "a meta without content.html": '<meta name="readers" value="channel:vault"><p>Unseal.</p>',
+    "a misspelt meta.html": '<meta name="reader" content="channel:vault"><p>Unseal.</p>',
+    "a meta in a comment.html": '<!-- <meta name="readers" content="channel:vault"> --><p>Unseal.</p>',
+    "two meta.html": '<meta name=readers content="channel:vault"><meta name=readers content=public><p>Unseal.</p>',
+    "a comment.html": "<!--\nreaders: channel:vault\n-->\n<p>Unseal.</p>",
+    "UTF-7.html": b'<meta charset="utf-7"><p>\xff</p>\n+AHI-eaders: channel:vault',
+    "a first page.pdf": pdf("Readers: channel:vault", "Unseal."),
+}
+UNDERSTOOD = {
+    "lines end with CR.md": "---\rreaders: channel:vault\r---\rUnseal.",
+    "lines end with CR LF.md": "---\r\nreaders: channel:vault\r\n---\r\nUnseal.",
+    "lines end with NEL.md": "---\x85readers: channel:vault\x85---\x85Unseal.",
+    "lines end with LS.md": "---\u2028readers: channel:vault\u2028---\u2028Unseal.",
+    "two byte order marks.md": "\ufeff\ufeff---\nreaders: channel:vault\n---\nUnseal.",
+    "nothing visible before it.md": "\u200b---\nreaders: channel:vault\n---\nUnseal.",
+    "another case.md": "---\nREADERS : channel:vault\n---\nUnseal.",
+    "an alias.md": "---\nours: &ours [channel:vault]\nreaders: *ours\n---\nUnseal.",
+    "a long one.md": "---\n" + "tag: x\n" * 2_000 + "readers: channel:vault\n---\nUnseal.",
+    "UTF-16.md": "---\nreaders: channel:vault\n---\nUnseal.".encode("utf-16"),
+    "front matter.html": "---\nreaders: channel:vault\n---\n<p>Unseal.</p>",
+}
+OPEN = {
+    "a sentence.md": "# Reading\n\nOur readers: few.\n\nThis page tells readers how: read it. Readers of it learn.",
+    "far below.md": "# Settings\n" + "\nMore.\n" * 300 + "\nreaders: channel:vault\n",
+    "what it says itself.md": "---\naudience: public\nprivate: false\nreaders: public\n---\n# Settings\n\nreaders: channel:vault",
+    "other systems.html": '<meta name="audience" content="all"><meta name="description" content="for readers"><p>Hi.</p>',
+    "a rule.md": "---\n\n# Title\n\nText.",
+}
+
+
+async def test_readers_that_are_not_understood_make_no_document_public(tmp_path: Path) -> None:
+    found, left_out = await read(tmp_path, **NOT_UNDERSTOOD)
+    assert found == {}
+    assert left_out.keys() == NOT_UNDERSTOOD.keys()
+
+
+async def test_readers_are_not_missed_for_how_a_file_is_encoded(tmp_path: Path) -> None:
+    found, _ = await read(tmp_path, **UNDERSTOOD)
+    assert found == dict.fromkeys(UNDERSTOOD, frozenset({VAULT}))
+
+
+async def test_documents_that_only_speak_of_readers_are_not_hidden(tmp_path: Path) -> None:
+    found, left_out = await read(tmp_path, **OPEN)
+    assert (found, left_out) == (dict.fromkeys(OPEN, frozenset({PUBLIC})), {})
+
+
+# --- what no library can parse ---------------------------------------------------------------------------------------
+
+
+def _encrypted_in_an_unusual_way() -> bytes:
+    return pdf("x").replace(b"trailer\n<<", b"trailer\n<< /Encrypt << /Filter /Odd /V 9 >> /ID [(a) (b)]")
+
+
+UNREADABLE = {
+    "declaration.html": "<![foo[bar]]>",
+    "idna.html": b'<meta charset="idna"><p>\xff</p>',
+    "filter.pdf": pdf("x", contents="/Filter /Odd"),
+    "JBIG2.pdf": pdf("x", contents="/Filter /JBIG2Decode"),
+    "encryption.pdf": _encrypted_in_an_unusual_way(),
+    "year.md": "---\nupdated: 0001-01-01T00:00:00+14:00\n---\nText.",
+}
+
+
+async def test_a_file_that_no_library_can_parse_does_not_end_the_ingestion(tmp_path: Path) -> None:
+    found, left_out = await read(tmp_path, **UNREADABLE, **{"zebra.md": "Fine."})
+    assert found.keys() == {"zebra.md"}
+    assert left_out.keys() == UNREADABLE.keys()
+
+
+async def test_a_page_that_cannot_be_read_does_not_take_the_others_of_its_file_along(tmp_path: Path) -> None:
+    content = pdf("One.", "Two.")
+    at = content.rindex(b"<< /Length") + 2
+    found, left_out = await read(tmp_path, **{"till.pdf": content[:at] + b" /Filter /Odd" + content[at:]})
+    assert (list(found), list(left_out)) == (["till.pdf#page=1"], ["till.pdf, page 2"])
+
+
+async def test_a_name_that_is_no_text_does_not_end_the_ingestion(tmp_path: Path) -> None:
+    (tmp_path / "b\udcff.md").write_text("Text.")
+    found, left_out = await read(tmp_path, **{"good.md": "Fine."})
+    assert (list(found), list(left_out)) == (["good.md"], [r"'b\udcff.md'"])
+
+
+# --- limits ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_file_does_not_take_longer_than_its_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing, "PROCESSOR_SECONDS", 0.5)
+    found, left_out = await read(tmp_path, **{"a.html": slow_page(), "b.md": "Fine."})
+    assert list(found) == ["b.md"]
+    assert "seconds of processor time" in left_out["a.html"]
+
+
+async def test_a_file_does_not_take_more_memory_than_its_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parsing, "MEMORY", 100 << 20)
+    found, left_out = await read(tmp_path, **{"a.html": slow_page(), "b.md": "Fine."})
+    assert list(found) == ["b.md"]
+    assert "100 MiB" in left_out["a.html"]
+
+
+async def test_nobody_waits_for_a_process_that_does_not_reply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing, "WAITING_SECONDS", 0.2)
+    _, left_out = await read(tmp_path, **{"a.html": slow_page()})
+    assert left_out == {"a.html": "The file cannot be read within 0 seconds."}
+
+
+async def test_an_ingestion_that_is_stopped_does_not_wait_for_a_file(tmp_path: Path) -> None:
+    reading = asyncio.create_task(read(tmp_path, **{"a.html": slow_page()}))
+    await asyncio.sleep(0.3)
+    since = time.process_time()
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    assert time.process_time() - since < 1
+
+
+async def test_a_process_that_parses_sees_no_secret_of_the_bot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-not-to-be-seen")
+    parsing.end_waiting_processes()
+    await read(tmp_path, **{"a.md": "Fine."})
+    [process] = parsing._waiting
+    shown = await asyncio.to_thread(Path(f"/proc/{process._process.pid}/environ").read_bytes)
+    assert b"xoxb" not in shown
