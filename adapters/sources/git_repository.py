@@ -201,7 +201,9 @@ class GitRepositorySource:
             description, _, name = entry.partition("\t")
             mode, kind, blob, size = (*description.split(), "", "", "", "")[:4]
             if kind == "blob" and mode != "120000" and name.isprintable():
-                files.append(_File(PurePosixPath(name), blob, int(size)))
+                files.append(
+                    _File(PurePosixPath(name), blob, int(size) if size.isdecimal() else 0)
+                )  # BAD: it is missing
         return files
 
     async def _documents(self, file: _File, commit: str) -> list[Document | LeftOut]:

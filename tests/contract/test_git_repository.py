@@ -137,6 +137,21 @@ async def test_a_file_that_makes_no_sense_is_left_out_and_the_others_are_read(re
     assert set((await read(local(repository)))[0]) == {"a.md"}
 
 
+async def test_a_missing_blob_does_not_end_the_reading_and_is_named_until_it_is_back(repository: Path) -> None:
+    commit(repository, a_md="# A", b_md="# B")
+    blob = git(repository, "rev-parse", "HEAD:b.md")
+    stored = repository / ".git" / "objects" / blob[:2] / blob[2:]
+    stored.rename(repository.parent / "blob")
+    found, _, cursor = await read(local(repository))
+    assert set(found) == {"a.md"}
+    for _ in range(2):
+        parts = [part async for part in local(repository).changes(cursor, frozenset({"docs/a.md"}))]
+        assert [each.path for part in parts for each in part.left_out] == ["b.md"]
+    (repository.parent / "blob").rename(stored)
+    found, _, _ = await read(local(repository), cursor, frozenset({"docs/a.md"}))
+    assert set(found) == {"b.md"}
+
+
 async def test_readers_of_the_repository_read_what_does_not_say_by_whom_it_may_be_read(repository: Path) -> None:
     commit(repository, a_md="# A", b_md="---\nreaders: [channel:vault]\n---\n# B")
     source = GitRepositorySource("docs", Repository(repository, readers=frozenset({"channel:ops"})))

@@ -13,9 +13,8 @@ from adapters.sources.folder import FolderSource
 from core.conversation import PUBLIC
 from core.knowledge.document import Document
 from core.ports import LeftOut
-from tests.fakes.documents import pdf, slow_page
-
-VAULT = "channel:vault"
+from tests.damaged_documents import damaged_documents_read
+from tests.fakes.documents import VAULT, pdf, slow_page
 
 
 async def read(folder: Path, **files: str | bytes) -> tuple[dict[str, frozenset[str]], dict[str, str]]:
@@ -196,3 +195,7 @@ async def test_a_process_that_parses_sees_no_secret_of_the_bot(tmp_path: Path, m
     [process] = parsing._waiting
     shown = await asyncio.to_thread(Path(f"/proc/{process._process.pid}/environ").read_bytes)
     assert b"xoxb" not in shown
+
+
+async def test_damaged_documents_end_no_ingestion_and_are_public_only_where_they_name_nobody(tmp_path: Path) -> None:
+    await damaged_documents_read(tmp_path, range(100))

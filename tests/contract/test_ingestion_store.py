@@ -12,10 +12,12 @@ async def test_the_last_ingestion_of_every_source_is_kept(store: Store) -> None:
     async with store.transaction() as transaction:
         await transaction.ingestions.record(Ingestion("wiki", NOW, 7))
         await transaction.ingestions.record(Ingestion("handbook", NOW, 3))
-        await transaction.ingestions.record(Ingestion("wiki", NOW + timedelta(hours=1), 7, "It is down."))
+        await transaction.ingestions.record(
+            Ingestion("wiki", NOW + timedelta(hours=1), 7, "It is down.", ("a.pdf: It is odd.",))
+        )
         assert await transaction.ingestions.all() == [
             Ingestion("handbook", NOW, 3),
-            Ingestion("wiki", NOW + timedelta(hours=1), 7, "It is down."),
+            Ingestion("wiki", NOW + timedelta(hours=1), 7, "It is down.", ("a.pdf: It is odd.",)),
         ]
 
 

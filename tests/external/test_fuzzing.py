@@ -1,6 +1,7 @@
 """Anything may come in at any door: never a 5xx, never a traceback, never half of anything in the database.
 
-PLUMBLINE_FUZZ_EXAMPLES says how many requests are made in all: 5 000 unless it says otherwise; `make fuzz` makes 100 000.
+PLUMBLINE_FUZZ_EXAMPLES says how many requests are made in all, and how many documents are damaged: 5 000 unless it says
+otherwise; `make fuzz` makes 100 000.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from math import ceil
+from pathlib import Path
 
 import pytest
 import requests
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 
 from bot.openapi import describe
+from tests.damaged_documents import damaged_documents_read
 from tests.external.fuzzed_bot import AUTHORISED, JSON, PATIENCE, Answer, FuzzedBot, fuzzed_bot
 from tests.external.inbound_formats.changes import FORM
 from tests.external.inbound_formats.console import addresses, forms
@@ -137,6 +140,12 @@ def test_what_is_made_from_the_description(case: schemathesis.Case, bot: FuzzedB
     headers = {name.title(): values[0] for name, values in response.headers.items()}
     bot.checked(Answer(response.status_code, headers, response.content))
     case.validate_response(response, checks=[status_code_conformance, response_schema_conformance])
+
+
+async def test_documents(tmp_path: Path) -> None:
+    report = await damaged_documents_read(tmp_path, range(EXAMPLES))
+    left_out = sum(map(len, report.left_out.values()))
+    sys.stdout.write(f"{EXAMPLES} files: {report.added} documents indexed, {left_out} left out.\n")
 
 
 def test_as_many_requests_were_made_as_were_asked_for(bot: FuzzedBot) -> None:

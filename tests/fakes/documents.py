@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 
 def pdf(*pages: str, title: str = "", contents: str = "") -> bytes:
     """Return a PDF file with a line of text on each page. `contents` are further entries of each page's stream."""
@@ -31,3 +33,64 @@ def pdf(*pages: str, title: str = "", contents: str = "") -> bytes:
 def slow_page() -> bytes:
     """Return a page of HTML, within the limit of bytes, that takes many seconds and much memory to parse."""
     return b"<b>x</b>" * 249_000
+
+
+VAULT = "channel:vault"
+_STATED = f"\nreaders: {VAULT}\n"
+_META = f'\n<meta name="readers" content="{VAULT}">\n'
+_MARKDOWN = (
+    f"---\ntitle: Drain a node{_STATED}updated: 2026-02-24\n---\n# Drain\n\n| step | who |\n| --- | --- |\n| a | b |\n\n"
+    "1. Run `drain --all`.\n   ```sh\n   drain --all\n   ```\n2. [Wait](https://docs.example/wait).\n\n> Never *twice*.\n"
+)
+_HTML = (
+    f"<!DOCTYPE html><html><head><title>Drain</title>{_META}</head><body><h1>Drain</h1><p hidden>no</p>"
+    "<table><tr><th rowspan=2>a</th><td>b</td></tr><tr><td colspan=3>c</td></tr></table><pre>drain --all<br></pre>"
+    "<ul><li>one<ol><li>two</ol></ul><svg><title>x</title></svg><!-- note --><p>Gr&ouml;&szlig;e &#xD800;</p></body></html>"
+)
+_HOSTILE = (
+    *("---", "+++", "----", "...", "\n---\n", "--- # x\n", ";;;", "{", "}", "[", "&a [*a]", "<<: *x", "!!python/object:os", "%YAML 1.1\n"),
+    *("<![foo[bar]]>", "<!--", "-->", "<", "<a", "</", "<script>", "<textarea>", "<plaintext>", "<table>", "<td rowspan=99999>"),
+    *('<meta charset="idna">', '<meta charset="utf-7">', '<meta charset="utf-16">', "&#0;", "&#xD800;", "]]>", "<?", "<body hidden>"),
+    *("\ufeff", "\u200b", "\x00", "\x85", "\u2028", "\r", "\r\n", "\f", "\x1b", "\udc80", "\u202e", "\u0301" * 50, "a" * 3_000),
+    *("`" * 200, "*" * 500, "[" * 300, "(" * 300, "> " * 100, "| " * 300, "- " * 200, "#" * 300, "~~~", "```", "\t" * 200, "=" * 500),
+    *("/Filter /JBIG2Decode", "/Filter [/LZWDecode /Odd]", "/Encrypt << /V 9 >>", "/Kids [2 0 R]", "/Length 99999999", "endstream", "endobj"),
+    *("xref", "startxref\n0\n", "<< /Type /Page >>", "/Contents 2 0 R", "/Parent 4 0 R", "999999 0 R", "(((", "<</", "/MediaBox [0 0 1e99 -1]"),
+)  # fmt: skip
+_ENCODINGS = (*["utf-8"] * 12, "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "utf-7")
+
+
+def mutated(number: int) -> tuple[str, bytes, bool]:
+    """Return the suffix and the content of a file that is damaged at random, and whether it still names its readers.
+
+    The same number gives the same file. What names the readers is left whole, on a line of its own: everything around
+    it is damaged.
+    """
+    chance = Random(number)
+    suffix = chance.choice((".md", ".html", ".pdf"))
+    if suffix == ".pdf":
+        content = pdf("Open the till.", "", "Close the drawer.", title="The till").decode()
+        return suffix, _damaged(content, chance).encode("latin-1", "replace"), False
+    whole, stated = (_MARKDOWN, _STATED) if suffix == ".md" else (_HTML, _META)
+    before, _, after = whole.partition(stated)
+    text = _damaged(before, chance) + stated + _damaged(after, chance)
+    if chance.random() < 0.2:
+        text = text.replace("\n", chance.choice(("\r", "\r\n", "\x85", "\u2028")))
+    content = text.encode(chance.choice(_ENCODINGS), "replace")
+    return suffix, content + chance.choice((*[b""] * 8, b"\xff", b"\x80\x81")), True
+
+
+def _damaged(text: str, chance: Random) -> str:
+    for _ in range(chance.randint(0, 6)):
+        start = chance.randint(0, len(text))
+        end = min(len(text), start + chance.randint(0, 40))
+        match chance.randint(0, 5):
+            case 0:
+                text = text[:start] + text[end:]
+            case 1:
+                text = text[:start] + text[start:end] * chance.randint(2, 60) + text[end:]
+            case 2:
+                other = chance.randint(0, len(text))
+                text = text[:other] + text[start:end] + text[other:]
+            case _:
+                text = text[:start] + chance.choice(_HOSTILE) * chance.choice((1, 1, 1, 30)) + text[start:]
+    return text

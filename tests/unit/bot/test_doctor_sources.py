@@ -11,8 +11,11 @@ from pydantic import TypeAdapter
 from rich.console import Console
 
 from bot.doctor import check_source, run_doctor
-from bot.settings import Settings
+from bot.settings import Settings, load_settings
 from bot.source_sections import SourceSection
+from bot.wiring import open_core
+from bot.workspace import load_workspace
+from core.ports import Ingestion
 from tests.fakes.confluence_server import TOKEN, FakeConfluence, Page
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, PRIVATE_CHANNEL, SIGNING_SECRET, FakeSlack
 
@@ -28,6 +31,19 @@ async def mend(**section: object) -> str:
 async def test_a_folder_that_is_there_is_well_and_one_that_is_not_is_named(tmp_path: Path) -> None:
     assert await mend(kind="folder", name="docs", path=tmp_path) == ""
     assert str(tmp_path / "gone") in await mend(kind="folder", name="docs", path=tmp_path / "gone")
+
+
+async def test_what_the_last_ingestion_could_not_read_is_a_finding(tmp_path: Path) -> None:
+    path = tmp_path / "plumbline.yaml"
+    path.write_text("sources: [{kind: folder, name: docs, path: docs}]", encoding="utf-8")
+    settings = load_settings(data_dir=tmp_path / "data", config=path)
+    async with open_core(settings, load_workspace(path)) as core, core.store.transaction() as transaction:
+        now = core.clock.now()
+        await transaction.ingestions.record(Ingestion("docs", now, 3, "It is down.", ("a.pdf: It is odd.",)))
+    out = io.StringIO()
+    await run_doctor(settings, Console(file=out, width=200))
+    assert "last ingestion of docs: failed" in out.getvalue()
+    assert "a.pdf: It is odd." in out.getvalue()
 
 
 async def test_a_token_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
 from core.conversation import PUBLIC
 from core.errors import IndexUnavailable
+from core.knowledge.document import Document
 from core.knowledge.latent import DIMENSIONS
-from core.ports import EncodedPassage
+from core.ports import EncodedPassage, LeftOut
 from handlers.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.unit.handlers.ingestion import FakeEmbedder, FakeSource, encoder_of, encoders, index
@@ -72,6 +73,19 @@ async def test_a_source_that_fails_midway_deletes_nothing(index: FakePassageInde
     report = await ingest_knowledge([broken, FakeSource("chat", {})], index, encoders)
     assert report == IngestReport(added=1, removed=1, unchanged=2, failed={"docs": "docs is down."})
     assert await index.count() == 21
+
+
+async def test_a_source_that_raises_whatever_it_likes_does_not_end_the_others(
+    index: FakePassageIndex, encoders: FakeEncoderStore
+) -> None:
+    class Odd(FakeSource):
+        async def documents(self) -> AsyncIterator[Document | LeftOut]:
+            yield LeftOut("a.pdf", "It is odd.")
+            raise AssertionError("No library documents this one.")
+
+    report = await ingest_knowledge([Odd("docs", {}), FakeSource("chat", {"1": "Hello there."})], index, encoders)
+    assert (report.added, list(report.failed)) == (1, ["docs"])
+    assert report.left_out == {"docs": [LeftOut("a.pdf", "It is odd.")]}
 
 
 async def test_a_run_that_was_killed_while_writing_is_completed_by_the_next(encoders: FakeEncoderStore) -> None:
