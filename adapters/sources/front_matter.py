@@ -19,7 +19,7 @@ import yaml
 
 from core.errors import MalformedInput
 
-HEAD_LINES = 200  # lines at the top of a document in which readers are looked for that were not understood
+HEAD_LINES = 200  # lines with text at the top of a document in which readers are looked for that were not understood
 
 _READERS = "readers"
 _MISNAMED = frozenset(
@@ -120,8 +120,8 @@ def refuse_misunderstood_readers(text: str, lines: int = HEAD_LINES) -> None:
     Only punctuation may stand before it, or else the line begins with a brace; in a sentence, the word means nothing.
     Where the text begins like a front matter, which then was not understood, all of it is looked through.
     """
-    rows = text.split("\n")
-    opening = next((row for row in rows if row.strip()), "").lstrip("\ufeff\u200b \t")
+    rows = [row for row in text.split("\n") if row.strip()]
+    opening = rows[0].lstrip("\ufeff\u200b \t") if rows else ""
     for row in rows if opening.startswith(_FENCES) else rows[:lines]:
         plain = "".join(sign for sign in unicodedata.normalize("NFKC", row) if unicodedata.category(sign) != "Cf")
         if (found := _RESTRICTION.search(plain)) is None:

@@ -56,7 +56,7 @@ _HOSTILE = (
     *("/Filter /JBIG2Decode", "/Filter [/LZWDecode /Odd]", "/Encrypt << /V 9 >>", "/Kids [2 0 R]", "/Length 99999999", "endstream", "endobj"),
     *("xref", "startxref\n0\n", "<< /Type /Page >>", "/Contents 2 0 R", "/Parent 4 0 R", "999999 0 R", "(((", "<</", "/MediaBox [0 0 1e99 -1]"),
 )  # fmt: skip
-_ENCODINGS = (*["utf-8"] * 12, "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "utf-7")
+_ENCODINGS = (*["utf-8"] * 12, "utf-8-sig", "utf-16", "utf-16-le", "utf-32")
 
 
 def mutated(number: int) -> tuple[str, bytes, bool]:
