@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import aiohttp
@@ -29,7 +29,7 @@ from bot.webhook_doctor import check_doors, check_webhooks
 from bot.wiring import open_core
 from bot.workspace import Workspace, load_workspace
 from core.errors import PlumblineError
-from core.ports import CheckedSource
+from core.ports import CheckedSource, Ingestion
 
 TIMEOUT = 5.0  # seconds for an outside system to answer
 TOOL_TIMEOUT = 20.0  # seconds for one to answer about all of its services
@@ -63,14 +63,25 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
         if not (doors := check_doors(settings)).well and doors.fatal:
             yield doors
         return
-    yield _workspace(settings, workspace)
-    yield _data_folder(settings.data_dir)
-    async for finding in _state(settings, workspace):
+    for finding in (
+        _workspace(settings, workspace),
+        _data_folder(settings.data_dir),
+        *await _state(settings, workspace),
+    ):
         yield finding
     for chat in CHATS:
         async for finding in _chat(chat, settings, workspace, session):
             yield finding
     yield await _language_models(settings)
+    async for finding in _outside_systems(workspace, settings, session):
+        yield finding
+    for finding in (check_doors(settings), *check_webhooks(settings, workspace.webhooks)):
+        yield finding
+
+
+async def _outside_systems(
+    workspace: Workspace, settings: Settings, session: aiohttp.ClientSession
+) -> AsyncIterator[Finding]:
     for section in workspace.sources:
         yield await check_source(section, settings, session)
     for tool in workspace.tools:
@@ -79,9 +90,6 @@ async def _findings(settings: Settings, session: aiohttp.ClientSession, only: st
         yield await check_schedule(schedule, session)
     for catalogue in workspace.catalogues:
         yield await check_catalogue(catalogue, workspace, settings)
-    yield check_doors(settings)
-    for finding in check_webhooks(settings, workspace.webhooks):
-        yield finding
 
 
 def _workspace(settings: Settings, workspace: Workspace) -> Finding:
@@ -109,39 +117,35 @@ def _data_folder(folder: Path) -> Finding:
     return Finding("data folder", f"{folder} is writable")
 
 
-async def _state(settings: Settings, workspace: Workspace) -> AsyncIterator[Finding]:
+async def _state(settings: Settings, workspace: Workspace) -> list[Finding]:
     try:
         async with open_core(settings, workspace) as core:
             count = await core.knowledge.index.count()
             async with core.store.transaction() as transaction:
                 ingestions = await transaction.ingestions.all()
     except PlumblineError as error:
-        yield Finding("database and index", "cannot be opened", str(error))
-        return
+        return [Finding("database and index", "cannot be opened", str(error))]
     except OSError as error:
-        yield Finding(
-            "database and index",
-            "cannot be reached",
-            f"{error}. Check PLUMBLINE_DATABASE_URL and PLUMBLINE_QDRANT_URL.",
-        )
-        return
-    if not count:
-        mend = (
-            "Run `plumbline ingest`; `plumbline serve` does so as well."
-            if workspace.sources
-            else "Name your `sources` in plumbline.yaml; `plumbline init` writes one to begin with."
-        )
-        yield Finding("index", "nothing is indexed", mend)
-    else:
-        yield Finding("index", f"{count} passages")
-    for each in ingestions:
-        what = f"last ingestion of {each.source}"
-        if each.failure:
-            yield Finding(what, "failed", each.failure, fatal=False)
-        if each.left_out:
-            yield Finding(
-                what, f"{len(each.left_out)} documents left out", "\n    ".join(each.left_out[:SHOWN]), fatal=False
-            )
+        mend = f"{error}. Check PLUMBLINE_DATABASE_URL and PLUMBLINE_QDRANT_URL."
+        return [Finding("database and index", "cannot be reached", mend)]
+    found = [finding for ingestion in ingestions for finding in _last_ingestion(ingestion)]
+    if count:
+        return [Finding("index", f"{count} passages"), *found]
+    mend = (
+        "Run `plumbline ingest`; `plumbline serve` does so as well."
+        if workspace.sources
+        else "Name your `sources` in plumbline.yaml; `plumbline init` writes one to begin with."
+    )
+    return [Finding("index", "nothing is indexed", mend), *found]
+
+
+def _last_ingestion(ingestion: Ingestion) -> Iterator[Finding]:
+    what = f"last ingestion of {ingestion.source}"
+    if ingestion.failure:
+        yield Finding(what, "failed", ingestion.failure, fatal=False)
+    if count := len(ingestion.left_out):
+        named = "\n    ".join(ingestion.left_out[:SHOWN])
+        yield Finding(what, f"{count} document{'s' * (count > 1)} left out", named, fatal=False)
 
 
 async def _chat(
