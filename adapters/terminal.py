@@ -224,10 +224,9 @@ def _details(incident: Incident) -> RenderableType:
         for hypothesis in incident.explanation.hypotheses:
             lines += _hypothesis(hypothesis)
         lines += [Text(f"Ruled out: {reason}") for reason in incident.explanation.ruled_out]
-        lines += [Text(f"Could not be read: {each}", "dim") for each in incident.explanation.unavailable]
+        lines += [Text(f"Could not be read: {each.text}", "dim") for each in incident.explanation.gaps]
         lines += [
-            Text(f"Similar: {similar.id} {similar.title} → {similar.root_cause}")
-            for similar in incident.explanation.similar
+            Text(f"Similar: {similar.id} {similar.title} → {similar.root_cause}") for similar in incident.precedents
         ]
         lines += [Text(f"{entry.at:%H:%M:%S} {entry.text}", "dim") for entry in incident.explanation.timeline]
         if incident.explanation.trajectory is not None:

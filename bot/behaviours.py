@@ -212,7 +212,10 @@ def _feedback(core: Core, poster: Poster) -> Callable[[Feedback], Awaitable[None
         **dict.fromkeys(SUGGESTIONS, partial(accept_suggestion, label=label, store=store)),
         Verdict.SEPARATE: partial(separate_incident, store=store),
         Verdict.BELONGS: partial(ask_where_it_belongs, channels=core.workspace.channels, store=store, poster=poster),
-        Verdict.JOIN: partial(join_incident, channels=core.workspace.channels, store=store, poster=poster),
+        **dict.fromkeys(
+            (Verdict.JOIN, Verdict.JOIN_SUGGESTED),
+            partial(join_incident, channels=core.workspace.channels, store=store, poster=poster),
+        ),
         Verdict.HAND_OVER: partial(ask_whose_it_is, teams=core.workspace.teams, store=store, poster=poster),
     }
 

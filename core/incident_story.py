@@ -103,6 +103,19 @@ def _vote(vote: Vote, names: dict[str, str]) -> str:
 MAX_PARTS = 5  # incidents that are named in the message of the one that leads them
 
 
+def guidance_told(incident: Incident) -> tuple[str, ...]:
+    """Return the next action from the runbook and what fixed the same cause before, line by line. Untrusted."""
+    lines: list[str] = []
+    if (runbook := incident.runbook) is not None:
+        cited = runbook.citation
+        named = f"{cited.title}, {cited.heading}" if cited is not None else runbook.url
+        said = ": ".join(each for each in (runbook.next_action, runbook.command) if each)
+        lines.append(f"Runbook ({named}) says: {said}" if said else f"Runbook: {named}")
+    if (past := incident.precedent) is not None:
+        lines.append(f"Same cause in {past.id}, fixed by: {past.fix}")
+    return tuple(lines)
+
+
 def standing(incident: Incident) -> tuple[str, ...]:
     """What is out of the ordinary about an incident, line by line. Untrusted."""
     lines: list[str] = []
@@ -114,7 +127,11 @@ def standing(incident: Incident) -> tuple[str, ...]:
         lines.append(f"Silenced by {incident.silenced.silenced_by} until {until}{reason}")
     if incident.cut_short:
         lines.append(incident.cut_short)
-    return tuple(lines)
+    if (parent := incident.suggested_parent) is not None:
+        lines.append(f"May be part of {parent.title} ({parent.incident_id}): {parent.reason}")
+    if incident.explanation is not None and (note := incident.explanation.rechecked_after) is not None:
+        lines.append(f"Re-checked after {note.person}'s note: {note.text}")
+    return (*lines, *guidance_told(incident))
 
 
 def absorbed_because(absorption: Absorption) -> str:
@@ -146,10 +163,12 @@ def taking_verdict(incident: Incident) -> tuple[Verdict, ...]:
 
 
 def grouping_verdict(incident: Incident) -> tuple[Verdict, ...]:
-    """The button that says which incidents belong together, none for one that is over and stands for itself."""
+    """Return the buttons that say which incidents belong together, none for one that is over and stands for itself."""
     if incident.absorbed is not None:
         return (Verdict.SEPARATE,)
-    return (Verdict.BELONGS,) if incident.state is IncidentState.OPEN else ()
+    if incident.state is not IncidentState.OPEN:
+        return ()
+    return (Verdict.JOIN_SUGGESTED, Verdict.BELONGS) if incident.suggested_parent else (Verdict.BELONGS,)
 
 
 def is_put_off(incident: Incident) -> bool:

@@ -264,6 +264,7 @@ class Verdict(StrEnum):
     SEPARATE = "separate"
     BELONGS = "belongs"
     JOIN = "join"
+    JOIN_SUGGESTED = "join-suggested"
     CORRECTION = "correction"
     CONFIRM = "confirm"
     WHY_ANSWER = "why-answer"
@@ -291,6 +292,7 @@ VERDICT_LABELS = {
     Verdict.SEPARATE: "Separate",
     Verdict.BELONGS: "Belongs together with …",
     Verdict.JOIN: "Put together",
+    Verdict.JOIN_SUGGESTED: "Join",
     Verdict.CORRECTION: "Send",
     Verdict.CONFIRM: "Confirm",
     Verdict.WHY_ANSWER: "Why this number?",

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from core.errors import ToolUnavailable
-from core.incident import Incident, SimilarIncident
+from core.incident import Gap, GapReason, Incident, SimilarIncident
 from core.ports import (
     BuildReader,
     ChangeReader,
@@ -30,7 +30,7 @@ from core.rca.pasted import build_links, is_about_a_build, pasted_build, pasted_
 from core.rca.planned_calls import PlannedCall, planned_calls
 from core.rca.tool_outputs.clue import ToolOutput
 from core.triage.history import IncidentHistory
-from handlers.offer_tools import open_toolboxes
+from handlers.offer_tools import gap_of, open_toolboxes
 
 DEADLINE = 8.0  # seconds that one question to one tool may take
 MAX_SERVICES = 16  # services whose logs and metrics are read
@@ -96,7 +96,7 @@ async def observe_incident(
         changes=tuple(changes),
         dependencies=dependencies,
         similar=_similar(incident, history),
-        unavailable=tuple(sorted(tools.unavailable)),
+        gaps=tuple(sorted(tools.gaps, key=lambda gap: gap.text)),
         cut=frozenset(name for name, count in Counter(line.service for line in logs).items() if count >= MAX_LOG_LINES),
         outputs=(*([pasted] if pasted else []), *outputs),
         builds=tuple({(build.system, build.project, build.run): build for build in builds}.values()),
@@ -110,8 +110,8 @@ async def _graph(reader: DependencyReader, window: TimeWindow) -> list[Mapping[s
 async def _outputs(readers: Readers, services: Sequence[str], window: TimeWindow, tools: _Tools) -> list[ToolOutput]:
     """What the toolboxes return to every call that needs nothing but a service's name. Builds are asked for apart."""
     boxes = [each for each in readers.toolboxes if not isinstance(each, BuildReader)]
-    opened, unavailable = await open_toolboxes(boxes, services, window)
-    tools.unavailable.update(unavailable)
+    opened, gaps = await open_toolboxes(boxes, services, window)
+    tools.gaps.update(gaps)
 
     async def called(call: PlannedCall) -> list[ToolOutput]:
         return [ToolOutput(call.tool.name, call.arguments, await call.tool.call(call.arguments))]
@@ -141,7 +141,7 @@ async def _builds(incident: Incident, readers: Readers, before: datetime, tools:
 class _Tools:
     """Asks tools all at once, and remembers which could not be read."""
 
-    unavailable: set[str] = field(default_factory=set[str])
+    gaps: set[Gap] = field(default_factory=set[Gap])
 
     async def ask(self, questions: Sequence[tuple[str, Awaitable[list[T]]]]) -> list[T]:
         answers = await asyncio.gather(*(self._answer(name, question) for name, question in questions))
@@ -152,9 +152,9 @@ class _Tools:
             async with asyncio.timeout(DEADLINE):
                 return await question
         except ToolUnavailable as error:
-            self.unavailable.add(f"{name}: {error}")
+            self.gaps.add(gap_of(name, error))
         except TimeoutError:
-            self.unavailable.add(f"{name}: no answer within {DEADLINE:.0f} s.")
+            self.gaps.add(Gap(name, GapReason.TIMED_OUT, f"no answer within {DEADLINE:.0f} s"))
         return []
 
 

@@ -23,6 +23,7 @@ ABOUT_INCIDENTS = frozenset(
         Verdict.SEPARATE,
         Verdict.BELONGS,
         Verdict.JOIN,
+        Verdict.JOIN_SUGGESTED,
     }
 )
 

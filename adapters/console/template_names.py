@@ -85,6 +85,7 @@ THANKS = {
     Verdict.SEPARATE: "It stands for itself again.",
     Verdict.BELONGS: "Asked in the thread.",
     Verdict.JOIN: "Put together.",
+    Verdict.JOIN_SUGGESTED: "Put together.",
     Verdict.REASSIGN: "Thanks, reassigned.",
     Verdict.NOT_OURS: "Thanks, I look on.",
     Verdict.CORRECTION: "Thanks, proposed in the thread.",

@@ -111,10 +111,10 @@ def incident_details(incident: Incident) -> Rendered:
             ),
             *_hypotheses(explanation),
             *titled("Ruled out", [f"• {prose(each, LINE)}" for each in explanation.ruled_out], "", RULED_OUT),
-            *titled("Similar incidents", [_similar(each) for each in explanation.similar], "", SIMILAR),
+            *titled("Similar incidents", [_similar(each) for each in incident.precedents], "", SIMILAR),
             *titled("Timeline (UTC)", timeline, "entries", TIMELINE),
             *titled("What the model did", _steps(explanation), "steps", TIMELINE),
-            *context(_unavailable(explanation)),
+            *context(_gaps(explanation)),
         ],
     )
 
@@ -226,8 +226,8 @@ def _footnotes(incident: Incident) -> Iterable[str]:
     for of, explanation in (("Owner and cause", owner),) if owner == cause else (("Owner", owner), ("Cause", cause)):
         if explanation:
             yield f"{of}: {escape(explanation, LINE)}"
-    if incident.explanation is not None and incident.explanation.unavailable:
-        yield _unavailable(incident.explanation)
+    if incident.explanation is not None and incident.explanation.gaps:
+        yield _gaps(incident.explanation)
 
 
 def _buttons(incident: Incident) -> list[Block]:
@@ -312,6 +312,6 @@ def _cause_text(incident: Incident) -> str:
     return f"Cause: {cause.cause}" if cause is not None else ""
 
 
-def _unavailable(explanation: Explanation) -> str:
-    names = escape("; ".join(explanation.unavailable), UNAVAILABLE)
+def _gaps(explanation: Explanation) -> str:
+    names = escape("; ".join(gap.text for gap in explanation.gaps), UNAVAILABLE)
     return f"Could not be read: {names}" if names else ""

@@ -115,10 +115,10 @@ def details_card(incident: Incident, room: Room) -> Card:
         *titled("Severity and duplicates", _suggestions(incident, room)),
         *_hypotheses(explanation, room),
         *titled("Ruled out", listing(explanation.ruled_out, room, "of them", lambda each: _bullet(each, room))),
-        *titled("Similar incidents", listing(explanation.similar, room, "of them", lambda each: _similar(each, room))),
+        *titled("Similar incidents", listing(incident.precedents, room, "of them", lambda each: _similar(each, room))),
         *titled("Timeline (UTC)", listing(explanation.timeline, room, "entries", lambda each: _entry(each, room))),
         *titled("What the model did", listing(_steps(explanation), room, "steps", lambda each: _bullet(each, room))),
-        *_unavailable(explanation, room),
+        *_gaps(explanation, room),
     ]
     return card(body, (), f"Details: {incident.title}")
 
@@ -223,7 +223,7 @@ def _footnotes(incident: Incident, room: Room) -> list[Element]:
     if incident.explanation is not None:
         if incident.explanation.badge is not None:
             notes += note(f"Cause: {incident.explanation.badge.explanation}", MAX_SUMMARY)
-        notes += _unavailable(incident.explanation, room)
+        notes += _gaps(incident.explanation, room)
     return notes
 
 
@@ -341,8 +341,8 @@ def _bullet(text: str, room: Room) -> list[Element]:
     return line([run("•", 1), SPACE, *prose(text, min(room.characters, 300))])
 
 
-def _unavailable(explanation: Explanation, room: Room) -> list[Element]:
-    names = "; ".join(explanation.unavailable)
+def _gaps(explanation: Explanation, room: Room) -> list[Element]:
+    names = "; ".join(gap.text for gap in explanation.gaps)
     return note(f"Could not be read: {names}", min(room.characters, 400)) if names else []
 
 

@@ -50,7 +50,7 @@ def explain(
         ruled_out=_ruled_out(ranked, best, scene, observations, {each.service for each in hypotheses}),
         similar=observations.similar,
         timeline=_timeline(best, scene, observations),
-        unavailable=observations.unavailable,
+        gaps=observations.gaps,
     )
     scores = [each.score for each in hypotheses]
     return explanation, evaluate_cause(scores, scene, observations) if scores else None

@@ -7,6 +7,8 @@ from datetime import timedelta
 from core.conversation import Person, Platform
 from core.incident import (
     Absorption,
+    Gap,
+    GapReason,
     Silenced,
     Stage,
 )
@@ -80,7 +82,12 @@ SAMPLES: dict[str, Message] = {
     "details": IncidentDetails(explained_incident()),
     "details without a culprit": IncidentDetails(
         explained_incident(
-            explanation=explanation(hypotheses=(), badge=None, prediction_id=None, unavailable=("loki",))
+            explanation=explanation(
+                hypotheses=(),
+                badge=None,
+                prediction_id=None,
+                gaps=(Gap("loki", GapReason.TIMED_OUT, "no answer within 8 s"),),
+            )
         )
     ),
     "correction request": CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),

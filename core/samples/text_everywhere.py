@@ -14,6 +14,8 @@ from core.incident import (
     Evidence,
     EvidenceKind,
     Explanation,
+    Gap,
+    GapReason,
     Hop,
     Hypothesis,
     Incident,
@@ -146,7 +148,7 @@ def _explanation(text: str, several: range) -> Explanation:
         ruled_out=tuple(text for _ in several),
         similar=tuple(SimilarIncident(text, text, text, text, text, 0.5, text) for _ in several),
         timeline=tuple(TimelineEntry(START, text) for _ in several),
-        unavailable=tuple(text for _ in several),
+        gaps=tuple(Gap(text, GapReason.FAILED, text) for _ in several),
     )
 
 

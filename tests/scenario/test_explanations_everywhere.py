@@ -17,7 +17,7 @@ from adapters.console.render import Renderer
 from adapters.slack.render import render as in_slack
 from adapters.teams.render import render as in_teams
 from adapters.terminal import render as in_terminal
-from core.incident import Explanation
+from core.incident import Explanation, Gap, GapReason
 from core.messages import IncidentDetails
 from core.rca.explain import explain
 from core.rca.scene import survey
@@ -114,4 +114,4 @@ async def test_without_a_culprit_it_is_told_what_was_ruled_out(shown: Callable[[
 
 
 async def test_what_could_not_be_read_is_told(shown: Callable[[Explanation], str]) -> None:
-    assert "loki is down" in shown(replace(FOUND, unavailable=("Loki is down",)))
+    assert "loki: failed (is down)" in shown(replace(FOUND, gaps=(Gap("loki", GapReason.FAILED, "is down"),)))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from adapters.teams.elements import Card
 from adapters.teams.render import render
+from core.incident import Gap, GapReason
 from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
 from core.samples import (
     SAMPLES,
@@ -208,7 +209,7 @@ def test_without_an_owner_a_person_is_asked_for() -> None:
 
 
 def test_details_hold_the_evidence_and_what_would_disprove_it() -> None:
-    text = shown(IncidentDetails(explained_incident(explanation=explanation(unavailable=("loki",)))))
+    text = shown(IncidentDetails(explained_incident(explanation=explanation(gaps=(Gap("loki", GapReason.TIMED_OUT),)))))
     for part in (
         "Why this owner",
         "It runs payment-gateway.",

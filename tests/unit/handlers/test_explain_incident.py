@@ -12,7 +12,7 @@ import pytest
 from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
 from core.confidence.prediction import Evaluation, PredictionKind
 from core.errors import ToolUnavailable
-from core.incident import Incident, PastIncident, Severity
+from core.incident import Gap, GapReason, Incident, PastIncident, Severity
 from core.knowledge.document import Document
 from core.language_model import ModelReply, ModelRequest
 from core.ports import ChangeReader, LogReader, MetricReader, TimeWindow, ToolParameter
@@ -120,7 +120,7 @@ async def test_a_failing_tool_is_named_and_the_rest_goes_on(explain: Explain) ->
     found = (await explain(incident(), logs=[broken, LOGS], changes=[CHANGES, broken])).explanation
     assert found is not None
     assert found.cause is not None
-    assert found.unavailable == ("loki: The system is down.",)
+    assert found.gaps == (Gap("loki", GapReason.FAILED, "The system is down"),)
 
 
 async def test_a_tool_that_never_answers_is_named_and_the_rest_goes_on(
@@ -130,7 +130,7 @@ async def test_a_tool_that_never_answers_is_named_and_the_rest_goes_on(
     found = (await explain(incident(), logs=[SilentTool("loki"), LOGS])).explanation
     assert found is not None
     assert found.cause is not None
-    assert found.unavailable == ("loki: no answer within 0 s.",)
+    assert [(gap.tool, gap.reason) for gap in found.gaps] == [("loki", GapReason.TIMED_OUT)]
 
 
 async def test_a_service_that_only_the_text_names_is_read(explain: Explain) -> None:
@@ -229,7 +229,7 @@ async def test_what_traces_show_of_the_graph_is_added_to_what_is_configured(stor
     assert found is not None
     assert found.cause is not None
     assert found.cause.service == "ledger"
-    assert found.unavailable == ("zipkin: It is down.",)
+    assert found.gaps == (Gap("zipkin", GapReason.FAILED, "It is down"),)
 
 
 async def test_what_the_tools_of_an_outside_system_say_is_read_without_a_language_model(
@@ -246,7 +246,7 @@ async def test_what_the_tools_of_an_outside_system_say_is_read_without_a_languag
     assert found is not None
     assert found.cause is not None
     assert found.cause.evidence[0].quote == killed.says
-    assert found.unavailable == ("events: log store: connection refused",)
+    assert found.gaps == (Gap("events", GapReason.FAILED, "log store: connection refused"),)
 
 
 @pytest.mark.parametrize("patience", [0.0, 60.0])
