@@ -13,6 +13,7 @@ from core.conversation import Channel, MessageReference, Place
 from core.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable
 from core.grouping import share_an_audience
 from core.incident import Incident, IncidentState
+from core.incident_story import is_put_off
 from core.messages import IncidentDetails, IncidentMessage, Notice, RelatedIncident
 from core.ports import Clock, Store, Transaction
 from handlers.open_incident import ask_to_present, incident_intent
@@ -143,12 +144,13 @@ async def _may_stand(
 async def present_details(incident_id: str, *, store: Store, poster: Poster) -> None:
     """Post the evidence, similar incidents and timeline into the thread of the incident's message, unless it is held.
 
-    Nothing while it has no message (it is silenced, or the chat does not take it), or is a part of another incident.
+    Nothing while it has no message (it is silenced, or the chat does not take it), or is a part of another incident and
+    was not looked into for itself.
     """
     async with store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
         held = await transaction.held_incidents.places(incident_id)
-    if incident.absorbed is not None or (incident.message is None and incident.place not in held):
+    if is_put_off(incident) or (incident.message is None and incident.place not in held):
         return
     if incident.message is not None and incident.place not in held:
         thread = replace(incident.message.place, thread=incident.message.message_id)
