@@ -19,6 +19,7 @@ from core.triage.model_documents import TeamDocuments
 from handlers.arrange_incident import Surroundings, arrange_incident, watch_incidents
 from handlers.check_firing import over_already
 from handlers.explain_incident import LOOKS_CLOSER, Show, explain_incident
+from handlers.find_runbook import find_runbook
 from handlers.investigate_incident import investigate_incident, is_under_way, report_progress, save_findings
 from handlers.investigate_with_model import Progress
 from handlers.keep_quiet import hold_incident, is_held
@@ -214,7 +215,7 @@ class Investigations:
             clock=core.clock,
             model=model,
         )
-        return await triage_incident(
+        incident = await triage_incident(
             incident,
             teams=await current_teams(core.workspace),
             history=history,
@@ -228,6 +229,7 @@ class Investigations:
             code=core.workspace.code,
             embedder=core.knowledge.embedder,
         )
+        return await find_runbook(incident, retriever=core.knowledge.retriever, audience=audience)
 
 
 def _negotiators(model: LanguageModel | None) -> Negotiators | None:
