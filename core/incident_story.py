@@ -112,7 +112,7 @@ def guidance_told(incident: Incident) -> tuple[str, ...]:
         said = ": ".join(each for each in (runbook.next_action, runbook.command) if each)
         lines.append(f"Runbook ({named}) says: {said}" if said else f"Runbook: {named}")
     if (past := incident.precedent) is not None:
-        lines.append(f"Same cause in {past.id}, fixed by: {past.fix}")
+        lines.append(f"{past.id} had a cause like this one, and was fixed by: {past.fix}")
     return tuple(lines)
 
 
