@@ -19,6 +19,7 @@ from core.messages import TAKING, WHY_VERDICTS, Notice, NoticeKind, Verdict
 from core.ports import ThreadReader
 from handlers.accept_suggestion import SUGGESTIONS, accept_suggestion
 from handlers.accept_thanks import accept_thanks
+from handlers.answer_in_incident import answer_in_incident
 from handlers.answer_question import answer_question, no_queue
 from handlers.change_settings import set_quiet_hours, show_settings
 from handlers.correct_answer import confirm_correction, correct_in_words, propose_correction
@@ -100,6 +101,7 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
         triage=partial(investigations.step, investigate=investigations.triage_at_once),
         explain=partial(investigations.step, investigate=investigations.explain_in_sight),
         triage_again=partial(investigations.step, investigate=investigations.triage_in_sight, wanted=True),
+        recheck=investigations.recheck,
         conclude=partial(conclude_investigation, store=store),
         details=partial(present_details, store=store, poster=poster),
         watch_incidents=investigations.watch,
@@ -123,7 +125,16 @@ def _commands(
     } | core.workspace.dependencies.keys()
     on_demand = partial(investigate_on_demand, services=services, channels=channels, store=store, poster=poster)
     return {
-        CommandName.ASK: ask,
+        CommandName.ASK: partial(
+            answer_in_incident,
+            otherwise=ask,
+            observe=investigations.observe,
+            store=store,
+            poster=poster,
+            clock=clock,
+            redact=redact,
+            public_url=core.settings.public_url,
+        ),
         CommandName.TRIAGE: partial(
             on_demand,
             investigate=lambda incident, audience, _, show: investigations.triage(incident, audience, show),

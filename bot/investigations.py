@@ -13,8 +13,10 @@ from bot.wiring import Core, redactor
 from core.audience import incident_audience
 from core.conversation import Audience
 from core.errors import ChatBusy, MessageNotFound, Unavailable, Undeliverable
-from core.incident import Incident
+from core.incident import Incident, ThreadNote
 from core.ports import LanguageModel
+from core.rca.observations import Observations
+from core.thread_notes import with_note
 from core.triage.model_documents import TeamDocuments
 from handlers.arrange_incident import Surroundings, arrange_incident, watch_incidents
 from handlers.check_firing import over_already
@@ -31,6 +33,7 @@ from handlers.present_incident import present_incident, update_details
 from handlers.suggest_duplicate import suggest_duplicate
 from handlers.suggest_severity import suggest_severity
 from handlers.triage_incident import triage_incident
+from handlers.update_incident import update_incident
 from handlers.write_postmortem import write_postmortem
 
 Negotiators = Callable[[Observe], Negotiator]
@@ -145,6 +148,17 @@ class Investigations:
             return await investigate(incident, incident_audience(incident, channels)) if may_go_on else incident
 
         await investigate_incident(incident_id, looked_into, store=self._core.store)
+
+    async def recheck(self, incident_id: str, note: ThreadNote) -> None:
+        """Investigate an incident again with what somebody wrote in its thread."""
+        await update_incident(incident_id, lambda latest: with_note(latest, note), self._core.store)
+        await self.step(incident_id, self.explain_in_sight, wanted=True)
+
+    async def observe(self, incident: Incident) -> Observations:
+        """Read what the tools show around an incident, as far as those who see it may know."""
+        audience = incident_audience(incident, self._core.workspace.channels)
+        history = await asyncio.to_thread(self._core.history.readable_by, audience)
+        return await observe_incident(incident, self._readers, history=history, clock=self._core.clock)
 
     async def present(self, incident_id: str) -> None:
         """Bring the chats up to date: the message, a ping if policy wants one, a postmortem once it is over."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from pydantic import TypeAdapter
 
@@ -12,7 +12,12 @@ from core.audit import Act, AuditEntry, audit_entry
 from core.command import parse_command
 from core.conversation import Place, Question
 from core.feedback import Feedback, Reaction
+from core.incident import IncidentState, ThreadNote
 from core.ports import Store, Task
+from core.thread_notes import bears_on_cause
+from handlers.answer_in_incident import note_of, recheck_task
+from handlers.find_incident import incident_of_thread
+from handlers.redaction import Redact, as_it_is
 
 ANSWER = "answer_question"
 FEEDBACK = "record_feedback"
@@ -23,16 +28,22 @@ QUESTION = TypeAdapter(Question)
 FEEDBACK_EVENT = TypeAdapter(Feedback)
 REACTION_EVENT = TypeAdapter(Reaction)
 PLACE = TypeAdapter(Place)
+NOTE = TypeAdapter(ThreadNote)
 
 
 class TaskInbox:
     """Implements `core.ports.Inbox`: writes what arrived as a task, and rings for the dispatcher."""
 
     def __init__(
-        self, store: Store, ring: Callable[[], None], asked: Callable[[Question], None] = lambda _: None
+        self,
+        store: Store,
+        ring: Callable[[], None],
+        asked: Callable[[Question], None] = lambda _: None,
+        redact: Redact = as_it_is,
     ) -> None:
         """`asked` learns of every question that is new."""
         self._store = store
+        self._redact = redact
         self._ring = ring
         self._asked = asked
         self._intake = Intake(self._write)
@@ -51,6 +62,16 @@ class TaskInbox:
         )
         if await self._accept(Task(question.key, ANSWER, question.id, payload), asked):
             self._asked(question)
+
+    async def overhear(self, remark: Question, name: Callable[[], Awaitable[str]]) -> None:
+        if not bears_on_cause(remark.text):
+            return
+        async with self._store.transaction() as transaction:
+            incident = await incident_of_thread(remark.place, transaction)
+        if incident is None or incident.state is not IncidentState.OPEN:
+            return
+        note = note_of(remark, await name(), self._redact)
+        await self._accept(recheck_task(incident.id, note, remark.key))
 
     async def press(self, feedback: Feedback) -> None:
         payload = FEEDBACK_EVENT.dump_python(feedback, mode="json")

@@ -232,6 +232,7 @@ class EvidenceKind(StrEnum):
     CHANGE = "change"
     PAST_INCIDENT = "past incident"
     TOPOLOGY = "topology"
+    NOTE = "note"  # of a person in the thread
 
 
 @dataclass(frozen=True, slots=True)

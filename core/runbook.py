@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log
 from urllib.parse import unquote, urlsplit
-
-from rank_bm25 import BM25Okapi
 
 from core.answering.answer import Citation
 from core.incident import Incident, Runbook
@@ -133,17 +133,19 @@ def best_section(sections: Sequence[Section], incident: Incident) -> Section | N
     cause = _cause_terms(incident)
     if not useful or not cause:
         return useful[0] if useful else None
-    scores = BM25Okapi([terms(f"{each.heading}\n{each.text}") or [""] for each in sections]).get_scores(cause)
-    weighted = [
-        max(0.0, score) * (REMEDY_WEIGHT if _REMEDY.search(each.heading) else 1.0)
-        for each, score in zip(sections, scores, strict=True)
-    ]
-    return max(useful, key=lambda each: (weighted[sections.index(each)], -sections.index(each)))
+    counts = Counter(term for each in sections for term in _terms_of(each))
+
+    def score(section: Section) -> float:
+        """How many rare words of the cause it has, where a word is the rarer the fewer sections of the page have it."""
+        shared = sum(log((1 + len(sections)) / counts[term]) for term in _terms_of(section) & cause)
+        return shared * (REMEDY_WEIGHT if _REMEDY.search(section.heading) else 1.0)
+
+    return max(useful, key=lambda each: (score(each), -useful.index(each)))
 
 
 def fit(section: Section, incident: Incident) -> int:
     """Return how many terms of the most probable cause and its evidence a section has; 0 where no cause is known."""
-    return len(set(_cause_terms(incident)).intersection(terms(f"{section.heading}\n{section.text}")))
+    return len(_cause_terms(incident) & _terms_of(section))
 
 
 def linked_addresses(section: Section) -> list[str]:
@@ -158,7 +160,7 @@ def has_command(section: Section) -> bool:
 def read_section(section: Section, incident: Incident, url: str) -> Runbook:
     """Return what a section says to do next: the instruction that is nearest to the cause, else its first one."""
     steps = _steps(section)
-    cause = frozenset(_cause_terms(incident))
+    cause = _cause_terms(incident)
     best = max(
         range(len(steps)), key=lambda index: (len(cause.intersection(terms(steps[index].text))), -index), default=None
     )
@@ -178,13 +180,16 @@ def read_section(section: Section, incident: Incident, url: str) -> Runbook:
     return Runbook(url, citation, plain(step.text)[:MAX_ACTION], step.command[:MAX_COMMAND])
 
 
-def _cause_terms(incident: Incident) -> list[str]:
+def _terms_of(section: Section) -> frozenset[str]:
+    return frozenset(terms(f"{section.heading}\n{section.text}"))
+
+
+def _cause_terms(incident: Incident) -> frozenset[str]:
     """Return the terms of the most probable cause and of its evidence; none where no cause is known."""
     cause = incident.explanation.cause if incident.explanation is not None else None
     if cause is None:
-        return []
-    said = [cause.cause, *(evidence.quote for evidence in cause.evidence)]
-    return [term for text in said for term in terms(text)]
+        return frozenset()
+    return frozenset(terms("\n".join([cause.cause, *(evidence.quote for evidence in cause.evidence)])))
 
 
 def _steps(section: Section) -> list[_Step]:

@@ -162,10 +162,10 @@ async def present_details(incident_id: str, *, store: Store, poster: Poster) -> 
 
 
 async def update_details(incident_id: str, *, store: Store, poster: Poster) -> None:
-    """Once people sent the incident on, the details that stand in its thread show what the teams said since then."""
+    """Bring the details in its thread up to date, once people sent the incident on or said what caused it."""
     async with store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
-        if not incident.hops or incident.message is None:
+        if not (incident.hops or incident.notes) or incident.message is None:
             return
         thread = replace(incident.message.place, thread=incident.message.message_id)
         post = await transaction.posts.intend(f"details:{incident_id}", thread)

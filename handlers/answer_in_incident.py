@@ -1,0 +1,85 @@
+"""In an incident's thread, questions are about that incident, and what people say of its cause is taken into account."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from urllib.parse import quote
+
+from core.conversation import Question, Speaker, Turn, turn_key
+from core.incident import Incident, IncidentState, ThreadNote
+from core.incident_questions import needs_reading, subject_of, told
+from core.messages import Notice
+from core.ports import Clock, Store, Task
+from core.rca.observations import Observations
+from core.thread_notes import MAX_NOTE, bears_on_cause
+from handlers.find_incident import incident_of_thread
+from handlers.post_message import Poster
+from handlers.redaction import Redact, redacted, redacted_beginning
+from handlers.show_waiting import ANSWERED, show_answer
+
+RECHECK = "recheck_incident"
+
+Ask = Callable[[Question], Awaitable[None]]
+Observe = Callable[[Incident], Awaitable[Observations]]
+
+
+async def answer_in_incident(
+    question: Question,
+    *,
+    otherwise: Ask,
+    observe: Observe,
+    store: Store,
+    poster: Poster,
+    clock: Clock,
+    redact: Redact,
+    public_url: str = "",
+) -> None:
+    """Answer about the incident in whose thread it is asked; `otherwise` answers what is asked elsewhere.
+
+    What names a cause or a change, or rules one out, has the incident investigated again: its message says so, and
+    nothing is replied. Any other question goes to `otherwise`, with the incident as what was said before it.
+    """
+    async with store.transaction() as transaction:
+        incident = await incident_of_thread(question.place, transaction)
+    if incident is None:
+        await otherwise(question)
+        return
+    subject = subject_of(question.text, incident)
+    if subject is None and bears_on_cause(question.text) and incident.state is IncidentState.OPEN:
+        note = note_of(question, question.asker.name, redact)
+        async with store.transaction() as transaction:
+            await transaction.tasks.add(recheck_task(incident.id, note, question.key))
+        return
+    if subject is None:
+        await otherwise(replace(question, history=(*_said_of(incident), *question.history)))
+        return
+    observations = await observe(incident) if needs_reading(subject) else None
+    page = f"{public_url.rstrip('/')}/incidents/{quote(incident.id, safe='')}/postmortem"
+    text = told(subject, incident, observations, page)
+    text = text if observations is None else redacted(text, redact)  # what is stored has been cleaned already
+    await show_answer(Notice(text), question, ANSWERED, poster)
+    async with store.transaction() as transaction:
+        for speaker, said, at in (
+            (Speaker.PERSON, question.text, question.asked_at),
+            (Speaker.PLUMBLINE, text, clock.now()),
+        ):
+            await transaction.conversations.forget(turn_key(question.id, speaker))
+            await transaction.conversations.add(turn_key(question.id, speaker), question.place, Turn(speaker, said), at)
+
+
+def _said_of(incident: Incident) -> Sequence[Turn]:
+    """Return the incident's service, alerts and cause, as what began the thread."""
+    cause = incident.explanation.cause if incident.explanation is not None else None
+    names = dict.fromkeys([incident.service, *(alert.name for alert in incident.alerts), incident.title])
+    return [Turn(Speaker.PERSON, " ".join([*filter(None, names), cause.cause if cause is not None else ""]).strip())]
+
+
+def note_of(question: Question, person: str, redact: Redact) -> ThreadNote:
+    return ThreadNote(person, redacted_beginning(question.text, MAX_NOTE, redact), question.asked_at)
+
+
+def recheck_task(incident_id: str, note: ThreadNote, key: str) -> Task:
+    """Return the wish that an incident is investigated again with what a person said, once for each message."""
+    payload = {"person": note.person, "text": note.text, "at": note.at.isoformat()}
+    return Task(f"recheck:{key}", RECHECK, incident_id, payload)
