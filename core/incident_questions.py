@@ -13,11 +13,13 @@ from core.knowledge.terms import terms
 from core.messages import ON_CALL_UNKNOWN
 from core.ports import Change, LogLine
 from core.rca.observations import Observations
-from core.rca.postmortem import as_markdown, draft_postmortem
+from core.rca.postmortem import draft_postmortem
 
 MAX_QUESTION = 200  # characters of a question about an incident; a longer one says more than that
 MAX_CHANGES = 6  # shown
+MAX_ELSEWHERE = 3  # changes to other services, shown where there are none nearby
 MAX_LINES = 8  # of a log, shown
+IN_SHORT = ("Summary", "Cause", "Actions")  # sections of a postmortem that an answer in the thread tells
 MAX_QUOTE = 300  # characters of one
 
 _TROUBLE = re.compile(
@@ -113,9 +115,9 @@ def _runbook(incident: Incident) -> Sequence[str]:
     cited = runbook.citation
     if cited is None:
         return [f"The alert names {runbook.url}. I have not read that page."]
-    where = cited.deep_link or runbook.url or cited.document_id
-    said = [f"{cited.title}, “{cited.heading}”: {runbook.next_action}"]
-    return [*said, *([runbook.command] if runbook.command else []), where]
+    action = f": {runbook.next_action}" if runbook.next_action != cited.heading else ""
+    said = [f"{cited.title}, “{cited.heading}”{action}", runbook.command, cited.deep_link or cited.document_id]
+    return [line for line in said if line]
 
 
 def _fix(incident: Incident) -> Sequence[str]:
@@ -134,12 +136,13 @@ def _changes(incident: Incident, observations: Observations | None) -> Sequence[
     near = [change for change in observations.changes if change.service in observations.services]
     shown = sorted(near, key=lambda change: abs(incident.started_at - change.at))[:MAX_CHANGES]
     lines = [_change(change) for change in sorted(shown, key=lambda change: change.at, reverse=True)]
-    others = len(observations.changes) - len(shown)
     if not lines:
+        latest = sorted(observations.changes, key=lambda change: change.at, reverse=True)[:MAX_ELSEWHERE]
         lines = [
             f"No change to {incident.service or 'the service'} or what it depends on is known of the last 24 hours."
         ]
-    if others > 0:
+        lines += [f"Elsewhere: {_change(change)}" for change in latest]
+    elif others := len(observations.changes) - len(shown):
         lines.append(f"{others} more to other services or longer ago.")
     return [*_blamed_change(incident), *lines, *_gaps(observations)]
 
@@ -173,21 +176,20 @@ def _on_call(incident: Incident) -> Sequence[str]:
 
 
 def _logs(incident: Incident, observations: Observations | None) -> Sequence[str]:
-    explanation = incident.explanation
-    hypotheses = explanation.hypotheses if explanation is not None else ()
+    cause = incident.explanation.cause if incident.explanation is not None else None
     telling = [
         f"{_clock(each.at) if each.at else ''} {each.source}: {each.quote[:MAX_QUOTE]}".strip()
-        for hypothesis in hypotheses
-        for each in hypothesis.evidence
+        for each in (cause.evidence if cause is not None else ())
         if each.kind is EvidenceKind.LOG
     ]
     if observations is None:
         return telling or ["No log could be read."]
     own = [line for line in observations.logs if line.service == incident.service]
     trouble = [line for line in own if _TROUBLE.search(line.text)]
-    room = MAX_LINES - len(telling[:MAX_LINES])
-    latest = [] if telling else [_line(line) for line in (trouble or own)[-room:]]
-    if not telling and not latest:
+    latest = [] if telling else [_line(line) for line in (trouble or own)[-MAX_LINES:]]
+    if latest:
+        latest.insert(0, "No line explains it. The latest that tell of trouble:" if trouble else "The latest lines:")
+    elif not telling:
         latest = [f"No log line of {incident.service or 'its service'} was found around {_clock(incident.started_at)}."]
     counted = (
         f"{len(own)} lines of {incident.service} were read, {len(trouble)} of them tell of trouble." if own else ""
@@ -205,9 +207,20 @@ def _gaps(observations: Observations) -> Iterable[str]:
 
 
 def _postmortem(incident: Incident, page: str) -> Sequence[str]:
-    draft = as_markdown(draft_postmortem(incident)).partition("\n## Evidence")[0].replace("\\", "")
-    state = "" if incident.state is IncidentState.RESOLVED else "It is not over yet: the draft so far."
-    return [*filter(None, [state, page and f"The draft with its evidence: {page}"]), draft.strip()]
+    draft = draft_postmortem(incident)
+    state = "" if incident.state is IncidentState.RESOLVED else "It is not over yet: this is the draft so far."
+    told = [
+        f"{section.title}: {line.text}"
+        for section in draft.sections
+        if section.title in IN_SHORT
+        for line in section.lines
+    ]
+    whole = (
+        f"The whole draft, with its evidence: {page}"
+        if page
+        else f"`plumbline postmortem {incident.id}` prints all of it."
+    )
+    return [line for line in (draft.title, state, *told, whole) if line]
 
 
 def _precedents(incident: Incident) -> Sequence[str]:

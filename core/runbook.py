@@ -173,7 +173,7 @@ def read_section(section: Section, incident: Incident, url: str) -> Runbook:
         title=passage.title,
         heading=section.heading,
         anchor=anchor(passage.anchors, passage.title, section.heading, section.repeat) if section.heading else "",
-        url=passage.url,
+        url=passage.url or (url if is_at(url, passage) else ""),
         quote=step.text,
         updated_at=passage.updated_at,
     )

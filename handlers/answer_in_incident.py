@@ -12,6 +12,7 @@ from core.incident_questions import needs_reading, subject_of, told
 from core.messages import Notice
 from core.ports import Clock, Store, Task
 from core.rca.observations import Observations
+from core.rca.postmortem import worth_a_postmortem
 from core.thread_notes import MAX_NOTE, bears_on_cause
 from handlers.find_incident import incident_of_thread
 from handlers.post_message import Poster
@@ -56,7 +57,7 @@ async def answer_in_incident(
         return
     observations = await observe(incident) if needs_reading(subject) else None
     page = f"{public_url.rstrip('/')}/incidents/{quote(incident.id, safe='')}/postmortem"
-    text = told(subject, incident, observations, page)
+    text = told(subject, incident, observations, page if worth_a_postmortem(incident) else "")
     text = text if observations is None else redacted(text, redact)  # what is stored has been cleaned already
     await show_answer(Notice(text), question, ANSWERED, poster)
     async with store.transaction() as transaction:
