@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from itertools import permutations
 from pathlib import Path
@@ -17,6 +17,7 @@ from adapters.sources.past_incidents import load_past_incidents
 from adapters.tools.change_files import ChangeFiles
 from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
+from bot.demo import stage
 from bot.workspace import Workspace, load_workspace
 from core.conversation import Place, Platform
 from core.folding import open_from
@@ -25,11 +26,14 @@ from core.incident import EvidenceKind, Incident, PastIncident, Severity
 from core.triage.enrichment import Enrichment, from_explanation
 from core.triage.history import IncidentHistory
 from core.triage.negotiate import propose_owner
+from handlers.arrange_incident import Surroundings, arrange_incident
 from handlers.explain_incident import explain_incident
 from handlers.observe_incident import Readers, observe_incident
+from handlers.open_incident import open_incident
 from handlers.triage_incident import triage_incident
 from tests.fakes.clock import FakeClock
 from tests.fakes.predictions import FakePredictionStore
+from tests.fakes.store import InMemoryStore
 
 COMPANY = Path(__file__).parents[2] / "bot" / "sample_company"
 NAMES = ("connection-pool", "check-in-storm", "position-lag")
@@ -65,24 +69,48 @@ def alerted(name: str) -> Incident:
 
 
 async def investigated(name: str, seconds_after: float) -> Incident:
-    """The owner from the text, then the cause, then the owner in the light of it: as the workflow does."""
+    """The incident as the workflow investigates it, this long after it began."""
     incident = alerted(name)
-    clock = FakeClock(incident.started_at + timedelta(seconds=seconds_after))
-    store, history, live = FakePredictionStore(), IncidentHistory(past_incidents()), COMPANY / "live"
-    incident = await triage_incident(incident, teams=company().teams, history=history, store=store, clock=clock)
-    incident = await explain_incident(
-        incident,
-        Readers(
-            [LogFiles("logs", live)],
-            [MetricFiles("metrics", live)],
-            [ChangeFiles("changes", live)],
-            company().dependencies,
-        ),
-        history=history,
-        store=store,
-        clock=clock,
+    return await worked_on(incident, COMPANY / "live", incident.started_at + timedelta(seconds=seconds_after))
+
+
+async def worked_on(incident: Incident, live: Path, now: datetime) -> Incident:
+    """The owner from the text, then the cause, then the owner in the light of it."""
+    clock, store, history = FakeClock(now), FakePredictionStore(), IncidentHistory(past_incidents())
+    triage = partial(triage_incident, teams=company().teams, history=history, store=store, clock=clock)
+    incident = await triage(incident)
+    readers = Readers(
+        [LogFiles("logs", live)], [MetricFiles("metrics", live)], [ChangeFiles("changes", live)], company().dependencies
     )
-    return await triage_incident(incident, teams=company().teams, history=history, store=store, clock=clock)
+    incident = await explain_incident(incident, readers, history=history, store=store, clock=clock)
+    return await triage(incident)
+
+
+@pytest.mark.parametrize("order", list(permutations(NAMES)), ids=" then ".join)
+async def test_started_one_after_the_other_each_incident_has_its_own_owner_and_cause(
+    order: tuple[str, ...], tmp_path: Path
+) -> None:
+    """As in the demonstration: what one has left in the logs and changes is seen by the next."""
+    store, now = InMemoryStore(), datetime.now(UTC)
+    around = Surroundings(company().channels, company().teams, company().dependencies)
+    place = Place(Platform.CONSOLE, "incidents")
+    for name in order:
+        delivery = parse(stage(COMPANY / "live" / name, tmp_path / name, now), now)
+        await open_incident(delivery, store=store, places_for=lambda _: (place,), new_id=partial(str, name))
+        await arrange_incident(name, around, store=store, clock=FakeClock(now))
+        found = await worked_on(store.incidents.by_id[name], tmp_path, now)
+        await store.incidents.save(replace(found, revision=found.revision + 1))
+        await arrange_incident(name, around, store=store, clock=FakeClock(now))
+    for name in order:
+        incident = store.incidents.by_id[name]
+        assert (incident.absorbed, incident.suggested_parent) == (None, None)
+        assert incident.owner is not None
+        assert incident.owner.owner is not None
+        assert incident.owner.owner.team_id == expected(name).owner
+        assert incident.explanation is not None
+        cause = incident.explanation.cause.cause if incident.explanation.cause is not None else ""
+        assert bool(cause) == bool(expected(name).keywords)
+        assert [words for words in expected(name).keywords if not any(word in cause for word in words)] == []
 
 
 @pytest.mark.parametrize("seconds_after", [5, 180, 360])

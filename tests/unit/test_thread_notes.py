@@ -55,7 +55,7 @@ def test_questions_and_chatter_are_none(text: str) -> None:
 
 
 def test_a_change_that_a_person_ruled_out_is_no_cause_and_the_message_says_who_did() -> None:
-    assert explain(seen())[0].hypotheses[0].evidence[0].source.startswith("config C-1")
+    assert any(each.evidence[0].source.startswith("config C-1") for each in explain(seen())[0].hypotheses)
     for said in ("it is not C-1", "it's not the connection pool"):
         left, ruled_out = without_denied(seen(said))
         assert [each.id for each in left.changes] == ["C-2"]
