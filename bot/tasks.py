@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from pydantic import TypeAdapter
 
@@ -12,10 +13,10 @@ from core.audit import Act, AuditEntry, audit_entry
 from core.command import parse_command
 from core.conversation import Place, Question
 from core.feedback import Feedback, Reaction
-from core.incident import IncidentState, ThreadNote
+from core.incident import IncidentState
 from core.ports import Store, Task
 from core.thread_notes import bears_on_cause
-from handlers.answer_in_incident import note_of, recheck_task
+from handlers.answer_in_incident import recheck_task
 from handlers.find_incident import incident_of_thread
 from handlers.redaction import Redact, as_it_is
 
@@ -28,7 +29,6 @@ QUESTION = TypeAdapter(Question)
 FEEDBACK_EVENT = TypeAdapter(Feedback)
 REACTION_EVENT = TypeAdapter(Reaction)
 PLACE = TypeAdapter(Place)
-NOTE = TypeAdapter(ThreadNote)
 
 
 class TaskInbox:
@@ -70,8 +70,9 @@ class TaskInbox:
             incident = await incident_of_thread(remark.place, transaction)
         if incident is None or incident.state is not IncidentState.OPEN:
             return
-        note = note_of(remark, await name(), self._redact)
-        await self._accept(recheck_task(incident.id, note, remark.key))
+        speaker = replace(remark.asker, name=await name())
+        noted = audit_entry(f"noted:{remark.key}", remark.asked_at, Act.NOTED, speaker, incident.id, place=remark.place)
+        await self._accept(recheck_task(incident.id, replace(remark, asker=speaker), self._redact), noted)
 
     async def press(self, feedback: Feedback) -> None:
         payload = FEEDBACK_EVENT.dump_python(feedback, mode="json")

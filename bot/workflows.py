@@ -19,7 +19,7 @@ from dbos import DBOS, DBOSConfiguredInstance, SetWorkflowID
 from sqlalchemy.exc import DBAPIError
 
 from bot import engine
-from bot.tasks import FEEDBACK_EVENT, NOTE, PLACE, QUESTION, REACTION_EVENT
+from bot.tasks import FEEDBACK_EVENT, PLACE, QUESTION, REACTION_EVENT
 from bot.telemetry import STEPS, timed
 from bot.tracing import KEY, span, traced
 from core.conversation import Place, Question
@@ -27,6 +27,7 @@ from core.errors import ChatBusy, MessageNotFound, PlumblineError, Unavailable, 
 from core.feedback import Feedback, Reaction
 from core.incident import ThreadNote
 from core.ports import Task
+from handlers.answer_in_incident import note_of
 
 FIRST_DELAY = 1.0  # seconds before a step that met an unavailable system is tried again
 MAX_RUNNING = 16  # steps of a kind at once; more only compete for the same processor
@@ -141,7 +142,7 @@ class Workflows(DBOSConfiguredInstance):
     @traced
     async def recheck_incident(self, incident_id: str, payload: dict[str, Any]) -> None:
         """Somebody wrote what is to blame, or what is not: it is investigated again, and its message says so."""
-        await self._step("recheck", incident_id, NOTE.validate_python(payload))
+        await self._step("recheck", incident_id, note_of(payload))
         await self._step("present", incident_id)
 
     @DBOS.workflow()

@@ -272,6 +272,11 @@ class GapReason(StrEnum):
     FAILED = "failed"
     OUT_OF_WINDOW = "no data from that time"
 
+    @property
+    def is_failure(self) -> bool:
+        """Whether a tool that is there could not be asked, so that it may be able to answer later."""
+        return self in (GapReason.REFUSED, GapReason.TIMED_OUT, GapReason.FAILED)
+
 
 @dataclass(frozen=True, slots=True)
 class Gap:

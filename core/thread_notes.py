@@ -14,6 +14,7 @@ from core.rca.observations import Observations
 MAX_NOTES = 20  # of one incident, the latest ones
 MAX_NOTE = 300  # characters of one that are kept
 MAX_READ = 1_000  # characters of a message; a longer one is a report and no remark
+DENIED = "ruled out by a person in the thread"
 ENOUGH_TERMS = 0.5  # share of the words of a remark that a hypothesis must have to be meant by it
 
 _QUESTION = re.compile(
@@ -129,7 +130,7 @@ def without_denied(observations: Observations) -> tuple[Observations, tuple[str,
         logs=tuple(line for line in observations.logs if line.service not in services),
         series=tuple(series for series in observations.series if series.service not in services),
     )
-    lines = [f"{what}: {_author(remark.note)} says that it is not." for what, remark in (ruled_out | services).items()]
+    lines = [f"{what}: {DENIED}." for what in (*ruled_out, *services)]
     return left, tuple(lines)
 
 
@@ -142,7 +143,7 @@ def named_first(explanation: Explanation, notes: Sequence[ThreadNote], ruled_out
         about = [remark for remark in said if remark.means(hypothesis, _change_of(hypothesis))]
         latest = about[-1] if about else None
         if latest is not None and latest.denies:
-            lines.append(f"{hypothesis.cause.rstrip('.')}: {_author(latest.note)} says that it is not.")
+            lines.append(f"{hypothesis.cause.rstrip('.')}: {DENIED}.")
             continue
         kept.append((latest is None, hypothesis if latest is None else _with_evidence(hypothesis, latest.note)))
     kept.sort(key=lambda each: each[0])  # stable: the others stay in their order
@@ -157,7 +158,7 @@ def named_first(explanation: Explanation, notes: Sequence[ThreadNote], ruled_out
 def _with_evidence(hypothesis: Hypothesis, note: ThreadNote) -> Hypothesis:
     return replace(
         hypothesis,
-        evidence=(Evidence(EvidenceKind.NOTE, _author(note), note.text, note.at), *hypothesis.evidence),
+        evidence=(Evidence(EvidenceKind.NOTE, note.person, note.text, note.at), *hypothesis.evidence),
     )
 
 
@@ -166,10 +167,6 @@ def _change_of(hypothesis: Hypothesis) -> str:
     changes = (each.source for each in hypothesis.evidence if each.kind is EvidenceKind.CHANGE)
     found = _CHANGE_SOURCE.match(next(changes, ""))
     return found[1] if found else ""
-
-
-def _author(note: ThreadNote) -> str:
-    return note.person or "Somebody in the thread"
 
 
 def _is_named(name: str, text: str) -> bool:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 from urllib.parse import quote
+
+from pydantic import TypeAdapter
 
 from core.conversation import Question, Speaker, Turn, turn_key
 from core.incident import Incident, IncidentState, ThreadNote
@@ -20,6 +23,7 @@ from handlers.redaction import Redact, redacted, redacted_beginning
 from handlers.show_waiting import ANSWERED, show_answer
 
 RECHECK = "recheck_incident"
+_REMARK = TypeAdapter(Question)
 
 Ask = Callable[[Question], Awaitable[None]]
 Observe = Callable[[Incident], Awaitable[Observations]]
@@ -48,9 +52,8 @@ async def answer_in_incident(
         return
     subject = subject_of(question.text, incident)
     if subject is None and bears_on_cause(question.text) and incident.state is IncidentState.OPEN:
-        note = note_of(question, question.asker.name, redact)
         async with store.transaction() as transaction:
-            await transaction.tasks.add(recheck_task(incident.id, note, question.key))
+            await transaction.tasks.add(recheck_task(incident.id, question, redact))
         return
     if subject is None:
         await otherwise(replace(question, history=(*_said_of(incident), *question.history)))
@@ -76,11 +79,16 @@ def _said_of(incident: Incident) -> Sequence[Turn]:
     return [Turn(Speaker.PERSON, " ".join([*filter(None, names), cause.cause if cause is not None else ""]).strip())]
 
 
-def note_of(question: Question, person: str, redact: Redact) -> ThreadNote:
-    return ThreadNote(person, redacted_beginning(question.text, MAX_NOTE, redact), question.asked_at)
+def recheck_task(incident_id: str, remark: Question, redact: Redact) -> Task:
+    """Return the wish that an incident is investigated again with what a person said, once for each message.
+
+    It names who said it and where, so that it can be forgotten.
+    """
+    said = replace(remark, text=redacted_beginning(remark.text, MAX_NOTE, redact), history=())
+    return Task(f"recheck:{remark.key}", RECHECK, incident_id, _REMARK.dump_python(said, mode="json"))
 
 
-def recheck_task(incident_id: str, note: ThreadNote, key: str) -> Task:
-    """Return the wish that an incident is investigated again with what a person said, once for each message."""
-    payload = {"person": note.person, "text": note.text, "at": note.at.isoformat()}
-    return Task(f"recheck:{key}", RECHECK, incident_id, payload)
+def note_of(payload: Mapping[str, Any]) -> ThreadNote:
+    """Return the note that such a task asks to be read."""
+    remark = _REMARK.validate_python(payload)
+    return ThreadNote(remark.asker.name or remark.asker.id, remark.text, remark.asked_at)

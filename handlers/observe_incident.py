@@ -19,8 +19,10 @@ from core.ports import (
     DependencyReader,
     Embedder,
     FailedBuild,
+    LogLine,
     LogReader,
     MetricReader,
+    Series,
     TimeWindow,
     Toolbox,
 )
@@ -37,6 +39,8 @@ MAX_SERVICES = 16  # services whose logs and metrics are read
 MAX_LOG_LINES = 20_000  # records read of one service
 SIMILAR = 3  # similar past incidents shown
 MIN_SIMILARITY = 0.15  # below which a past incident resembles this one by chance
+
+LOGS, METRICS, CHANGES = "logs", "metrics", "changes"  # what is named where no system tells of it
 
 T = TypeVar("T")
 
@@ -76,6 +80,9 @@ async def observe_incident(
     dependencies = united([readers.dependencies, *traced])
     service = service_of(incident, dependencies)
     services = neighbourhood(service, dependencies, MAX_SERVICES) if service else []
+    tools.expect(LOGS, [*readers.logs, *readers.toolboxes])
+    tools.expect(METRICS, [*readers.metrics, *readers.toolboxes])
+    tools.expect(CHANGES, [*readers.changes, *readers.toolboxes])
     logs, series, changes, outputs, builds = await asyncio.gather(
         tools.ask([(each.name, each.lines(name, window, MAX_LOG_LINES)) for each in readers.logs for name in services]),
         tools.ask([(each.name, each.series(name, window)) for each in readers.metrics for name in services]),
@@ -83,6 +90,9 @@ async def observe_incident(
         _outputs(readers, services, window, tools),
         _builds(replace(incident, service=service), readers, window.end, tools),
     )
+    if services:
+        tools.note_silence(readers.logs, logs, window)
+        tools.note_silence(readers.metrics, series, window)
     pasted, pasted_log = pasted_output(incident), pasted_build(incident)
     if pasted_log is not None:
         builds, pasted = [pasted_log, *builds], None
@@ -142,6 +152,22 @@ class _Tools:
     """Asks tools all at once, and remembers which could not be read."""
 
     gaps: set[Gap] = field(default_factory=set[Gap])
+
+    def expect(self, what: str, systems: Sequence[object]) -> None:
+        """Note that nothing tells of `what` where no system that may do so is set up."""
+        if not systems:
+            self.gaps.add(Gap(what, GapReason.MISSING))
+
+    def note_silence(
+        self, readers: Sequence[LogReader | MetricReader], found: Sequence[LogLine | Series], window: TimeWindow
+    ) -> None:
+        """Note that systems which answered hold nothing of the time that was asked for."""
+        failed = {gap.tool for gap in self.gaps}
+        if not found:
+            asked = f"{window.start:%Y-%m-%d %H:%M} to {window.end:%H:%M} UTC"
+            self.gaps |= {
+                Gap(reader.name, GapReason.OUT_OF_WINDOW, asked) for reader in readers if reader.name not in failed
+            }
 
     async def ask(self, questions: Sequence[tuple[str, Awaitable[list[T]]]]) -> list[T]:
         answers = await asyncio.gather(*(self._answer(name, question) for name, question in questions))

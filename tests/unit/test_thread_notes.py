@@ -59,7 +59,7 @@ def test_a_change_that_a_person_ruled_out_is_no_cause_and_the_message_says_who_d
     for said in ("it is not C-1", "it's not the connection pool"):
         left, ruled_out = without_denied(seen(said))
         assert [each.id for each in left.changes] == ["C-2"]
-        assert ruled_out == ("config C-1 of shop: Dana says that it is not.",)
+        assert ruled_out == ("config C-1 of shop: ruled out by a person in the thread.",)
         found = named_first(explain(left)[0], left.incident.notes, ruled_out)
         assert all("C-1" not in hypothesis.cause for hypothesis in found.hypotheses)
         assert ruled_out[0] in found.ruled_out
