@@ -76,7 +76,9 @@ def test_a_symptom_alone_is_no_cause() -> None:
     assert explanation.hypotheses == ()
     assert evaluation is None
     assert any("C-3" in line for line in explanation.ruled_out)
-    assert any(line.startswith("No unusual log message, and no metrics were found, in cart") for line in explanation.ruled_out)
+    assert any(
+        line.startswith("No unusual log message, and no metrics were found, in cart") for line in explanation.ruled_out
+    )
     assert explanation.similar == (like,)
 
 
