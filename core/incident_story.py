@@ -100,6 +100,7 @@ def _vote(vote: Vote, names: dict[str, str]) -> str:
     return f"{round_told}, {names.get(vote.voter, vote.voter)} for {choice}: {vote.reason}"
 
 
+MAX_STANDING = 200  # bytes of one of its lines
 MAX_PARTS = 5  # incidents that are named in the message of the one that leads them
 
 
@@ -131,7 +132,7 @@ def standing(incident: Incident) -> tuple[str, ...]:
         lines.append(f"May be part of {parent.title} ({parent.incident_id}): {parent.reason}")
     if incident.explanation is not None and (note := incident.explanation.rechecked_after) is not None:
         lines.append(f"Re-checked after {note.person}'s note: {note.text}")
-    return (*lines, *guidance_told(incident))
+    return tuple(each.encode()[:MAX_STANDING].decode(errors="ignore") for each in (*lines, *guidance_told(incident)))
 
 
 def absorbed_because(absorption: Absorption) -> str:
