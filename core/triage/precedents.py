@@ -45,7 +45,8 @@ def _has_same_cause(
     cause = explanation.cause if explanation is not None else None
     if cause is None or (past.owner != owner and past.service != cause.service):
         return False
-    said = {term for text in (cause.cause, *(each.quote for each in cause.evidence)) for term in terms(text)}
+    evidence = (text for each in cause.evidence for text in (each.source, each.quote))
+    said = {term for text in (cause.cause, cause.service, *evidence) for term in terms(text)}
     weights = {term: rarity.get(term, 0.0) for term in set(terms(past.root_cause))}
     total = sum(weights.values())
     return total > 0 and sum(weights[term] for term in said & weights.keys()) >= SAME_CAUSE * total

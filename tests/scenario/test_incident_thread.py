@@ -134,7 +134,7 @@ QUESTIONS = {
         POOL: [
             "It is not over yet",
             "Postmortem: p99 of POST /v1/authorise",
-            "Cause: Most probable: config CHG-9212",
+            "CHG-9212",
         ],
         STORM: ["Postmortem: More than 5 % of requests to check-in fail", "CHG-9261"],
         LAG: ["Postmortem: Positions of vessels", "Cause: Cause: not known"],
