@@ -13,6 +13,7 @@ from adapters.console.sources import SourceStatus
 from core import samples as messages
 from core.confidence.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
 from core.conversation import MessageReference, Place, Platform
+from core.incident import Gap, GapReason
 from core.knowledge.document import Document
 from tests.fakes.calibrators import calibrator
 from tests.fakes.console_site import Site
@@ -47,6 +48,13 @@ def claim(
 
 async def test_without_incidents_the_page_says_how_the_first_one_comes(http: aiohttp.ClientSession) -> None:
     assert "/webhooks/alertmanager" in text(await page(http, "/incidents"))
+
+
+async def test_what_investigations_could_not_read_is_counted_by_tool(site: Site, http: aiohttp.ClientSession) -> None:
+    for id_, reason in (("i1", GapReason.TIMED_OUT), ("i2", GapReason.TIMED_OUT), ("i3", GapReason.REFUSED)):
+        found = messages.explanation(gaps=(Gap("loki", reason, id_),))
+        site.happen(messages.incident(id=id_, group_key=id_, explanation=found))
+    assert "loki in 3 incidents: timed out 2, access refused 1" in text(await page(http, "/incidents"))
 
 
 async def test_open_incidents_come_before_resolved_ones(site: Site, http: aiohttp.ClientSession) -> None:
