@@ -9,7 +9,7 @@ from dataclasses import replace
 import structlog
 
 from core.conversation import Audience
-from core.errors import IndexUnavailable, StoreUnavailable
+from core.errors import Unavailable
 from core.incident import Incident, Runbook
 from core.knowledge.document import Passage
 from core.knowledge.retriever import RERANKED, Retriever
@@ -42,7 +42,7 @@ async def find_runbook(incident: Incident, *, retriever: Retriever, audience: Au
     try:
         pages = await _pages(incident, retriever, audience)
         section = await _section(incident, pages, retriever, audience) if pages else None
-    except (IndexUnavailable, StoreUnavailable) as error:
+    except Unavailable as error:  # triage does not wait for it
         log.warning("runbook cannot be looked up", incident=incident.id, reason=str(error))
         section = None
     if section is not None:
