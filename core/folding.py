@@ -151,9 +151,13 @@ def _succeeding(known: Alert | None, told: Alert) -> Alert | None:
 
 
 def _ended(told: Alert, known: Alert) -> Alert:
-    """Return an alert that is over and began when it was first said to: the end may come with the times of another one."""
-    ends_at = told.ends_at if told.ends_at is not None and told.ends_at >= known.starts_at else None
-    return replace(told, starts_at=known.starts_at, ends_at=ends_at)
+    """Return an alert that is over, without the times of an earlier one that its end may come with.
+
+    A later beginning is believed: it fired again meanwhile, and nobody said so.
+    """
+    starts_at = max(known.starts_at, told.starts_at)
+    ends_at = told.ends_at if told.ends_at is not None and told.ends_at >= starts_at else None
+    return replace(told, starts_at=starts_at, ends_at=ends_at)
 
 
 def _noted(delivery: AlertDelivery) -> Resolution | None:
