@@ -42,12 +42,14 @@ _VERBS = (
     "silence start stop submit switch take terminate test throttle try turn unblock undo unlock update upgrade use verify "
     "wait widen"
 ).replace(" ", "|")
-_INSTRUCTION = re.compile(rf"(?:^|[:;,.)] |\b(?:then|and|please|or) )\W*(?:{_VERBS})(?![\w-])", re.IGNORECASE)
+_INSTRUCTION = re.compile(rf"(?:^|[:;,.)] |\b(?:then|and|please|or) )\W{{0,3}}(?:{_VERBS})(?![\w-])", re.IGNORECASE)
 _FORBIDDEN = re.compile(r"\b(?:do not|don'?t|never|must not)\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[“\"])")
-_INLINE_CODE = re.compile(r"(?:\b(?P<by>run|with|using|use|via|execute|by|do)\s+)?`(?P<code>[^`\n]+)`", re.IGNORECASE)
+_INLINE_CODE = re.compile(
+    r"(?:\b(?P<by>run|with|using|use|via|execute|by|do)\s)?`(?P<code>[^`\n]{1,600})`", re.IGNORECASE
+)
 _OPTION = re.compile(r"\s--?[A-Za-z]")
-_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)[^)]*\)")
+_LINK = re.compile(r"\]\(([^)\s]{1,500})")
 _MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 
 

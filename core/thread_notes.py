@@ -18,10 +18,10 @@ DENIED = "ruled out by a person in the thread"
 ENOUGH_TERMS = 0.5  # share of the words of a remark that a hypothesis must have to be meant by it
 
 _QUESTION = re.compile(
-    r"\?\s*$|^\W*(?:what|why|who|whose|when|where|which|how|is|are|was|were|does|did|do|can|could|should|would|has|have|any)"
-    r"\b(?!.*\bnot\b)",
+    r"\W*(?:what|why|who|whose|when|where|which|how|is|are|was|were|does|did|do|can|could|should|would|has|have|any)\b",
     re.IGNORECASE,
 )
+_NOT = re.compile(r"\bnot\b", re.IGNORECASE)
 _DENIAL = re.compile(
     r"\b(?:(?:it|this|that)(?:'s|’s| is| was)? ?(?:not|n't|n’t)|(?:is|was|were|are)(?: not|n't|n’t)|not (?:the|our|a|caused|due|"
     r"related)|ruled? out|nothing to do with|unrelated to|can exclude|innocent)\b",
@@ -33,9 +33,9 @@ _CAUSE = re.compile(
     r"it (?:broke|began|started) (?:after|with|when))\b",
     re.IGNORECASE,
 )
-_CHANGE_ID = re.compile(r"\b(?:[A-Z][A-Z0-9]{1,9}-\d+|[0-9a-f]*\d[0-9a-f]*(?<=[0-9a-f]{7}))\b|(?<!\w)[#!]\d{1,7}\b")
+_CHANGE_ID = re.compile(r"\b[A-Z][A-Z0-9]{1,9}-\d{1,9}\b|\b(?=[a-f]{0,39}\d)[0-9a-f]{7,40}\b|(?<!\w)[#!]\d{1,7}\b")
 _CHANGE_SOURCE = re.compile(r"\S+ (\S+) by ")  # of the evidence that a change is
-_CLAUSE = re.compile(r"[.;,!\n]+\s+|\s+(?:but|although|however|rather|instead)\s+", re.IGNORECASE)
+_CLAUSE = re.compile(r"[.;,!\n]\s|\s(?:but|although|however|rather|instead)\s", re.IGNORECASE)
 _GENERIC = frozenset(
     term
     for word in (
@@ -83,7 +83,9 @@ class Remark:
 
 def bears_on_cause(text: str) -> bool:
     """Return whether a message says what caused an incident or what did not, or names a change, and is no question."""
-    if len(text) > MAX_READ or _QUESTION.search(text.strip()):
+    if len(text) > MAX_READ or text.rstrip().endswith("?"):
+        return False
+    if _QUESTION.match(text) and not _NOT.search(text):
         return False
     return any(pattern.search(text) is not None for pattern in (_DENIAL, _CAUSE, _CHANGE_ID))
 
