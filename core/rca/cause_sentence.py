@@ -1,0 +1,166 @@
+"""The likely cause in one sentence that a colleague would say: who changed what and when, and what followed.
+
+Each part may be missing. Times and numbers are those of the evidence; nothing is said that the evidence does not hold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from core.incident import EvidenceKind
+from core.knowledge.terms import terms
+from core.ports import Change
+from core.rca.scene import Scene
+from core.rca.signals import Signal
+from core.rca.suspects import Suspect
+
+MAX_TITLE = 110  # characters of a change's title
+MAX_DETAIL = 160  # characters of a sentence of its detail
+MAX_SAID = 60  # characters of a log message
+SOMEBODY = "Somebody"  # who made a change that names no author
+
+DID = {
+    "config": "changed the configuration of",
+    "deploy": "deployed",
+    "flag": "switched a flag of",
+    "infrastructure": "changed the infrastructure of",
+    "migration": "migrated the database of",
+    "rotation": "rotated a key or secret of",
+}
+"""What somebody did to a service, by kind of change."""
+
+_SET_TO = re.compile(
+    r"(?P<name>[\w./-]*\w)[:=]?\s+(?P<before>[^\s,;()]+)\s*(?:->|→)\s*(?P<after>[^\s,;()]+)", re.UNICODE
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
+_NUMBER = re.compile(r"(?P<value>-?\d+(?:\.\d+)?)\s*(?P<unit>[a-zA-Z%]*)")
+_SINCE = re.compile(r" since \d\d:\d\d:\d\d$")
+_SAID = re.compile(r"“(?P<said>.*)”", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting that a change gave another value. Untrusted."""
+
+    name: str
+    before: str
+    after: str
+
+    @property
+    def moved(self) -> str:
+        """“lowered”, “raised” or “changed”."""
+        before, after = _NUMBER.fullmatch(self.before), _NUMBER.fullmatch(self.after)
+        if before is None or after is None or before["unit"] != after["unit"]:
+            return "changed"
+        return "lowered" if float(after["value"]) < float(before["value"]) else "raised"
+
+
+def changed_sentence(change: Change, suspect: Suspect, scene: Scene) -> str:
+    """The sentence of a cause that is a change."""
+    at = clock_time(change.at, scene.incident.started_at)
+    author = " ".join(change.author.split()) or SOMEBODY
+    setting = telling_setting(change, suspect.signals)
+    if setting is not None:
+        done = f"{setting.moved} `{setting.name}` of {change.service} from {setting.before} to {setting.after} at {at}"
+        told = f"{author} {done} ({change.kind} {change.id})"
+    else:
+        did = DID.get(change.kind, f"made a {change.kind} change to")
+        told = f"{author} {did} {change.service} at {at} ({change.id}: {_what(change, suspect)})"
+    return f"{told}; {_followed(change, suspect, scene)}."
+
+
+def troubled_sentence(suspect: Suspect, scene: Scene) -> str:
+    """The sentence of a cause that is a service in trouble, which nobody is known to have changed."""
+    signs = "; ".join(
+        f"since {clock_time(signal.since, scene.incident.started_at)} {in_words(signal)}"
+        for signal in _telling(suspect.signals)[:2]
+    )
+    if suspect.service == scene.incident.service:
+        return f"{suspect.service} itself: {signs}. No change to it or to what it depends on was found."
+    return f"{suspect.service}, which {scene.incident.service} depends on: {signs}."
+
+
+def telling_setting(change: Change, signals: Iterable[Signal]) -> Setting | None:
+    """The setting of a change that shares most words with the signs, the first one if none does; None without any."""
+    found = [
+        Setting(*match.group("name", "before", "after"))
+        for match in _SET_TO.finditer(f"{change.title}; {change.detail}")
+        if _is_setting(match)
+    ]
+    signs = frozenset(term for signal in signals for term in signal.terms)
+    return max(found, key=lambda setting: len(signs.intersection(terms(setting.name))), default=None)
+
+
+def in_words(signal: Signal) -> str:
+    """What a sign says, without its time; a log message is cut to what it begins with."""
+    what = _SINCE.sub("", signal.what)
+    if signal.evidence.kind is not EvidenceKind.LOG:
+        return what
+    said = _SAID.search(what)
+    return f"its log says {what[: said.start()]}“{_cut(said['said'], MAX_SAID)}”{what[said.end() :]}" if said else what
+
+
+def clock_time(at: datetime, day: datetime) -> str:
+    """“09:19 UTC”, with the date where it is another than that of `day`."""
+    at, day = at.astimezone(UTC), day.astimezone(UTC)
+    return f"{at:%H:%M} UTC" if at.date() == day.date() else f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def _is_setting(match: re.Match[str]) -> bool:
+    """Whether a name of a setting stands there, and no word of a sentence."""
+    name, before, after = match.group("name", "before", "after")
+    has_shape = any(mark in name for mark in "._/-") or not (name.islower() or name.istitle())
+    are_numbers = bool(_NUMBER.fullmatch(before) and _NUMBER.fullmatch(after))
+    return before != after and (are_numbers or (has_shape and "." in name))
+
+
+def _what(change: Change, suspect: Suspect) -> str:
+    """The title of a change, or a sentence of its detail that shares more words with the signs."""
+    title = " ".join(change.title.split()).removeprefix(f"{change.service}:").strip()
+    detail = telling(change.detail, suspect)
+    signs = _words(suspect)
+    says_more = len(signs.intersection(terms(detail))) > len(signs.intersection(terms(title)))
+    return _cut(detail if says_more else title, MAX_TITLE).rstrip(".")
+
+
+def telling(detail: str, suspect: Suspect) -> str:
+    """The sentence of a change's detail that shares most words with the signs, the first one if none does."""
+    signs = _words(suspect)
+    sentences = _SENTENCE_END.split(" ".join(detail.split()))
+    best = max(sentences, key=lambda sentence: len(signs.intersection(terms(sentence))))
+    return best.rstrip(".;") if len(best) <= MAX_DETAIL else best[: MAX_DETAIL - 1] + "…"
+
+
+def _words(suspect: Suspect) -> frozenset[str]:
+    return frozenset(term for signal in suspect.signals for term in signal.terms)
+
+
+def _followed(change: Change, suspect: Suspect, scene: Scene) -> str:
+    signs = _telling(suspect.signals)
+    if not signs:
+        return f"{_later(scene.first_sign - change.at)} the first sign showed"
+    return f"{_later(signs[0].since - change.at)} {in_words(signs[0])}"
+
+
+def _telling(signals: Sequence[Signal]) -> list[Signal]:
+    """Those that complain; of metrics and logs the metrics first, since they say how much."""
+    return sorted((signal for signal in signals if signal.trouble), key=_is_log)
+
+
+def _is_log(signal: Signal) -> bool:
+    return signal.evidence.kind is EvidenceKind.LOG
+
+
+def _later(delay: timedelta) -> str:
+    minutes = round(delay.total_seconds() / 60)
+    if minutes < 1:
+        return "at once"
+    return f"{minutes} min later" if minutes < 120 else f"{minutes // 60} h later"
+
+
+def _cut(text: str, limit: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
