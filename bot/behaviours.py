@@ -227,6 +227,7 @@ def _feedback(core: Core, poster: Poster) -> Callable[[Feedback], Awaitable[None
             (Verdict.JOIN, Verdict.JOIN_SUGGESTED),
             partial(join_incident, channels=core.workspace.channels, store=store, poster=poster),
         ),
+        Verdict.DETAILS: lambda feedback: present_details(feedback.subject, store=store, poster=poster),
         Verdict.HAND_OVER: partial(ask_whose_it_is, teams=core.workspace.teams, store=store, poster=poster),
     }
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from core.incident import EvidenceKind, Incident, IncidentState
-from core.incident_story import on_call_told
+from core.incident_view import on_call_told
 from core.knowledge.terms import terms
 from core.messages import ON_CALL_UNKNOWN
 from core.ports import Change, LogLine

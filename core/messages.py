@@ -197,7 +197,9 @@ Message = (
     | Notice
 )
 
-Form = CorrectionRequest | HandoverRequest | CauseRequest  # what a platform may ask in a form of its own
+Form = (
+    CorrectionRequest | HandoverRequest | CauseRequest | IncidentDetails
+)  # what a platform may ask in a form of its own
 
 
 def claim(message: Message) -> str:
@@ -238,7 +240,7 @@ NOT_CLEAR = "not clear"  # whose it is
 NEAREST = "Nearest"  # teams, where none is asked
 LESS_LIKELY = "Less likely"  # than those that are asked
 A_PERSON_DECIDES = f"{NOT_CLEAR}, a person should decide"
-I_AM_UNSURE = "I am not sure whose it is. “Take it” or “Reassign …” above settles it."
+I_AM_UNSURE = "I am not sure whose it is. “Take” or “Reassign…” above settles it."
 COULD_IT_BE = "Could it be this? {cause}"
 
 
@@ -265,6 +267,7 @@ class Verdict(StrEnum):
     BELONGS = "belongs"
     JOIN = "join"
     JOIN_SUGGESTED = "join-suggested"
+    DETAILS = "details"
     CORRECTION = "correction"
     CONFIRM = "confirm"
     WHY_ANSWER = "why-answer"
@@ -284,15 +287,16 @@ VERDICT_LABELS = {
     Verdict.SEVERITY_WRONG: "Wrong severity",
     Verdict.DUPLICATE_RIGHT: "It is a duplicate",
     Verdict.DUPLICATE_WRONG: "No duplicate",
-    Verdict.TAKE_IT: "Take it",
+    Verdict.TAKE_IT: "Take",
     Verdict.TAKE_OVER: "Take over",
-    Verdict.HAND_OVER: "Reassign …",
+    Verdict.HAND_OVER: "Reassign…",
     Verdict.REASSIGN: "Reassign",
     Verdict.NOT_OURS: "Not ours",
     Verdict.SEPARATE: "Separate",
     Verdict.BELONGS: "Belongs together with …",
     Verdict.JOIN: "Put together",
     Verdict.JOIN_SUGGESTED: "Join",
+    Verdict.DETAILS: "Details",
     Verdict.CORRECTION: "Send",
     Verdict.CONFIRM: "Confirm",
     Verdict.WHY_ANSWER: "Why this number?",

@@ -24,6 +24,7 @@ ABOUT_INCIDENTS = frozenset(
         Verdict.BELONGS,
         Verdict.JOIN,
         Verdict.JOIN_SUGGESTED,
+        Verdict.DETAILS,
     }
 )
 

@@ -17,7 +17,7 @@ from adapters.slack import blocks
 from adapters.slack.blocks import Block
 from adapters.slack.client import call
 from adapters.slack.identity import names_of
-from adapters.slack.incidents import SEVERITY_ICONS
+from adapters.slack.incidents import ICONS
 from adapters.slack.mrkdwn import bold, escape, link, prose
 from adapters.slack.parts import LINE, NAME, badge, context, dotted, minute
 from adapters.slack.payloads import HomeOpened, parse
@@ -26,6 +26,7 @@ from core.conversation import Audience, MessageReference, Person, Platform
 from core.errors import PlumblineError
 from core.home import Home, KnownSource
 from core.incident import Incident
+from core.incident_view import Mood, is_claimed, owner_told
 
 MAX_SHOWN = 10  # incidents of each kind
 MAX_SOURCES = 40
@@ -110,13 +111,11 @@ def _chapter(title: str, lines: Sequence[str], missing: int, noun: str) -> list[
 
 
 def _incident(incident: Incident, url: str) -> str:
-    owner = incident.owner.owner if incident.owner is not None else None
     taken = f"taken by {escape(incident.taken_by, NAME)}" if incident.taken_by else ""
-    named = f"owner {bold(owner.team_name, NAME)}" if owner is not None else ""
-    shown = badge(incident.owner.badge) if incident.owner is not None and owner is not None else ""
-    title = (
-        f"{SEVERITY_ICONS[incident.severity]} {incident.severity.capitalize()}: {link(url, incident.title, LINE * 2)}"
-    )
+    named = f"owner {bold(owner_told(incident), NAME)}" if incident.owner is not None else ""
+    shown = badge(incident.owner.badge) if incident.owner is not None and is_claimed(incident) else ""
+    icon = ICONS[Mood(incident.severity)]
+    title = f"{icon} {incident.severity.capitalize()}: {link(url, incident.title, LINE * 2)}"
     return f"• {dotted(title, taken or named, '' if taken else shown, minute(incident.started_at))}"
 
 
