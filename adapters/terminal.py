@@ -138,6 +138,7 @@ def _badge_explanation(explanation: BadgeExplanation) -> RenderableType:
         *explanation.sentences,
         *([JUDGED_BY] if references else []),
         *references,
+        explanation.for_experts,
     ]
     return Text("\n".join(lines))
 

@@ -33,7 +33,7 @@ from handlers.label_incident import label_noted_incidents
 from handlers.label_suggestions import label_suggestions
 from handlers.learn_failing_lines import correct_failing_lines, judge_failing_lines
 from handlers.post_message import Poster
-from handlers.present_incident import present_details
+from handlers.present_incident import present_details, show_details
 from handlers.press_in_sight import is_in_sight
 from handlers.read_thread import in_context
 from handlers.reassign_incident import ask_whose_it_is, reassign_incident
@@ -227,7 +227,7 @@ def _feedback(core: Core, poster: Poster) -> Callable[[Feedback], Awaitable[None
             (Verdict.JOIN, Verdict.JOIN_SUGGESTED),
             partial(join_incident, channels=core.workspace.channels, store=store, poster=poster),
         ),
-        Verdict.DETAILS: lambda feedback: present_details(feedback.subject, store=store, poster=poster),
+        Verdict.DETAILS: partial(show_details, store=store, poster=poster),
         Verdict.HAND_OVER: partial(ask_whose_it_is, teams=core.workspace.teams, store=store, poster=poster),
     }
 

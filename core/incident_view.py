@@ -6,6 +6,7 @@ next. Everything else is a menu away.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -151,6 +152,7 @@ class IncidentView:
 
 OWNER, CAUSE, NEXT, LAST_TIME = "Owner", "Cause", "Next", "Last time"
 
+_ASIDE = re.compile(r"\(([^()]{30,})\)")  # of a sentence, which is cut before its end is
 SHORTEST = 20  # characters below which a text that is cut says nothing
 FLOORS = {OWNER: 2, CAUSE: 4, NEXT: 3}  # lines of a phone that these keep while any other can be cut
 
@@ -321,7 +323,7 @@ def _next(incident: Incident) -> Iterator[Line]:
     command = runbook.command if runbook is not None and len(runbook.command) <= MAX_COMMAND else ""
     if runbook is not None and runbook.citation is not None and (runbook.next_action or command):
         cited = runbook.citation
-        source = Link(_cut(f"Runbook: {cited.title}", MAX_NAME), cited.deep_link or runbook.url)
+        source = Link("runbook", cited.deep_link or runbook.url)
         yield from _line(NEXT, runbook.next_action, code=command, links=(source,))
     elif cause is not None and cause.next_check:
         yield from _line(NEXT, cause.next_check)
@@ -471,6 +473,11 @@ def _fitted(view: IncidentView) -> IncidentView:
 def _shorter(line: Line) -> Line | None:
     """The line with so much less text that it takes one line less on a phone; None if it cannot be cut so far."""
     wanted = _wrapped(line.plain) - 1
+    if aside := _ASIDE.search(line.text):
+        room = len(aside[1]) - PHONE_WIDTH
+        shorter = replace(line, text=line.text.replace(aside[1], _cut(aside[1], max(room, SHORTEST)), 1))
+        if _wrapped(shorter.plain) <= wanted:
+            return shorter
     for limit in range(len(line.text) - 1, SHORTEST - 1, -1):
         text = _cut(line.text, limit)
         shorter = replace(line, text=text if text.count("`") % 2 == 0 else text.replace("`", ""))

@@ -11,9 +11,10 @@ from functools import partial
 from core.confidence.policy import NO_POLICY, Policy
 from core.conversation import Channel, MessageReference, Place
 from core.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable
+from core.feedback import Feedback
 from core.grouping import share_an_audience
 from core.incident import Incident, IncidentState
-from core.incident_story import is_put_off
+from core.incident_view import is_put_off
 from core.messages import IncidentDetails, IncidentMessage, Notice, RelatedIncident
 from core.ports import Clock, Store, Transaction
 from handlers.open_incident import ask_to_present, incident_intent
@@ -159,6 +160,15 @@ async def present_details(incident_id: str, *, store: Store, poster: Poster) -> 
         copy = await poster.post_once(_copy(f"incident:{incident_id}", place), place, IncidentMessage(incident))
         thread = replace(copy.place, thread=copy.message_id)
         await poster.post_once(_copy(f"details:{incident_id}", place), thread, IncidentDetails(incident))
+
+
+async def show_details(feedback: Feedback, *, store: Store, poster: Poster) -> None:
+    """Post the details as they are now, for whoever pressed “Details” where the platform opened no window with them."""
+    if feedback.in_form:
+        return
+    async with store.transaction() as transaction:
+        incident = await stored_incident(feedback.subject, transaction)
+    await poster.post_once(f"details-asked:{feedback.id}", feedback.place, IncidentDetails(incident))
 
 
 async def update_details(incident_id: str, *, store: Store, poster: Poster) -> None:

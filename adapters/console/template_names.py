@@ -7,7 +7,7 @@ from functools import partial
 
 from adapters.console import static
 from adapters.console.document import document_url
-from adapters.console.forms import MAX_TEXT
+from adapters.console.forms import MAX_TEXT, RESOLVE
 from adapters.console.payload import PersonMessage
 from core.confidence.calibrator import MIN_OUTCOMES
 from core.curated import MAX_TEXT as MAX_CORRECTION
@@ -123,6 +123,7 @@ GLOBALS: dict[str, object] = {
     "owner_told": owner_told,
     "is_claimed": is_claimed,
     "on_call_told": on_call_told,
+    "RESOLVE": RESOLVE,
     "RIGHT_OR_WRONG": RIGHT_OR_WRONG,
     "MORE": MORE,
     "PROPOSED": PROPOSED,

@@ -1,6 +1,6 @@
 """The likely cause in one sentence that a colleague would say: who changed what and when, and what followed.
 
-Each part may be missing. Times and numbers are those of the evidence; nothing is said that the evidence does not hold.
+Each part may be missing. Times are in UTC, as in the message around it, and with the numbers they are those of the evidence; nothing is said that the evidence does not hold.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DID = {
     "flag": "switched a flag of",
     "infrastructure": "changed the infrastructure of",
     "migration": "migrated the database of",
-    "rotation": "rotated a key or secret of",
+    "rotation": "rotated a key of",
 }
 """What somebody did to a service, by kind of change."""
 
@@ -60,12 +60,12 @@ class Setting:
 
 def changed_sentence(change: Change, suspect: Suspect, scene: Scene) -> str:
     """The sentence of a cause that is a change."""
-    at = clock_time(change.at, scene.incident.started_at)
+    at = clock_time(change.at, scene.incident.started_at).removesuffix(" UTC")
     author = " ".join(change.author.split()) or SOMEBODY
     setting = telling_setting(change, suspect.signals)
     if setting is not None:
-        done = f"{setting.moved} `{setting.name}` of {change.service} from {setting.before} to {setting.after} at {at}"
-        told = f"{author} {done} ({change.kind} {change.id})"
+        of = f" of {change.service}" if change.service != scene.incident.service else ""
+        told = f"{author} {setting.moved} `{setting.name}`{of} from {setting.before} to {setting.after} at {at} ({change.id})"
     else:
         did = DID.get(change.kind, f"made a {change.kind} change to")
         told = f"{author} {did} {change.service} at {at} ({change.id}: {_what(change, suspect)})"

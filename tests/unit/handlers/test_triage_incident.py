@@ -11,7 +11,7 @@ import pytest
 from core.confidence.owner_evidence import VERSION, version_with
 from core.confidence.prediction import Estimator, PredictionKind
 from core.incident import AskedTeam, Explanation, Hop, Hypothesis, Incident, PastIncident, Severity, Stage, TeamScore
-from core.incident_story import votes_told
+from core.incident_details import votes_told
 from core.rca.observations import Observations
 from core.samples import owner
 from core.team import Team
