@@ -90,23 +90,19 @@ class Recording:
         self._webhook = f"{address}webhooks/alertmanager"
         self._headers = {"Content-Type": "application/json"}
         self._headers |= {"Authorization": f"Bearer {webhook_secret}"} if webhook_secret else {}
-        self._shift: timedelta | None = None
+        self._replayed_at: datetime | None = None
 
     async def replay(self) -> None:
         """Deliver its alert. Raises PlumblineError if the bot refuses it."""
-        recording, now = SAMPLE_COMPANY / "live" / self.name, datetime.now(UTC)
-        self._shift = await asyncio.to_thread(shift_to, recording, now)
-        await self._deliver(await asyncio.to_thread(stage, recording, self._live / self.name, self._shift))
+        self._replayed_at = datetime.now(UTC)
+        recording = SAMPLE_COMPANY / "live" / self.name
+        await self._deliver(await asyncio.to_thread(stage, recording, self._live / self.name, self._replayed_at))
 
     async def resolve(self) -> None:
         """Report that it is over, now; nothing if it was not replayed. Raises PlumblineError if the bot refuses it."""
-        if self._shift is None:
-            return
-        recorded = await asyncio.to_thread((SAMPLE_COMPANY / "live" / self.name / "resolved.json").read_bytes)
-        told = json.loads(shifted(recorded, self._shift))
-        ended = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        told["alerts"] = [alert | {"endsAt": ended} for alert in told["alerts"]]
-        await self._deliver(json.dumps(told).encode())
+        if self._replayed_at is not None:
+            recording = SAMPLE_COMPANY / "live" / self.name
+            await self._deliver(await asyncio.to_thread(ended, recording, self._replayed_at, datetime.now(UTC)))
 
     async def _deliver(self, body: bytes) -> None:
         async with (
@@ -117,13 +113,22 @@ class Recording:
                 raise PlumblineError(f"The alert of {self.name} was refused: {await response.text()}")
 
 
-def shift_to(recording: Path, now: datetime) -> timedelta:
-    """Return by how much all times of a recording are moved so that its alert began ALERT_AGE before `now`."""
+def ended(recording: Path, replayed_at: datetime, now: datetime) -> bytes:
+    """Return the webhook's body that ends, `now`, what was staged at `replayed_at`."""
+    body = shifted((recording / "resolved.json").read_bytes(), _shift(recording, replayed_at))
+    told = json.loads(body)
+    told["alerts"] = [alert | {"endsAt": f"{now:%Y-%m-%dT%H:%M:%SZ}"} for alert in told["alerts"]]
+    return json.dumps(told).encode()
+
+
+def _shift(recording: Path, now: datetime) -> timedelta:
+    """By how much all times of a recording are moved so that its alert began ALERT_AGE before `now`."""
     return now - ALERT_AGE - datetime.fromisoformat(_first_time((recording / "alert.json").read_bytes()))
 
 
-def stage(recording: Path, target: Path, shift: timedelta) -> bytes:
-    """Copy a recording with all its times moved by `shift`; returns the webhook's body."""
+def stage(recording: Path, target: Path, now: datetime) -> bytes:
+    """Copy a recording with all its times moved so that the alert began ALERT_AGE ago; returns the webhook's body."""
+    shift = _shift(recording, now)
     shutil.rmtree(target, ignore_errors=True)
     for source in sorted(path for path in recording.rglob("*") if path.is_file()):
         copy = target / source.relative_to(recording)

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from core.confidence.badge import Badge
 from core.incident import Evidence, Explanation, Hop, Hypothesis, Incident, SimilarIncident, Vote
-from core.incident_view import Link, shown_severity
+from core.incident_view import Link, shown_severity, standing
 
 MAX_HYPOTHESES = 3  # shown in full
 
@@ -44,6 +44,7 @@ def incident_details(incident: Incident) -> tuple[Section, ...]:
 def _sections(incident: Incident) -> Iterator[Section]:
     explanation = incident.explanation
     yield Section("What the alert says", tuple(map(Entry, _described(incident))), "lines")
+    yield Section("Also", tuple(map(Entry, standing(incident))), "lines")
     yield Section("Why this owner", tuple(map(Entry, owner_story(incident))), "reasons")
     yield Section("How the teams voted", tuple(map(Entry, votes_told(incident))), "votes")
     yield Section("Severity and duplicates", tuple(map(Entry, suggestions_told(incident))), "reasons")

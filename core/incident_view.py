@@ -41,6 +41,7 @@ MAX_CONTROLS = 4  # in sight, the menu of the others not counted
 
 MAX_HEADLINE = 140  # characters
 MAX_NAME = 80  # characters of a team, a person or a service
+MAX_LINK = 45  # characters of the title of another incident
 MAX_TEXT = 400  # characters of a line, before it is made to fit a phone
 MAX_COMMAND = 200  # characters of a command; a longer one is not shown, since half a command does harm
 MAX_ON_CALL = 3  # people of a team who are named
@@ -231,7 +232,7 @@ def _grouping(message: IncidentMessage) -> Iterator[Line]:
 
 
 def _link(other: RelatedIncident) -> Link:
-    return Link(_cut(other.title, MAX_NAME), other.url, other.incident_id)
+    return Link(_cut(other.title, MAX_LINK), other.url, other.incident_id)
 
 
 def standing(incident: Incident) -> tuple[str, ...]:
@@ -386,10 +387,10 @@ def _buttons(incident: Incident) -> Iterator[Control]:
         return
     if incident.state is IncidentState.OPEN:
         yield _pressed(Verdict.TAKE_OVER if incident.taken_by else Verdict.TAKE_IT, incident.id)
-    if incident.owner is not None:
-        yield _pressed(Verdict.HAND_OVER, incident.id)
     if incident.absorbed is not None:
         yield _pressed(Verdict.SEPARATE, incident.id)
+    elif incident.owner is not None:
+        yield _pressed(Verdict.HAND_OVER, incident.id)
     if incident.owner is not None or incident.explanation is not None:
         yield _pressed(Verdict.DETAILS, incident.id)
 
@@ -418,6 +419,8 @@ def _more(incident: Incident) -> Iterator[Control]:
         if incident.suggested_parent is not None:
             yield _pressed(Verdict.JOIN_SUGGESTED, incident.id)
         yield _pressed(Verdict.BELONGS, incident.id)
+    if incident.absorbed is not None and incident.owner is not None:
+        yield _pressed(Verdict.HAND_OVER, incident.id)
     if alert := next((alert.url for alert in incident.alerts if alert.url.startswith(WEB)), ""):
         yield Control("Open alert", url=alert)
 
@@ -467,6 +470,9 @@ def _fitted(view: IncidentView) -> IncidentView:
             if longest < 0 or excess[longest] < 1 or (shorter := _shorter(view.lines[longest])) is None:
                 break
             view = replace(view, lines=(*view.lines[:longest], shorter, *view.lines[longest + 1 :]))
+    while view.phone_lines > PHONE_LINES and any(line.subtle for line in view.lines):
+        last = max(number for number, line in enumerate(view.lines) if line.subtle)  # the details have it, too
+        view = replace(view, lines=(*view.lines[:last], *view.lines[last + 1 :]))
     return view
 
 
