@@ -153,9 +153,11 @@ class IncidentView:
 
 OWNER, CAUSE, NEXT, LAST_TIME = "Owner", "Cause", "Next", "Last time"
 
-_ASIDE = re.compile(r"\(([^()]{30,})\)")  # of a sentence, which is cut before its end is
 SHORTEST = 20  # characters below which a text that is cut says nothing
-FLOORS = {OWNER: 2, CAUSE: 4, NEXT: 3}  # lines of a phone that these keep while any other can be cut
+LAST_TIME_LINES = 2  # of a phone that the fix of last time keeps
+LEFT = 0.5  # of a text, which its first clauses must hold to stand for it
+_ASIDE = re.compile(r"\(([^()]{30,})\)")
+_CLAUSE_END = re.compile(r"(?<!…)[,;:.](?= )")
 
 
 def incident_view(message: IncidentMessage) -> IncidentView:
@@ -326,10 +328,9 @@ def _next(incident: Incident) -> Iterator[Line]:
         cited = runbook.citation
         source = Link("runbook", cited.deep_link or runbook.url)
         yield from _line(NEXT, runbook.next_action, code=command, links=(source,))
-    elif cause is not None and cause.next_check:
-        yield from _line(NEXT, cause.next_check)
-    if runbook is not None and runbook.citation is None and runbook.url:
-        yield Line("Runbook", "", links=(Link(_cut(runbook.url, MAX_NAME), runbook.url),))
+    else:
+        named = (Link("runbook", runbook.url),) if runbook is not None and runbook.url else ()
+        yield from _line(NEXT, cause.next_check if cause is not None else "", links=named)
     if (past := incident.precedent) is not None:
         link = Link(_cut(past.id, MAX_NAME), past.url) if past.url else None
         text = past.fix if link else f"{past.id}: {past.fix}"
@@ -459,37 +460,75 @@ def _pressed(verdict: Verdict, subject: str) -> Control:
 
 
 def _fitted(view: IncidentView) -> IncidentView:
-    """The view with its longest texts cut until a phone shows all of it at once; a command is never cut."""
-    for floors in (FLOORS, {}):
-        while view.phone_lines > PHONE_LINES:
-            excess = [
-                _wrapped(line.plain) - floors.get(line.label, 1) if _wrapped(line.text) > 1 or not floors else 0
-                for line in view.lines
-            ]
-            longest = max(range(len(excess)), key=excess.__getitem__, default=-1)
-            if longest < 0 or excess[longest] < 1 or (shorter := _shorter(view.lines[longest])) is None:
-                break
-            view = replace(view, lines=(*view.lines[:longest], shorter, *view.lines[longest + 1 :]))
+    """The view with less and less of what matters least, until a phone shows all of it at once.
+
+    A command is never cut, and a sentence is cut at the end of a clause if it can be.
+    """
+    for shorten in (_aside_line, _aside, _last_time, _next_clause, _bare_command, _cause_clause):
+        for number in reversed(range(len(view.lines))):
+            while view.phone_lines > PHONE_LINES and (shorter := shorten(view.lines[number])) is not None:
+                view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))
+    while view.phone_lines > PHONE_LINES:
+        number = max(range(len(view.lines)), key=lambda at: _wrapped(view.lines[at].text), default=-1)
+        if number < 0 or (shorter := _any(view.lines[number])) is None:
+            break
+        view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))
     while view.phone_lines > PHONE_LINES and any(line.subtle for line in view.lines):
         last = max(number for number, line in enumerate(view.lines) if line.subtle)  # the details have it, too
         view = replace(view, lines=(*view.lines[:last], *view.lines[last + 1 :]))
     return view
 
 
-def _shorter(line: Line) -> Line | None:
+def _aside_line(line: Line) -> Line | None:
+    return _any(line) if line.label not in (OWNER, CAUSE, NEXT, LAST_TIME) else None
+
+
+def _aside(line: Line) -> Line | None:
+    """What stands in brackets is said in fewer words."""
+    aside = _ASIDE.search(line.text)
+    if aside is None:
+        return None
+    named, _, more = aside[1].partition(": ")
+    return replace(line, text=line.text.replace(aside[1], named if more else _cut(aside[1], SHORTEST), 1))
+
+
+def _last_time(line: Line) -> Line | None:
+    return _clause(line) or _any(line) if line.label == LAST_TIME and _wrapped(line.plain) > LAST_TIME_LINES else None
+
+
+def _next_clause(line: Line) -> Line | None:
+    return _clause(line) if line.label == NEXT else None
+
+
+def _bare_command(line: Line) -> Line | None:
+    """Half an instruction misleads; the command and the link to the runbook do not."""
+    return replace(line, text="") if line.label == NEXT and line.code and line.text else None
+
+
+def _cause_clause(line: Line) -> Line | None:
+    return _clause(line) if line.label == CAUSE else None
+
+
+def _clause(line: Line) -> Line | None:
+    """The line without its last clause; None if that leaves too little of it."""
+    ends = [match.start() for match in _CLAUSE_END.finditer(line.text)]
+    end = max((end for end in ends if end >= len(line.text) * LEFT), default=None)
+    return replace(line, text=_even(line.text[:end] + "…")) if end is not None else None
+
+
+def _any(line: Line) -> Line | None:
     """The line with so much less text that it takes one line less on a phone; None if it cannot be cut so far."""
     wanted = _wrapped(line.plain) - 1
-    if aside := _ASIDE.search(line.text):
-        room = len(aside[1]) - PHONE_WIDTH
-        shorter = replace(line, text=line.text.replace(aside[1], _cut(aside[1], max(room, SHORTEST)), 1))
-        if _wrapped(shorter.plain) <= wanted:
-            return shorter
     for limit in range(len(line.text) - 1, SHORTEST - 1, -1):
-        text = _cut(line.text, limit)
-        shorter = replace(line, text=text if text.count("`") % 2 == 0 else text.replace("`", ""))
+        shorter = replace(line, text=_even(_cut(line.text, limit)))
         if _wrapped(shorter.plain) <= wanted:
             return shorter
     return None
+
+
+def _even(text: str) -> str:
+    """The text without marks of code, if one of them is alone."""
+    return text if text.count("`") % 2 == 0 else text.replace("`", "")
 
 
 def _wrapped(text: str) -> int:
@@ -507,7 +546,7 @@ def _line(
 ) -> Iterator[Line]:
     """A line, none that says nothing."""
     said = _cut(text, MAX_TEXT)
-    if said or code:
+    if said or code or links:
         yield Line(label, said, badge, code, links, subtle)
 
 
@@ -523,8 +562,11 @@ def _cut(text: str, limit: int) -> str:
 
 def _minute(at: datetime, day: datetime) -> str:
     """The time of the day, with its date where that is not `day`'s."""
-    at = at.astimezone(UTC)
-    return f"{at:%H:%M} UTC" if at.date() == day.astimezone(UTC).date() else f"{at:%Y-%m-%d %H:%M} UTC"
+    at, day = at.astimezone(UTC), day.astimezone(UTC)
+    if at.date() == day.date():
+        return f"{at:%H:%M} UTC"
+    year = "" if at.year == day.year else f" {at.year}"
+    return f"{at.day} {at:%b}{year} {at:%H:%M} UTC"
 
 
 def duration_told(length: timedelta) -> str:

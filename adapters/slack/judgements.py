@@ -157,6 +157,7 @@ def _pressed(press: ButtonPress) -> tuple[Verdict, str]:
     verdict, subject = action.action_id.removeprefix(ACTION_PREFIX), action.value
     if action.selected_option is not None:
         verdict, _, subject = action.selected_option.value.partition(SEPARATOR)
-    if verdict not in Verdict or not subject:
-        raise MalformedInput("The button is none that we know.")
-    return Verdict(verdict), subject
+    try:
+        return Verdict(verdict), subject
+    except ValueError:
+        raise MalformedInput("The button is none that we know.") from None

@@ -104,7 +104,7 @@ def test_the_state_is_told_in_words() -> None:
     assert Verdict.TAKE_IT not in resolved.subjects
     assert seen(incident()).state == "Critical since 09:30 UTC · payment-gateway"
     days = incident(started_at=samples.START - timedelta(days=2), reopened_count=1)
-    assert seen(days).state == "Critical again, first 2026-03-12 09:30 UTC · payment-gateway"
+    assert seen(days).state == "Critical again, first 12 Mar 09:30 UTC · payment-gateway"
     alerts = tuple(samples.alert(number) for number in range(5))
     assert "5 of 5 alerts firing" in seen(incident(alerts=alerts, alert_count=5)).state
     assert "10 000 alerts" in seen(incident(alerts=alerts, alert_count=10_000)).state
