@@ -46,6 +46,7 @@ def _sections(incident: Incident) -> Iterator[Section]:
     yield Section("What the alert says", tuple(map(Entry, _described(incident))), "lines")
     yield Section("Also", tuple(map(Entry, standing(incident))), "lines")
     yield Section("Why this owner", tuple(map(Entry, owner_story(incident))), "reasons")
+    yield Section("Less likely", tuple(map(Entry, _less_likely(incident))), "teams")
     yield Section("How the teams voted", tuple(map(Entry, votes_told(incident))), "votes")
     yield Section("Severity and duplicates", tuple(map(Entry, suggestions_told(incident))), "reasons")
     if explanation is not None:
@@ -65,6 +66,12 @@ def _described(incident: Incident) -> Iterator[str]:
     return (text for text in dict.fromkeys(said) if text and text != incident.title)
 
 
+def _less_likely(incident: Incident) -> Iterator[str]:
+    """The teams that are not asked, where nobody can be named."""
+    if incident.owner is not None and incident.owner.owner is None:
+        yield from (team.team_name for team in incident.owner.not_asked)
+
+
 def _causes(explanation: Explanation) -> Iterator[Section]:
     if not explanation.hypotheses:
         yield Section("No cause found", (Entry("Nothing that was read explains it."),))
@@ -73,7 +80,7 @@ def _causes(explanation: Explanation) -> Iterator[Section]:
         yield _cause(f"{number}. {hypothesis.cause.rstrip('.')}", hypothesis, badge)
     missing = len(explanation.hypotheses) - MAX_HYPOTHESES
     if missing > 0:
-        yield Section("Less likely", (Entry(f"and {missing} more hypotheses"),))
+        yield Section("Other causes", (Entry(f"and {missing} more hypotheses"),))
 
 
 def _cause(title: str, hypothesis: Hypothesis, badge: Badge | None) -> Section:

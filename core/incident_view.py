@@ -157,6 +157,7 @@ SHORTEST = 20  # characters below which a text that is cut says nothing
 LAST_TIME_LINES = 2  # of a phone that the fix of last time keeps
 LEFT = 0.5  # of a text, which its first clauses must hold to stand for it
 _ASIDE = re.compile(r"\(([^()]{30,})\)")
+_BRACKETS = re.compile(r" \([^()]*\)")
 _CLAUSE_END = re.compile(r"(?<!…)[,;:.](?= )")
 
 
@@ -259,8 +260,9 @@ def _owner(incident: Incident, *, asks: bool) -> Iterator[Line]:
         yield Line(OWNER, taken or unknown)
         return
     if proposal.owner is None:
-        asked = is_it_theirs(proposal.asked) if proposal.asked else "a person should decide"
-        yield from _line(OWNER, taken or f"not clear. {asked}")
+        near = ", ".join(_cut(team.team_name, MAX_NAME) for team in proposal.not_asked[:MAX_ON_CALL])
+        alone = "A person should decide." + (f" Nearest: {near}" if near else "")
+        yield from _line(OWNER, taken or f"not clear. {is_it_theirs(proposal.asked) if proposal.asked else alone}")
     else:
         team = _cut(proposal.owner.team_name, MAX_NAME)
         if is_checking(incident):
@@ -464,7 +466,7 @@ def _fitted(view: IncidentView) -> IncidentView:
 
     A command is never cut, and a sentence is cut at the end of a clause if it can be.
     """
-    for shorten in (_aside_line, _aside, _last_time, _next_clause, _bare_command, _cause_clause):
+    for shorten in (_aside_line, _aside, _last_time, _next_clause, _bare_command, _no_aside, _cause_clause):
         for number in reversed(range(len(view.lines))):
             while view.phone_lines > PHONE_LINES and (shorter := shorten(view.lines[number])) is not None:
                 view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))
@@ -503,6 +505,11 @@ def _next_clause(line: Line) -> Line | None:
 def _bare_command(line: Line) -> Line | None:
     """Half an instruction misleads; the command and the link to the runbook do not."""
     return replace(line, text="") if line.label == NEXT and line.code and line.text else None
+
+
+def _no_aside(line: Line) -> Line | None:
+    text = _BRACKETS.sub("", line.text) if line.label == CAUSE else line.text
+    return replace(line, text=text) if text != line.text else None
 
 
 def _cause_clause(line: Line) -> Line | None:

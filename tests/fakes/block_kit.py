@@ -70,6 +70,11 @@ def buttons(blocks: list[dict[str, Any]] | None) -> dict[str, dict[str, Any]]:
     return {label: pressed for element in elements for label, pressed in _pressed(element)}
 
 
+def subject(pressed: dict[str, Any]) -> str:
+    """What a press is about, of a button or of an option."""
+    return pressed.get("value") or pressed["selected_option"]["value"].partition("|")[2]
+
+
 def in_sight(blocks: list[dict[str, Any]] | None) -> list[str]:
     """The labels of the controls that can be seen, the menu behind three dots left out."""
     elements = [element for block in blocks or [] if block["type"] == "actions" for element in block["elements"]]

@@ -73,7 +73,7 @@ async def test_an_incident_shows_all_that_is_known_of_it(site: Site, http: aioht
     for expected in (
         "payment-gateway p99 latency above 2 s",
         "Payments",
-        "On call : Asha Brandt, Mateo Silvestri",
+        "on call: Asha Brandt, Mateo Silvestri",
         "lowered the maximum pool size",
         "HikariPool-1 - Connection is not available",
         "Latency stays high although the pool has free connections.",
@@ -82,9 +82,8 @@ async def test_an_incident_shows_all_that_is_known_of_it(site: Site, http: aioht
         "config-4711 applied",
         "It fixed 11 of 12 similar incidents.",
         "alertname=PaymentGatewayLatencyHigh",
-        "120 labelled outcomes",
     ):
-        assert expected in shown.replace("On call Asha", "On call : Asha"), expected
+        assert expected in shown, expected
     assert html.select('a[href="/?channel=incidents#m-7"]')
 
 

@@ -98,6 +98,43 @@ def test_an_owner_is_only_being_checked_until_the_evidence_is_in() -> None:
     assert owner_told(explained_incident()) == "Payments"
 
 
+def test_where_nobody_can_be_named_two_teams_are_asked_or_the_nearest_are_named() -> None:
+    asked = explained_incident(owner=samples.unclear_owner())
+    question = (
+        "Is this yours, Payments (on call: Asha Brandt, Mateo Silvestri) or Bookings (on call: unknown, PagerDuty"
+    )
+    assert line(seen(asked), OWNER) == f"Owner not clear. {question} did not say)?"
+    assert [each.text for part in incident_details(asked) if part.title == "Less likely" for each in part.entries] == [
+        "Fleet"
+    ]
+    nearest = line(seen(explained_incident(owner=samples.unclear_owner(asked=()))), OWNER)
+    assert nearest == "Owner not clear. A person should decide. Nearest: Payments, Bookings, Fleet"
+    assert not any(each.claim.startswith("Owner") for each in seen(asked).judging), "nobody is claimed"
+
+
+def test_a_suggested_severity_and_duplicate_can_be_judged_and_what_people_said_is_no_suggestion() -> None:
+    suggested = explained_incident(
+        suggested_severity=replace(samples.suggested_severity(), severity=Severity.WARNING),
+        suggested_duplicate=samples.suggested_duplicate(),
+        alerts=(replace(samples.alert(), labels={}),),
+    )
+    assert seen(suggested).subjects[Verdict.SEVERITY_RIGHT] == "severity-1"
+    assert seen(suggested).subjects[Verdict.DUPLICATE_WRONG] == "duplicate-1"
+    assert "may be a sign of" in line(seen(suggested), "Duplicate")
+    said = seen(suggested, severity_by="Ada", duplicate_of="incident-0")
+    assert said.state.startswith("Critical, says Ada, since")
+    assert line(said, "Duplicate").startswith("Duplicate is a sign of · payment-gateway answers slowly")
+    assert not line(said, "Severity")
+
+
+def test_who_is_on_call_is_unknown_where_the_schedule_did_not_say() -> None:
+    unknown = explained_incident(owner=owner(on_call=(), on_call_unknown="PagerDuty"))
+    assert "on call: unknown, PagerDuty did not say" in line(seen(unknown), OWNER)
+    taken = seen(explained_incident(taken_by="Ada"))
+    assert line(taken, OWNER).startswith("Owner Payments · taken by Ada")
+    assert Verdict.TAKE_OVER in taken.subjects
+
+
 def test_the_state_is_told_in_words() -> None:
     resolved = incident_view(MESSAGES["incident resolved"])
     assert (resolved.mood, resolved.state) == (Mood.RESOLVED, "Resolved 10:02 UTC after 32 min · payment-gateway")
