@@ -471,7 +471,10 @@ def _fitted(view: IncidentView) -> IncidentView:
             while view.phone_lines > PHONE_LINES and (shorter := shorten(view.lines[number])) is not None:
                 view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))
     while view.phone_lines > PHONE_LINES:
-        number = max(range(len(view.lines)), key=lambda at: _wrapped(view.lines[at].text), default=-1)
+        lengths = [
+            _wrapped(line.text) if line.label != OWNER else 0 for line in view.lines
+        ]  # who is asked stands there
+        number = max(range(len(lengths)), key=lengths.__getitem__, default=-1)
         if number < 0 or (shorter := _any(view.lines[number])) is None:
             break
         view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))

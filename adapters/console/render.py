@@ -14,7 +14,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from adapters.console.document import render_inline, render_statement
+from adapters.console.document import render_inline, render_mrkdwn, render_statement
 from adapters.console.template_names import GLOBALS, TESTS
 from adapters.diagrams import reliability_svg
 from core.answering.answer import Answer
@@ -61,6 +61,7 @@ class Renderer:
             "inline": render_inline,
             "diagram": diagram,
             "statement": render_statement,
+            "mrkdwn": render_mrkdwn,
             "time": self._time,
             "day": self._day,
             "ago": self._ago,

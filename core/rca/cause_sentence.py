@@ -1,6 +1,7 @@
 """The likely cause in one sentence that a colleague would say: who changed what and when, and what followed.
 
-Each part may be missing. Times are in UTC, as in the message around it, and with the numbers they are those of the evidence; nothing is said that the evidence does not hold.
+Each part may be missing. Times are in UTC, as in the message around it; times and numbers are those of the evidence, and
+nothing is said that it does not hold.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def troubled_sentence(suspect: Suspect, scene: Scene) -> str:
 def telling_setting(change: Change, signals: Iterable[Signal]) -> Setting | None:
     """The setting of a change that shares most words with the signs, the first one if none does; None without any."""
     found = [
-        Setting(*match.group("name", "before", "after"))
+        Setting(match["name"], match["before"], match["after"].rstrip("."))
         for match in _SET_TO.finditer(f"{change.title}; {change.detail}")
         if _is_setting(match)
     ]
@@ -111,7 +112,7 @@ def clock_time(at: datetime, day: datetime) -> str:
 
 def _is_setting(match: re.Match[str]) -> bool:
     """Whether a name of a setting stands there, and no word of a sentence."""
-    name, before, after = match.group("name", "before", "after")
+    name, before, after = match["name"], match["before"], match["after"].rstrip(".")
     has_shape = any(mark in name for mark in "._/-") or not (name.islower() or name.istitle())
     are_numbers = bool(_NUMBER.fullmatch(before) and _NUMBER.fullmatch(after))
     return before != after and (are_numbers or (has_shape and "." in name))

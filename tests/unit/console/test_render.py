@@ -12,7 +12,7 @@ from adapters.console.messages import ConsoleMessage
 from adapters.console.payload import Content, PersonMessage, encode
 from adapters.console.render import Renderer, verdict_subjects, web_url
 from core import samples as messages
-from core.messages import IncidentMessage, Message, Verdict
+from core.messages import AnswerMessage, IncidentMessage, Message, Verdict
 from tests.fakes.messages import telling
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -62,7 +62,7 @@ def test_what_a_person_writes_stays_as_it_was_written() -> None:
 
 
 def test_every_sentence_links_to_its_source_at_the_heading_with_the_quote() -> None:
-    html = shown(messages.SAMPLES["answer"])
+    html = shown(AnswerMessage(messages.answer()))
     cited = [[chip.get_text() for chip in sentence.select("a.cite")] for sentence in html.select(".sentence")]
     assert cited == [["1"], ["1", "2"]]
     href = str(html.select("a.cite")[0]["href"])

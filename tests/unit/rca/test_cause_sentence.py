@@ -42,6 +42,10 @@ def test_without_a_setting_it_says_what_was_done(kind: str, told: str) -> None:
     assert cause(replace(DIFF, kind=kind, detail="")).startswith(told)
 
 
+def test_the_end_of_a_sentence_is_no_part_of_a_value() -> None:
+    assert "from 40 to 4 at" in cause(replace(DIFF, detail="Diff: pool.maximumSize 40 -> 4."))
+
+
 def test_a_change_without_an_author_is_somebody_s() -> None:
     assert cause(replace(DIFF, author="")).startswith("Somebody lowered `pool.maximumSize`")
 
