@@ -131,7 +131,9 @@ class IncidentView:
     def summary(self) -> str:
         """Return the line that stands in for the message in a notification or a screen reader."""
         told = [line for line in self.lines if line.label in (OWNER, CAUSE)]
-        return " · ".join((f"{self.state}: {self.headline}", *(f"{line.label}: {line.text}" for line in told)))
+        return " · ".join((self.headline, self.state, *(f"{line.label}: {line.text}" for line in told))).replace(
+            "`", ""
+        )
 
     @property
     def phone_lines(self) -> int:
@@ -491,7 +493,7 @@ def _aside_line(line: Line) -> Line | None:
 def _aside(line: Line) -> Line | None:
     """What stands in brackets is said in fewer words."""
     aside = _ASIDE.search(line.text)
-    if aside is None:
+    if aside is None or line.label == OWNER:
         return None
     named, _, more = aside[1].partition(": ")
     return replace(line, text=line.text.replace(aside[1], named if more else _cut(aside[1], SHORTEST), 1))

@@ -77,7 +77,7 @@ async def test_an_incident_is_posted_edited_and_detailed(workspace: SlackWorkspa
     assert shown(message).startswith("🔴 Critical")
     (details,) = await workspace.until(lambda said: len(said) == 1, "C0INC", message["ts"])
     assert "Timeline" in shown(details)
-    await workspace.press(message, "Take it", person=DANA)
+    await workspace.press(message, "Take", person=DANA)
     await workspace.until(lambda said: any("Taken by*  dana" in shown(each) for each in said), "C0INC")
     # The same alert again folds into the same message.
     await workspace.alert("connection-pool")
@@ -143,7 +143,7 @@ async def test_a_form_that_opens_too_late_leaves_its_question_in_the_thread(work
 async def test_an_incident_is_handed_over_in_a_form(workspace: SlackWorkspace) -> None:
     await workspace.alert("check-in-storm")
     message = await incident(workspace, "CheckIn")
-    await workspace.press(message, "Reassign …", person=DANA)
+    await workspace.press(message, "Reassign…", person=DANA)
     form = await workspace.form()
     assert form["title"]["text"] == "Reassign"
     (picker,) = [each["element"] for each in form["blocks"] if each.get("block_id") == "team"]
@@ -170,7 +170,7 @@ async def test_reactions_are_feedback_and_can_be_taken_back(workspace: SlackWork
 async def test_a_person_s_own_page_tells_what_is_open_and_what_is_known(workspace: SlackWorkspace) -> None:
     await workspace.alert("check-in-storm")
     message = await incident(workspace, "CheckIn")
-    await workspace.press(message, "Take it", person=INES)
+    await workspace.press(message, "Take", person=INES)
     await workspace.until(lambda said: any("Taken by*  ines" in shown(each) for each in said), "C0INC")
     home = "\n".join(texts((await workspace.open_home())["blocks"]))
     assert "Your open incidents" in home

@@ -222,7 +222,7 @@ def test_details_quote_the_evidence_and_say_what_would_disprove_the_cause() -> N
 
 def test_a_notification_shows_a_line_of_text() -> None:
     assert render(IncidentMessage(messages.explained_incident())).text.startswith(
-        "Critical since 09:30 UTC · payment-gateway: payment-gateway p99 latency above 2 s · Owner: Payments"
+        "payment-gateway p99 latency above 2 s · Critical since 09:30 UTC · payment-gateway · Owner: Payments"
     )
     assert render(Notice("help\nme")).text == "help me"
 
