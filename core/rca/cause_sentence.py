@@ -7,16 +7,14 @@ nothing is said that it does not hold.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from core.incident import EvidenceKind
+from core.incident import EvidenceKind, Incident
 from core.knowledge.terms import terms
 from core.ports import Change
-from core.rca.scene import Scene
 from core.rca.signals import Signal
-from core.rca.suspects import Suspect
 
 MAX_TITLE = 110  # characters of a change's title
 MAX_DETAIL = 160  # characters of a sentence of its detail
@@ -36,6 +34,7 @@ DID = {
 _SET_TO = re.compile(
     r"(?P<name>[\w./-]*\w)[:=]?\s+(?P<before>[^\s,;()]+)\s*(?:->|→)\s*(?P<after>[^\s,;()]+)", re.UNICODE
 )
+_DIFF_LINE = re.compile(r"(?P<sign>[+-])\s*[\"']?(?P<name>[\w./-]*\w)[\"']?\s*[:=]\s*(?P<value>\S{1,40}?),?\s*")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 _NUMBER = re.compile(r"(?P<value>-?\d+(?:\.\d+)?)\s*(?P<unit>[a-zA-Z%]*)")
 _SINCE = re.compile(r" since \d\d:\d\d:\d\d$")
@@ -59,44 +58,74 @@ class Setting:
         return "lowered" if float(after["value"]) < float(before["value"]) else "raised"
 
 
-def changed_sentence(change: Change, suspect: Suspect, scene: Scene) -> str:
-    """The sentence of a cause that is a change."""
-    at = clock_time(change.at, scene.incident.started_at).removesuffix(" UTC")
+def changed_sentence(
+    change: Change,
+    signals: Sequence[Signal],
+    incident: Incident,
+    first_sign: datetime,
+    *,
+    at: datetime | None = None,
+    diff: str = "",
+) -> str:
+    """Return the sentence of a cause that is a change.
+
+    `signals` are those that the change explains, the most telling first; `at` is when it came into force, if that is not
+    when it was made. `diff` is a unified diff of it.
+    """
+    at = at or change.at
+    when = clock_time(at, incident.started_at).removesuffix(" UTC")
     author = " ".join(change.author.split()) or SOMEBODY
-    setting = telling_setting(change, suspect.signals)
+    setting = telling_setting(change, signals, diff)
     if setting is not None:
-        of = f" of {change.service}" if change.service != scene.incident.service else ""
-        told = f"{author} {setting.moved} `{setting.name}`{of} from {setting.before} to {setting.after} at {at} ({change.id})"
+        of = f" of {change.service}" if change.service not in ("", incident.service) else ""
+        done = f"{setting.moved} `{setting.name}`{of} from {setting.before} to {setting.after} at {when}"
+        told = f"{author} {done} ({change.id})"
     else:
-        did = DID.get(change.kind, f"made a {change.kind} change to")
-        told = f"{author} {did} {change.service} at {at} ({change.id}: {_what(change, suspect)})"
-    return f"{told}; {_followed(change, suspect, scene)}."
+        did = DID.get(change.kind, f"made a change ({change.kind}) to")
+        told = f"{author} {did} {change.service or incident.service} at {when} ({change.id}: {_what(change, signals)})"
+    return f"{told}; {_followed(at, signals, first_sign)}."
 
 
-def troubled_sentence(suspect: Suspect, scene: Scene) -> str:
-    """The sentence of a cause that is a service in trouble, which nobody is known to have changed."""
+def troubled_sentence(service: str, signals: Sequence[Signal], incident: Incident) -> str:
+    """Return the sentence of a cause that is a service in trouble, which nobody is known to have changed."""
     signs = "; ".join(
-        f"since {clock_time(signal.since, scene.incident.started_at)} {in_words(signal)}"
-        for signal in _telling(suspect.signals)[:2]
+        f"since {clock_time(signal.since, incident.started_at)} {in_words(signal)}" for signal in _telling(signals)[:2]
     )
-    if suspect.service == scene.incident.service:
-        return f"{suspect.service} itself: {signs}. No change to it or to what it depends on was found."
-    return f"{suspect.service}, which {scene.incident.service} depends on: {signs}."
+    if service == incident.service:
+        return f"{service} itself: {signs}. No change to it or to what it depends on was found."
+    return f"{service}, which {incident.service} depends on: {signs}."
 
 
-def telling_setting(change: Change, signals: Iterable[Signal]) -> Setting | None:
-    """The setting of a change that shares most words with the signs, the first one if none does; None without any."""
+def telling_setting(change: Change, signals: Iterable[Signal], diff: str = "") -> Setting | None:
+    """Return the setting of a change that shares most words with the signs, the first one if none does.
+
+    None where neither its words nor its diff name any.
+    """
     found = [
         Setting(match["name"], match["before"], match["after"].rstrip("."))
         for match in _SET_TO.finditer(f"{change.title}; {change.detail}")
         if _is_setting(match)
     ]
+    found += _set_in(diff)
     signs = frozenset(term for signal in signals for term in signal.terms)
     return max(found, key=lambda setting: len(signs.intersection(terms(setting.name))), default=None)
 
 
+def _set_in(diff: str) -> Iterator[Setting]:
+    """The settings that a unified diff gives another value: the same name in a line that goes and in one that comes."""
+    gone: dict[str, str] = {}
+    for line in diff.splitlines():
+        if (match := _DIFF_LINE.fullmatch(line)) is None:
+            continue
+        name, value = match["name"], match["value"].strip("\"'")
+        if match["sign"] == "-":
+            gone[name] = value
+        elif (before := gone.pop(name, value)) != value:
+            yield Setting(name, before, value)
+
+
 def in_words(signal: Signal) -> str:
-    """What a sign says, without its time; a log message is cut to what it begins with."""
+    """Return what a sign says, without its time; a log message is cut to what it begins with."""
     what = _SINCE.sub("", signal.what)
     if signal.evidence.kind is not EvidenceKind.LOG:
         return what
@@ -105,7 +134,7 @@ def in_words(signal: Signal) -> str:
 
 
 def clock_time(at: datetime, day: datetime) -> str:
-    """“09:19 UTC”, with the date where it is another than that of `day`."""
+    """Return “09:19 UTC”, with the date where it is another than that of `day`."""
     at, day = at.astimezone(UTC), day.astimezone(UTC)
     return f"{at:%H:%M} UTC" if at.date() == day.date() else f"{at:%Y-%m-%d %H:%M} UTC"
 
@@ -118,32 +147,32 @@ def _is_setting(match: re.Match[str]) -> bool:
     return before != after and (are_numbers or (has_shape and "." in name))
 
 
-def _what(change: Change, suspect: Suspect) -> str:
+def _what(change: Change, signals: Sequence[Signal]) -> str:
     """The title of a change, or a sentence of its detail that shares more words with the signs."""
     title = " ".join(change.title.split()).removeprefix(f"{change.service}:").strip()
-    detail = telling(change.detail, suspect)
-    signs = _words(suspect)
+    detail = telling(change.detail, signals)
+    signs = _words(signals)
     says_more = len(signs.intersection(terms(detail))) > len(signs.intersection(terms(title)))
     return _cut(detail if says_more else title, MAX_TITLE).rstrip(".")
 
 
-def telling(detail: str, suspect: Suspect) -> str:
-    """The sentence of a change's detail that shares most words with the signs, the first one if none does."""
-    signs = _words(suspect)
+def telling(detail: str, signals: Iterable[Signal]) -> str:
+    """Return the sentence of a change's detail that shares most words with the signs, the first one if none does."""
+    signs = _words(signals)
     sentences = _SENTENCE_END.split(" ".join(detail.split()))
     best = max(sentences, key=lambda sentence: len(signs.intersection(terms(sentence))))
     return best.rstrip(".;") if len(best) <= MAX_DETAIL else best[: MAX_DETAIL - 1] + "…"
 
 
-def _words(suspect: Suspect) -> frozenset[str]:
-    return frozenset(term for signal in suspect.signals for term in signal.terms)
+def _words(signals: Iterable[Signal]) -> frozenset[str]:
+    return frozenset(term for signal in signals for term in signal.terms)
 
 
-def _followed(change: Change, suspect: Suspect, scene: Scene) -> str:
-    signs = _telling(suspect.signals)
+def _followed(at: datetime, signals: Sequence[Signal], first_sign: datetime) -> str:
+    signs = _telling(signals)
     if not signs:
-        return f"{_later(scene.first_sign - change.at)} the first sign showed"
-    return f"{_later(signs[0].since - change.at)} {in_words(signs[0])}"
+        return f"{_later(first_sign - at)} the first sign showed"
+    return f"{_later(signs[0].since - at)} {in_words(signs[0])}"
 
 
 def _telling(signals: Sequence[Signal]) -> list[Signal]:

@@ -33,7 +33,10 @@ NEXT_CHECKS = {
 def hypothesis(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ...]) -> Hypothesis:
     """A suspect with its cause in a sentence, its evidence, what would disprove it, and what to check next."""
     change = suspect.change
-    cause = changed_sentence(change, suspect, scene) if change else troubled_sentence(suspect, scene)
+    if change is not None:
+        cause = changed_sentence(change, suspect.signals, scene.incident, scene.first_sign)
+    else:
+        cause = troubled_sentence(suspect.service, suspect.signals, scene.incident)
     return Hypothesis(
         cause=cause,
         service=suspect.service,
@@ -55,7 +58,7 @@ def _evidence(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ..
     found: list[Evidence] = []
     if suspect.change:
         change = suspect.change
-        quote = f"{change.title}: {telling(change.detail, suspect)}" if change.detail else change.title
+        quote = f"{change.title}: {telling(change.detail, suspect.signals)}" if change.detail else change.title
         source = f"{change.kind} {change.id} by {change.author or 'unknown'}"
         found.append(Evidence(EvidenceKind.CHANGE, source, quote, change.at, change.url))
         if file := traced_file(scene, change):

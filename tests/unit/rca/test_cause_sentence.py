@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.ports import Change
+from core.rca.cause_sentence import Setting, telling_setting
 from core.rca.explain import explain
 from tests.fakes.outage import change, errors, gauge, observations, traffic
 
@@ -35,7 +36,7 @@ def test_it_says_who_set_what_to_what_and_which_metric_followed() -> None:
     [
         ("deploy", "Asha deployed shop at 09:19 (C-1: new layout)"),
         ("rotation", "Asha rotated a key of shop at 09:19 (C-1: new layout)"),
-        ("experiment", "Asha made a experiment change to shop at 09:19 (C-1: new layout)"),
+        ("experiment", "Asha made a change (experiment) to shop at 09:19 (C-1: new layout)"),
     ],
 )
 def test_without_a_setting_it_says_what_was_done(kind: str, told: str) -> None:
@@ -61,3 +62,10 @@ def test_a_log_message_is_cut_to_what_it_begins_with() -> None:
     assert found.cause is not None
     assert "its log says new ERROR “pool request timed out" in found.cause.cause
     assert len(found.cause.cause) < 220
+
+
+def test_a_setting_is_read_from_a_diff() -> None:
+    diff = "--- a/shop.yaml\n+++ b/shop.yaml\n@@ -1,4 +1,4 @@\n pool:\n-  maximumSize: 40\n-  name: 'shop'\n+  maximumSize: 4\n+  name: shop\n"
+    bare = replace(DIFF, detail="")
+    assert telling_setting(bare, ()) is None
+    assert telling_setting(bare, (), diff) == Setting("maximumSize", "40", "4")
