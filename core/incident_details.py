@@ -43,7 +43,7 @@ def incident_details(incident: Incident) -> tuple[Section, ...]:
 
 def _sections(incident: Incident) -> Iterator[Section]:
     explanation = incident.explanation
-    yield Section("What the alert says", tuple(map(Entry, _described(incident))), "lines")
+    yield Section("What the alert says", tuple(_alerts(incident)), "lines")
     yield Section("Also", tuple(map(Entry, standing(incident))), "lines")
     yield Section("Why this owner", tuple(map(Entry, owner_story(incident))), "reasons")
     yield Section("Less likely", tuple(map(Entry, _less_likely(incident))), "teams")
@@ -61,9 +61,11 @@ def _sections(incident: Incident) -> Iterator[Section]:
         yield Section("Could not be read", tuple(Entry(gap.text) for gap in explanation.gaps))
 
 
-def _described(incident: Incident) -> Iterator[str]:
-    said = (text for alert in incident.alerts[:3] for text in (alert.summary, alert.description))
-    return (text for text in dict.fromkeys(said) if text and text != incident.title)
+def _alerts(incident: Incident) -> Iterator[Entry]:
+    """The first alerts by their names, each with what it says beyond the title."""
+    for alert in incident.alerts[:3]:
+        said = (text for text in (alert.summary, alert.description) if text and text != incident.title)
+        yield Entry(" ".join(dict.fromkeys(said)), link=Link(alert.name, alert.url), at=alert.starts_at)
 
 
 def _less_likely(incident: Incident) -> Iterator[str]:

@@ -29,7 +29,7 @@ async def test_people_see_it_on_the_page(workspace: SlackWorkspace) -> None:
     nothing = await workspace.say(f"<@{BOT_USER}> what is the wifi password of the cafeteria?")
     await workspace.until(lambda said: len(said) == 1, "C0ASK", nothing)
     await workspace.alert("check-in-storm")
-    message = await incident(workspace, "CheckIn")
+    message = await incident(workspace, "check-in")
     await workspace.until(lambda said: len(said) == 1, "C0INC", message["ts"])
 
     await workspace.open_home()

@@ -76,15 +76,17 @@ async def test_an_incident_is_posted_edited_and_detailed(playground: Playground)
     await playground.say("help")
     await playground.until(PERSONAL_CHAT, lambda said: len(said) == 1)
     await fire(playground, "connection-pool")
-    (message,) = await playground.until(INCIDENTS, lambda said: len(said) == 1 and "Next check" in said[0].text)
-    assert "▲ Critical · firing since" in message.text
+    (message,) = await playground.until(
+        INCIDENTS, lambda said: len(said) == 1 and "Right cause" in json.dumps(said[0].card)
+    )
+    assert "▲ Critical since" in message.text
     assert "Payments" in message.text
     assert message.edits >= 1
     (details,) = await playground.until(message.thread, lambda said: len(said) == 1)
     assert "Timeline" in details.text
 
     await playground.press(message, "Take", person=DANA)
-    (taken,) = await playground.until(INCIDENTS, lambda said: "Taken by" in said[0].text)
+    (taken,) = await playground.until(INCIDENTS, lambda said: "taken by" in said[0].text)
     assert "Dana" in taken.text
     assert len(playground.in_(INCIDENTS)) == 1
 
@@ -136,7 +138,7 @@ async def test_a_card_is_refreshed_and_an_incident_reassigned(playground: Playgr
     assert "Dana" not in json.dumps(fresh)
     taken = await playground.press(message, "Take", person=DANA)
     assert "Dana" in json.dumps(taken)
-    await playground.until(INCIDENTS, lambda said: "Taken by" in said[0].text)
+    await playground.until(INCIDENTS, lambda said: "taken by" in said[0].text)
     assert "Dana" in json.dumps(await playground.refresh(message))
     await playground.until(message.thread, lambda said: len(said) >= 1)
 
