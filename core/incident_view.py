@@ -19,6 +19,7 @@ from core.incident import (
     Incident,
     IncidentState,
     OwnerProposal,
+    Severity,
     SeveritySuggestion,
     Stage,
 )
@@ -352,12 +353,16 @@ def _suggested(incident: Incident) -> Iterator[Line]:
 
 
 def shown_severity(incident: Incident) -> SeveritySuggestion | None:
-    """Return the suggested severity; None where the alert, a person or the message says how severe it is already."""
+    """Return the suggested severity; None where the alert or a person says it already.
+
+    Where the alert says how severe it is, only something worse is news.
+    """
     suggestion = incident.suggested_severity
-    is_said = any(label.casefold() in SAYS_SEVERITY for alert in incident.alerts for label in alert.labels)
-    if suggestion is None or is_said or incident.severity_by or suggestion.severity is incident.severity:
+    if suggestion is None or incident.severity_by or suggestion.severity is incident.severity:
         return None
-    return suggestion
+    is_said = any(label.casefold() in SAYS_SEVERITY for alert in incident.alerts for label in alert.labels)
+    is_worse = [*Severity].index(suggestion.severity) < [*Severity].index(incident.severity)
+    return suggestion if is_worse or not is_said else None
 
 
 def _progress(incident: Incident) -> str:

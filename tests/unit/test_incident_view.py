@@ -178,6 +178,8 @@ def test_nothing_is_suggested_that_the_alert_says_already() -> None:
     assert line(seen(other), "Severity").startswith("Severity looks warning")
     assert not line(seen(other, alerts=(labelled,)), "Severity")
     assert not line(seen(other, suggested_severity=samples.suggested_severity()), "Severity")
+    worse = seen(other, severity=Severity.INFO, alerts=(labelled,))
+    assert line(worse, "Severity").startswith("Severity looks warning")
 
 
 def test_an_incident_that_may_be_a_part_of_another_can_be_joined() -> None:
