@@ -40,8 +40,8 @@ PHONE_WIDTH = 45  # characters of one line on a phone
 PHONE_LINES = 12  # of a message without its controls: what a phone shows at once
 MAX_CONTROLS = 4  # in sight, the menu of the others not counted
 
-MAX_HEADLINE = 140  # characters
-MAX_NAME = 80  # characters of a team, a person or a service
+MAX_HEADLINE = 130  # characters
+MAX_NAME = 48  # characters of a team, a person or a service
 MAX_LINK = 45  # characters of the title of another incident
 MAX_TEXT = 400  # characters of a line, before it is made to fit a phone
 MAX_COMMAND = 200  # characters of a command; a longer one is not shown, since half a command does harm
