@@ -32,13 +32,14 @@ DID = {
 """What somebody did to a service, by kind of change."""
 
 _SET_TO = re.compile(
-    r"(?P<name>[\w./-]*\w)[:=]?\s+(?P<before>[^\s,;()]+)\s*(?:->|→)\s*(?P<after>[^\s,;()]+)", re.UNICODE
+    r"(?<![\w./-])(?P<name>[\w./-]{0,80}\w)[:=]?\s{1,4}(?P<before>[^\s,;()]{1,60})\s{0,4}(?:->|→)\s{0,4}"
+    r"(?P<after>[^\s,;()]{1,60})"
 )
-_DIFF_LINE = re.compile(r"(?P<sign>[+-])\s*[\"']?(?P<name>[\w./-]*\w)[\"']?\s*[:=]\s*(?P<value>\S{1,40}?),?\s*")
+_DIFF_LINE = re.compile(r"(?P<sign>[+-])\s*[\"']?(?P<name>[\w./-]{0,80}\w)[\"']?\s*[:=]\s*(?P<value>\S{1,40}?),?\s*")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 _NUMBER = re.compile(r"(?P<value>-?\d+(?:\.\d+)?)\s*(?P<unit>[a-zA-Z%]*)")
 _SINCE = re.compile(r" since \d\d:\d\d:\d\d$")
-_SAID = re.compile(r"“(?P<said>.*)”", re.DOTALL)
+_SAID = re.compile(r"“(?P<said>[^“”]*)”")
 
 
 @dataclass(frozen=True, slots=True)
