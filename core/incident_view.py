@@ -477,14 +477,15 @@ def _fitted(view: IncidentView) -> IncidentView:
         for number in reversed(range(len(view.lines))):
             while view.phone_lines > PHONE_LINES and (shorter := shorten(view.lines[number])) is not None:
                 view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))
-    while view.phone_lines > PHONE_LINES:
-        lengths = [
-            _wrapped(line.text) if line.label != OWNER else 0 for line in view.lines
-        ]  # who is asked stands there
-        number = max(range(len(lengths)), key=lengths.__getitem__, default=-1)
-        if number < 0 or (shorter := _any(view.lines[number])) is None:
-            break
-        view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))
+    for kept in ((OWNER, CAUSE), (OWNER,)):  # who is asked and what broke it are cut last, if at all
+        while view.phone_lines > PHONE_LINES:
+            lengths = [_wrapped(line.text) if line.label not in kept else 0 for line in view.lines]
+            number = max(range(len(lengths)), key=lengths.__getitem__, default=-1)
+            if number < 0 or not lengths[number] or (shorter := _any(view.lines[number])) is None:
+                break
+            view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))
+        if view.phone_lines > PHONE_LINES:  # the details have it, too
+            view = replace(view, lines=tuple(line for line in view.lines if line.label != LAST_TIME))
     while view.phone_lines > PHONE_LINES and any(line.subtle for line in view.lines):
         last = max(number for number, line in enumerate(view.lines) if line.subtle)  # the details have it, too
         view = replace(view, lines=(*view.lines[:last], *view.lines[last + 1 :]))
