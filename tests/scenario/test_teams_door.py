@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.teams.inbound import MAX_BODY
+from core.conversation import MAX_MESSAGE
 from core.errors import ChatUnavailable, ConfigurationError
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import TeamsConnector
@@ -193,9 +194,10 @@ async def test_a_body_that_is_too_large_is_refused(teams: TeamsAdapter, size: in
     assert_nothing_happened(teams)
 
 
-async def test_a_message_that_nobody_types_is_refused(teams: TeamsAdapter) -> None:
-    assert (await teams.deliver(teams.connector.personal(text="a" * 30_001))).status == 413
-    assert_nothing_happened(teams)
+async def test_of_a_message_that_nobody_types_the_beginning_is_read(teams: TeamsAdapter) -> None:
+    assert (await teams.deliver(teams.connector.personal(text="a" * (MAX_MESSAGE + 1)))).status == 200
+    (question,) = teams.inbox.questions
+    assert len(question.text) <= MAX_MESSAGE
 
 
 async def test_an_inbox_that_is_down_is_not_acknowledged(teams: TeamsAdapter) -> None:

@@ -80,7 +80,7 @@ async def test_slack_is_told_what_fires_who_acknowledged_it_and_that_it_is_over(
     bot: RunningBot, system: MonitoringSystem
 ) -> None:
     incident = await told(bot, system, system.fire())
-    raw = await shown(bot, incident, TITLE, "Firing")
+    raw = await shown(bot, incident, TITLE, " since ")
     assert "Acknowledged" not in raw
     assert await told(bot, system, system.update()) == incident
     await shown(bot, incident, "Critical")
@@ -99,7 +99,7 @@ async def test_what_fires_again_reopens_its_message_and_says_so_in_its_thread(
     await told(bot, system, system.resolve())
     await shown(bot, incident, "Resolved")
     assert await told(bot, system, system.fire()) == incident
-    await shown(bot, incident, "Firing again")
+    await shown(bot, incident, " again, first ")
     await bot.slack.until(lambda: posts(bot, f"reopened:{incident}:1"))
     (root,) = posts(bot, f"incident:{incident}")
     (notice,) = posts(bot, f"reopened:{incident}:1")
@@ -111,7 +111,7 @@ async def test_an_incident_is_posted_in_both_of_its_chats_and_is_over_in_both(
 ) -> None:
     incident = await told(bot, system, system.fire())
     assert incident is not None
-    await shown(bot, incident, "Firing")
+    await shown(bot, incident, " since ")
     assert (await bot.incident(incident, is_done))["state"] == "open"
     await told(bot, system, system.update())
     await told(bot, system, system.resolve())
