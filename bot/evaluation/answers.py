@@ -23,11 +23,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,23 +32,16 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from adapters.array_file import ArrayFile
-from adapters.encoder_format import ENCODER
-from adapters.qdrant_edge import EdgeIndex
-from bot.evaluation.corpus import CorpusFile
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.json_lines import json_lines
+from bot.evaluation.library import Library, asked_of, library_of
 from core.answering.answer import Answer, Citation, Sentence
 from core.answering.find import ENGINE, find_answer
-from core.conversation import Audience, Person, Place, Platform, Question
 from core.errors import MalformedInput
-from core.knowledge.document import Document
 from core.knowledge.markdown import blocks
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import terms
-from handlers.ingest_knowledge import ingest_knowledge
 
-ADDRESS_BITS = 24  # of a document's number: more documents than an evaluation ever has
 FIGURES = (
     "supported",
     "answer_recall",
@@ -63,8 +53,6 @@ FIGURES = (
     "certain_precision",
 )
 
-_ASKER, _PLACE = Person(Platform.TERMINAL, ""), Place(Platform.TERMINAL, "")
-_NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _WORD = re.compile(r"\w+")
 _CELL = re.compile(r"; (?=[^;:]+: )")
 
@@ -74,32 +62,6 @@ class Case:
     question: str
     gold_answer: str
     gold_path: str
-
-
-@dataclass(slots=True)
-class _Library:
-    """The documents of some files, each with the readers that let any single one of them be left out.
-
-    The readers of a document are the bits of its number. Who may read whatever differs from a number in one bit at
-    least reads everything but that one document.
-    """
-
-    files: Sequence[CorpusFile]
-    texts: dict[str, str] = field(default_factory=dict[str, str])  # of a document, by its id
-    name: str = "corpus"
-
-    async def documents(self) -> AsyncIterator[Document]:
-        for file in self.files:
-            async for document in file.documents():
-                self.texts[document.id] = document.text
-                yield replace(document, readers=frozenset(_address(len(self.texts))))
-
-    def audience(self, without: str = "") -> Audience:
-        """Whoever may read everything, or everything but the document at this path."""
-        if not without:
-            return Audience(frozenset({"bit:0:0", "bit:0:1"}))
-        number = next(n for n, document in enumerate(self.texts, start=1) if document.partition("/")[2] == without)
-        return Audience(frozenset(_address(~number)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +91,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
 async def _run(questions: Path, corpora: Sequence[Path]) -> dict[str, Any]:
     rows = json_lines(questions, "question", "answer", "gold_doc")
     cases = [Case(row["question"], row["answer"], row["gold_doc"]) for row in rows]
-    async with _library(corpora) as (library, retriever):
+    async with library_of(corpora) as (library, retriever):
         paths = {document.partition("/")[2] for document in library.texts}
         if missing := next((case.gold_path for case in cases if case.gold_path not in paths), ""):
             raise MalformedInput(f"{questions} names {missing}, which is in no corpus.")
@@ -137,21 +99,10 @@ async def _run(questions: Path, corpora: Sequence[Path]) -> dict[str, Any]:
     return {"measure": "answers", "engine": ENGINE, "seed": SEED, "cases": len(cases)} | _figures(asked, library.texts)
 
 
-@asynccontextmanager
-async def _library(corpora: Sequence[Path]) -> AsyncGenerator[tuple[_Library, Retriever]]:
-    with tempfile.TemporaryDirectory(prefix="plumbline-eval-") as folder:
-        index, encoders = EdgeIndex(Path(folder) / "index"), ArrayFile(Path(folder) / "encoder.npz", ENCODER)
-        library = _Library([CorpusFile(str(number), path) for number, path in enumerate(corpora, start=1)])
-        await ingest_knowledge([library], index, encoders)
-        yield library, Retriever(index, encoders)
-        await index.close()
-
-
-async def _asked(case: Case, library: _Library, retriever: Retriever) -> _Asked:
+async def _asked(case: Case, library: Library, retriever: Retriever) -> _Asked:
     everybody, others = library.audience(), library.audience(without=case.gold_path)
     with_gold, without_gold = [
-        (await find_answer(Question("", case.question, _ASKER, _PLACE, audience, _NOW), retriever))[0]
-        for audience in (everybody, others)
+        (await find_answer(asked_of(case.question, audience), retriever))[0] for audience in (everybody, others)
     ]
     return _Asked(case, with_gold, without_gold)
 
@@ -224,7 +175,3 @@ def _contains(text: str, run: str) -> bool:
 
 def _words(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold().replace("_", " ")))
-
-
-def _address(number: int) -> Iterator[str]:
-    return (f"bit:{place}:{number >> place & 1}" for place in range(ADDRESS_BITS))

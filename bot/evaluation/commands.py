@@ -46,15 +46,19 @@ def eval_retrieval(
 
 @evaluations.command("answers")
 def eval_answers(
-    questions: Annotated[Path, typer.Option(help="JSON lines with `question`, `answer` and `gold_doc`.")],
+    questions: Annotated[
+        Path, typer.Option(help="JSON lines with `question` and `key`, or with `question`, `answer` and `gold_doc`.")
+    ],
     corpus: Annotated[list[Path], typer.Option(help="JSON lines with `path` and `text`, plain or .gz; repeatable.")],
     json_file: JsonFile = None,
 ) -> None:
-    """Does the source say what is said, and is it left unsaid where nothing answers?"""
-    from bot.evaluation.answers import print_table, run
+    """Measure whether answers state what was asked, are supported by their source, and are withheld where there is none."""
+    from bot.evaluation import answers, stated_answers
+    from bot.evaluation.json_lines import json_lines
 
-    figures = run(questions, corpus)
-    print_table(figures, out)
+    measure = stated_answers if "key" in json_lines(questions, "question")[0] else answers
+    figures = measure.run(questions, corpus)
+    measure.print_table(figures, out)
     write_json(figures, json_file)
 
 
