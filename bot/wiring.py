@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from adapters.array_file import ArrayFile
 from adapters.clock import SystemClock
 from adapters.encoder_format import ENCODER
-from adapters.fitting import fit_apart, fit_owners_apart
+from adapters.fitting import fit_owners_apart
 from adapters.model_pool.pool import ModelPool
 from adapters.owner_model_format import OWNER_MODEL
 from adapters.sources.curated import CuratedSource
@@ -234,7 +234,6 @@ async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], onl
         knowledge.encoders,
         knowledge.embedder,
         on_progress,
-        fit_apart,
         store=core.store,
         redact=redactor(core),
         setting=partial(source_setting, core.workspace),

@@ -13,7 +13,7 @@ from core.answering.help_desk import HelpDesk
 from core.answering.model_answer import VERSION as MODEL_VERSION
 from core.answering.model_answer import ShowDraft, no_draft
 from core.audit import Act, AuditEntry, audit_entry
-from core.confidence.evidence import VERSION
+from core.answering.certainty import VERSION
 from core.confidence.prediction import Evaluation, PredictionKind
 from core.confidence.reference import Claim, Reference
 from core.conversation import Question, Speaker, Turn, turn_key
@@ -217,7 +217,7 @@ async def _show_draft(
     message = AnswerMessage(replace(draft, note=UNFINISHED), draft_for=question.asker)
     await waiting.end()
     with suppress(Unavailable):
-        await _show_meanwhile(message, question, DRAFT, str(len(draft.sentences)), store=store, poster=poster)
+        await _show_meanwhile(message, question, DRAFT, str(len(draft.shown)), store=store, poster=poster)
 
 
 async def _in_context(question: Question, store: Store) -> Question:
@@ -242,7 +242,7 @@ async def _remember(question: Question, answer: Answer, clock: Clock, transactio
 
 
 def _said(answer: Answer) -> str:
-    return " ".join(sentence.text for sentence in answer.sentences)
+    return answer.text
 
 
 def _shown(question: Question, answer: Answer, clock: Clock, how: str = "answered") -> AuditEntry:

@@ -130,7 +130,7 @@ def _figures(asked: Sequence[_Asked], texts: Mapping[str, str]) -> dict[str, Any
 
 def _recall(asked: _Asked) -> float:
     gold = set(terms(asked.case.gold_answer))
-    said = {term for sentence in asked.with_gold.sentences for term in terms(sentence.text)}
+    said = {term for sentence in asked.with_gold.shown for term in terms(sentence.text)}
     return len(gold & said) / len(gold) if gold else 0.0
 
 

@@ -225,13 +225,13 @@ async def _answered(cases: Iterable[Case], corpora: Sequence[Path]) -> tuple[lis
             started = time.perf_counter()
             answer, _ = await find_answer(asked_of(case.question, audience, history), retriever)
             milliseconds.append(1000 * (time.perf_counter() - started))
-            offered = tuple(citation.quote for citation in answer.citations)
+            offered = tuple(excerpt.text for excerpt in answer.further)
             replies.append(Reply(case, _shown(answer), offered, not answer.abstained and not answer.tentative))
     return replies, milliseconds
 
 
 def _shown(answer: Answer) -> str:
-    return "\n".join(sentence.text for sentence in answer.sentences)
+    return "\n".join(sentence.text for sentence in answer.shown)
 
 
 def _bm25(corpora: Sequence[Path]) -> Callable[[str], list[str]]:
