@@ -8,12 +8,12 @@ from contextlib import suppress
 from dataclasses import replace
 
 from core.answering.answer import Answer
+from core.answering.certainty import VERSION
 from core.answering.find import ENGINE, find_answer
 from core.answering.help_desk import HelpDesk
 from core.answering.model_answer import VERSION as MODEL_VERSION
 from core.answering.model_answer import ShowDraft, no_draft
 from core.audit import Act, AuditEntry, audit_entry
-from core.answering.certainty import VERSION
 from core.confidence.prediction import Evaluation, PredictionKind
 from core.confidence.reference import Claim, Reference
 from core.conversation import Question, Speaker, Turn, turn_key

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bot.evaluation.lexicon import Lexicon
 from bot.evaluation.report import write_json
 
 evaluations = typer.Typer(no_args_is_help=True, help="Measure Plumbline on files of your own.")
@@ -71,22 +70,6 @@ def eval_privacy(
     from bot.evaluation.privacy import print_table, run
 
     figures = run(cases)
-    print_table(figures, out)
-    write_json(figures, json_file)
-
-
-@evaluations.command("ccf")
-def eval_ccf(
-    questions: Annotated[Path, typer.Option(help="JSON lines with `query` and `document`, the manual's family.")],
-    lexicon: Annotated[
-        list[Lexicon] | None, typer.Option(help="Keyword lists: none, mined or hand; repeatable. Default: all three.")
-    ] = None,
-    json_file: JsonFile = None,
-) -> None:
-    """Does the evidence chain choose the right manual? The table of Evidence-Chain RAG."""
-    from bot.evaluation.ccf import print_table, run
-
-    figures = run(questions, lexicon or tuple(Lexicon))
     print_table(figures, out)
     write_json(figures, json_file)
 

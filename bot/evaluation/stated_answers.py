@@ -39,6 +39,7 @@ from bot.evaluation.json_lines import json_lines
 from bot.evaluation.library import asked_of, library_of
 from core.answering.answer import Answer
 from core.answering.find import ENGINE, find_answer
+from core.answering.pieces import word_count
 from core.conversation import Speaker, Turn
 from core.errors import MalformedInput
 from core.knowledge.document import Document
@@ -190,7 +191,7 @@ def figures_of(replies: Sequence[Reply]) -> dict[str, Any]:
     for name, held in values.items():
         figures[name] = round(sum(held) / len(held), 4) if held else None
         figures[f"{name}_ci"] = wilson_interval(held) if held else None
-    lengths = [len(each.shown.split()) for each in replies if each.shown]
+    lengths = [word_count(each.shown) for each in replies if each.shown]
     return figures | {"words": statistics.median(lengths) if lengths else 0}
 
 

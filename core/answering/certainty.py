@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,63 +18,45 @@ from typing import Any
 from core.answering.excerpts import Candidate
 from core.confidence.calibrator import STRONG_SCORE, raw_score
 from core.confidence.prediction import Evaluation
-from core.knowledge.lexical import K1
 from core.knowledge.retriever import Retrieval
 from core.knowledge.terms import distinct_terms
 
 VERSION = "answer-excerpt-1"  # of the features and coefficients: stored with every prediction
 
-NEXT = 5  # best candidates that are looked at for agreement
-
-FEATURES = (
-    "coverage",
-    "match",
-    "passage_match",
-    "pairs",
-    "subject",
-    "missing",
-    "known",
-    "lead",
-    "agreement",
-    "breadth",
-)
+COE = ("coverage", "match", "missing", "subject", "breadth")
+RCE = ("coverage", "subject", "lead", "gap", "agreement")
 
 
-def features(retrieval: Retrieval, found: Sequence[Candidate]) -> tuple[float, ...]:
-    """Return the features of a question's candidates, of which there is at least one, in the order of FEATURES.
+def features(retrieval: Retrieval, found: Sequence[Candidate]) -> dict[str, float]:
+    """Return the features of a question's candidates, of which there is at least one.
 
     coverage: share of the question's term weight in the excerpt, the headings above it and the page's title.
-    match: BM25 score of the excerpt as a share of the most that any could reach.
-    passage_match: the same of its passage.
-    pairs: share of the question's neighbouring words that stand together in the excerpt.
+    match: BM25 score of its passage as a share of the most that any could reach.
     subject: 1 if the question names the excerpt's family, -1 if it names another, else 0.
     missing: weight of the heaviest word of the question that the passage does not hold, as a share of the heaviest.
-    known: share of the question's term weight that stands anywhere in the corpus.
     lead: by how much the best candidate of any other document falls behind, as a share of the score.
-    agreement: share of the next candidates that are of the same document.
+    gap: the same of the best candidate that shows anything else, be it of the same document.
+    agreement: 1 if plain BM25 would show the same, 0.5 if other text of the same document, else 0.
     breadth: logarithm of the number of distinct terms of the question.
     """
     best = found[0]
-    total = sum(retrieval.weights.values()) or 1.0
     heaviest = max(retrieval.weights.values(), default=1.0)
     held = distinct_terms(f"{best.passage.title}\n{best.passage.text}") | best.pieces[0].path
     missing = max((weight for term, weight in retrieval.weights.items() if term not in held), default=0.0)
     document = best.passage.document_id
-    other = max((each.score for each in found if each.passage.document_id != document), default=0.0)
-    following = found[1 : 1 + NEXT]
-    same = sum(each.passage.document_id == document for each in following)
-    return (
-        best.coverage,
-        best.lexical / ((K1 + 1) * total),
-        best.found.lexical / retrieval.attainable if retrieval.attainable else 0.0,
-        best.pairs,
-        best.subject,
-        missing / heaviest,
-        retrieval.known,
-        max(0.0, 1 - other / best.score) if best.score > 0 else 0.0,
-        same / max(1, len(following)),
-        math.log(max(1, len(retrieval.weights))),
-    )
+    rival = next((each.score for each in found if each.passage.document_id != document), 0.0)
+    plain = max(found, key=lambda each: each.lexical)
+    other = next((each.score for each in found if not each.overlaps(best)), 0.0)
+    return {
+        "coverage": best.coverage,
+        "match": best.found.lexical / retrieval.attainable if retrieval.attainable else 0.0,
+        "subject": best.subject,
+        "missing": missing / heaviest,
+        "lead": 1 - rival / best.score if best.score > 0 else 0.0,
+        "gap": 1 - other / best.score if best.score > 0 else 0.0,
+        "agreement": ((plain.passage.document_id == document) + plain.overlaps(best)) / 2,
+        "breadth": math.log(max(1, len(retrieval.weights))),
+    }
 
 
 def evaluation_of(retrieval: Retrieval, found: Sequence[Candidate]) -> Evaluation:
@@ -87,7 +69,12 @@ def evaluation_of(retrieval: Retrieval, found: Sequence[Candidate]) -> Evaluatio
 
 def answerable(evaluation: Evaluation) -> bool:
     """Tell whether an answer is shown at all."""
-    return evaluation.coe >= _fitted()["answer_threshold"]
+    return evaluation.coe >= answer_threshold()
+
+
+def answer_threshold() -> float:
+    """Return the `coe` from which an answer is shown."""
+    return _fitted()["answer_threshold"]
 
 
 def is_certain(evaluation: Evaluation) -> bool:
@@ -95,9 +82,9 @@ def is_certain(evaluation: Evaluation) -> bool:
     return raw_score(evaluation) >= STRONG_SCORE
 
 
-def _logistic(name: str, values: Sequence[float]) -> float:
+def _logistic(name: str, values: Mapping[str, float]) -> float:
     model = _fitted()[name]
-    evidence = model["intercept"] + sum(model["coefficients"][key] * x for key, x in zip(FEATURES, values, strict=True))
+    evidence = model["intercept"] + sum(weight * values[key] for key, weight in model["coefficients"].items())
     return 1 / (1 + math.exp(-evidence))
 
 

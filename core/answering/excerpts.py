@@ -22,7 +22,8 @@ from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval
 from core.knowledge.terms import terms, tokens
 
-EXCERPT_WORDS = 150  # of an excerpt at most, unless a single piece is longer
+EXCERPT_WORDS = 140  # of an excerpt at most, unless a single piece is longer or
+WHOLE_WORDS = 200  # it ends where a section does: then so many at most
 USUAL_TERMS = 100.0  # terms of a usual candidate, which BM25 discounts longer ones against
 HEADING_COUNTS = 2  # times that a term in a heading counts
 
@@ -32,7 +33,7 @@ HEADING_COUNTS = 2  # times that a term in a heading counts
 PAIRS = 0.25
 TITLE = 0.6
 SUBJECT = 0.6
-REMEDY = 0.6
+REMEDY = 0.3
 
 _REMEDY = re.compile(r"\b(?:resol|mitigat|fix|workaround|solution|remed|how to|troubleshoot|recover)", re.IGNORECASE)
 _SYMPTOM = re.compile(
@@ -243,11 +244,20 @@ def _bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
         first = start == 0 or all_pieces[start - 1].section != piece.section
         if not first and (sections[piece.section] <= EXCERPT_WORDS or not _can_begin(all_pieces, start)):
             continue
-        end = max(start + 1, int(np.searchsorted(words, words[start] + EXCERPT_WORDS, side="right")) - 1)
+        end = max(start + 1, _within(words, start, EXCERPT_WORDS))
+        whole = _within(words, start, WHOLE_WORDS)
+        while whole > end and whole < len(all_pieces) and all_pieces[whole].section == all_pieces[whole - 1].section:
+            whole -= 1
+        end = max(end, whole)
         while end > start + 1 and all_pieces[end - 1].introduces and end < len(all_pieces):
             end -= 1
         if any(each.kind is not BlockKind.HEADING for each in all_pieces[start:end]):
             yield start, end
+
+
+def _within(words: NDArray[np.int_], start: int, limit: int) -> int:
+    """The end of the pieces from `start` on that have no more than `limit` words together."""
+    return int(np.searchsorted(words, words[start] + limit, side="right")) - 1
 
 
 def _can_begin(all_pieces: Sequence[Piece], start: int) -> bool:

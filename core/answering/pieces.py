@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +14,8 @@ from core.knowledge.terms import terms
 
 REMEMBERED = 1_000  # passages whose pieces are kept in memory: some 20 MB
 LONG_ITEM = 60  # words of a list item from which it can be cut at a line end
+
+_WORD = re.compile(r"\S*\w\S*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +45,18 @@ class Piece:
         return self.kind is BlockKind.HEADING or self.text.rstrip().endswith(":")
 
 
+def word_count(text: str) -> int:
+    """Return how many words a reader counts: runs without white space that hold a letter or digit."""
+    return len(_WORD.findall(text))
+
+
 @lru_cache(maxsize=REMEMBERED)
 def pieces(passage: Passage) -> tuple[Piece, ...]:
     """Every piece of a passage in order. Of a chat thread or an incident only what its statements hold."""
     if passage.kind is not DocumentKind.PAGE:
         return tuple(
             Piece(each.text, each.kind, number, 0, True, each.heading, each.repeat, frozenset(), tuple(terms(each.text)),
-                  len(each.text.split()))
+                  word_count(each.text))
             for number, each in enumerate(statements(passage))
         )  # fmt: skip
     return tuple(_pieces_of(passage))
@@ -85,7 +93,7 @@ def _pieces_of(passage: Passage) -> Iterator[Piece]:
         for place, (text, fence) in enumerate(_texts(block)):
             said = tuple(terms(block.heading if block.kind is BlockKind.HEADING else text))
             yield Piece(
-                text, block.kind, number, section, place == 0, heading, repeat, above, said, len(text.split()), fence
+                text, block.kind, number, section, place == 0, heading, repeat, above, said, word_count(text), fence
             )
 
 
@@ -101,7 +109,7 @@ def _texts(block: Block) -> Iterator[tuple[str, str]]:
         case BlockKind.CODE:
             opening, own, _ = framed(block)
             yield from ((line, "```" if opening else "") for line in own if line.strip() or opening)
-        case BlockKind.LIST_ITEM if len(block.text.split()) > LONG_ITEM:
+        case BlockKind.LIST_ITEM if word_count(block.text) > LONG_ITEM:
             yield from ((line, "") for line in lines if line.strip())
         case _:
             yield block.text, ""

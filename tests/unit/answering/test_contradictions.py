@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from core.answering.compose import citation
 
 from core.answering.answer import Conflict, Sentence
-from core.answering.compose import citation
 from core.answering.contradictions import MAX_CONFLICTS, contradictions
 from core.answering.statements import statements
 from core.knowledge.document import Document, DocumentKind

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from core.confidence.evidence import CERTAIN, certain
 
 from core.answering.find import ANSWER_THRESHOLD, ENGINE, NEAREST, find_answer
-from core.confidence.evidence import CERTAIN, certain
 from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
 from core.knowledge.document import Document, DocumentKind
 from core.knowledge.encoder import Encoder

@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from core.confidence.evidence import VERSION
 
 from core.answering.find import ENGINE
 from core.answering.model_answer import VERSION as MODEL_VERSION
-from core.confidence.evidence import VERSION
 from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
 from core.confidence.prediction import Estimator, Evaluation, PredictionKind
 from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn

@@ -17,7 +17,7 @@ QUESTION = "How do I roll back a canary?"
 
 def ranked(of: Document, score: float) -> RankedPassage:
     passage: Passage = passages_of(of)[0]
-    return RankedPassage(passage, lexical=score, dense=score, fused=score, score=score, coverage=score, focus=score)
+    return RankedPassage(passage, lexical=score, dense=score, score=score)
 
 
 HANDBOOK = ranked(Document("handbook/canary", "handbook", "handbook", "Rolling back a canary", "By hand."), 0.9)

@@ -19,18 +19,17 @@ import numpy as np
 from adapters.array_file import ArrayFile
 from adapters.encoder_format import ENCODER
 from adapters.qdrant_edge import EdgeIndex
-from bot.evaluation.ccf_corpus import Case, Chunk, silver_corpus
-from bot.evaluation.ccf_lexicon import Keywords
-from bot.evaluation.ccf_reply import CITED, Reply
-from bot.evaluation.lexicon import Lexicon
+from core.answering.excerpts import Candidate, candidates
 from core.answering.find import RETRIEVED
 from core.confidence.calibrator import Calibrator, Label, fit
 from core.confidence.prediction import Evaluation
 from core.conversation import Audience
-from core.knowledge.chain import EvidenceChain, evidence_chain
 from core.knowledge.document import Document
 from core.knowledge.retriever import Retriever
 from handlers.ingest_knowledge import ingest_knowledge
+from tests.benchmarks.ccf_corpus import Case, Chunk, silver_corpus
+from tests.benchmarks.ccf_lexicon import Keywords, Lexicon
+from tests.benchmarks.ccf_reply import CITED, Reply
 
 BLOCKS = 10  # of the questions: of each two, a corpus is made without both, and both are asked of it
 SELECTED = 0.78  # share of those questions that the selective threshold answers: 0.70 is asked for, the rest is room for chance
@@ -62,6 +61,20 @@ class Choices:
         return cls(threshold, fit(labels, "eval", FITTED_AT))
 
 
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The family of the best excerpt and its chunks, best first.
+
+    `support` is its score as a share of the best scores of all families, `lead` by how much the second family's best
+    excerpt falls behind.
+    """
+
+    family: str
+    support: float
+    lead: float
+    cited: tuple[Chunk, ...]
+
+
 class Plumbline:
     """The product, after it has ingested the silver corpus."""
 
@@ -85,18 +98,35 @@ class Plumbline:
         _, chain = self._found(case.question)
         return Trial(chain.lead, chain.support, chain.family == case.family) if chain else Trial(0.0, 0.0, False)
 
-    def _found(self, question: str) -> tuple[tuple[Chunk, ...], EvidenceChain | None]:
+    def _found(self, question: str) -> tuple[tuple[Chunk, ...], Chain | None]:
         # Runner.run would prepare for Ctrl-C each time, a millisecond that is no question's.
-        ranked = self._runner.get_loop().run_until_complete(self._retriever.retrieve(question, Audience(), RETRIEVED))
-        return tuple(self._chunks[found.passage.document_id] for found in ranked), evidence_chain(ranked)
+        loop = self._runner.get_loop()
+        retrieval = loop.run_until_complete(self._retriever.search(question, Audience(), RETRIEVED))
+        found = candidates(question, retrieval)
+        documents = tuple(dict.fromkeys(each.passage.document_id for each in found))
+        best: dict[str, float] = {}
+        for each in found:
+            best.setdefault(each.passage.family, each.score)
+        ranking = tuple(self._chunks[document] for document in documents)
+        if not best:
+            return ranking, None
+        (family, first), *others = best.items()
+        second = others[0][1] if others else 0.0
+        cited = tuple(
+            chunk for document, chunk in zip(documents, ranking, strict=True) if _family(found, document) == family
+        )
+        return ranking, Chain(family, first / sum(best.values()), 1 - second / first if first > 0 else 0.0, cited)
 
-    def _answered(self, ranking: tuple[Chunk, ...], chain: EvidenceChain | None) -> Reply:
+    def _answered(self, ranking: tuple[Chunk, ...], chain: Chain | None) -> Reply:
         if chain is None:
             return Reply(ranking, "", ())
-        cited = tuple(self._chunks[found.passage.document_id] for found in chain.passages[:CITED])
         calibrator = self._choices.calibrator
         probability = calibrator.probability(_evaluation(chain.lead, chain.support)) if calibrator else None
-        return Reply(ranking, chain.family, cited, probability)
+        return Reply(ranking, chain.family, chain.cited[:CITED], probability)
+
+
+def _family(found: Sequence[Candidate], document_id: str) -> str:
+    return next(each.passage.family for each in found if each.passage.document_id == document_id)
 
 
 @contextmanager

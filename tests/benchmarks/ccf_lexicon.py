@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.ccf_corpus import Case
-from bot.evaluation.ccf_hints import mined_hints
-from bot.evaluation.lexicon import Lexicon
 from core.knowledge.terms import normalised, terms
+from tests.benchmarks.ccf_corpus import Case
+from tests.benchmarks.ccf_hints import mined_hints
 
 # Written with the questions in view, to compare with the paper, which does not print its lists: no measure of what
 # happens on questions that nobody has seen.
@@ -27,6 +27,20 @@ HAND = {
     "umac": """uMAC AMF MME SGSN SGSN/MME VNF VNFC NFS SC GSU VoLTE CSFB ZXR10 Dump 告警级别 业务告警 告警无法 处理故障
         无法注册 License不足 服务化架构 软参 弹性 全量日志 license项 无线网元 安装前 用户信令跟踪""",
 }
+
+
+class Lexicon(StrEnum):
+    NONE = "none"
+    MINED = "mined"
+    HAND = "hand"
+
+    @property
+    def label(self) -> str:
+        return {
+            Lexicon.NONE: "no keyword lists",
+            Lexicon.MINED: "keyword lists mined from the corpus without the tested chunk",
+            Lexicon.HAND: "written with the questions in view",
+        }[self]
 
 
 @dataclass(frozen=True, slots=True)

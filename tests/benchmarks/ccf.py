@@ -1,4 +1,4 @@
-"""`plumbline eval ccf`: the table of Evidence-Chain RAG, with Plumbline beside the paper's five methods.
+"""`python -m tests.benchmarks ccf`: the table of Evidence-Chain RAG, with Plumbline beside the paper's five methods.
 
 Each question is asked of a corpus that was made and fitted without it. A reply is right when it names the question's
 manual family. The paper's lists of keywords are not published and decide its figures, so all is measured with none, with
@@ -18,18 +18,17 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from bot.evaluation.ccf_corpus import Case, silver_corpus
-from bot.evaluation.ccf_lexicon import Keywords
-from bot.evaluation.ccf_paper import PaperMethods, tokens
-from bot.evaluation.ccf_plumbline import Plumbline, chosen, ingested
-from bot.evaluation.ccf_reply import Method, Reply
 from bot.evaluation.intervals import SEED, bootstrap_interval, rounded
 from bot.evaluation.json_lines import json_lines
-from bot.evaluation.lexicon import Lexicon
 from bot.evaluation.report import print_whole
 from core.answering.find import ENGINE
 from core.confidence.measures import brier, ece, ece_floor, ece_interval, risk_coverage
 from core.errors import MalformedInput
+from tests.benchmarks.ccf_corpus import Case, silver_corpus
+from tests.benchmarks.ccf_lexicon import Keywords, Lexicon
+from tests.benchmarks.ccf_paper import PaperMethods, tokens
+from tests.benchmarks.ccf_plumbline import Plumbline, chosen, ingested
+from tests.benchmarks.ccf_reply import Method, Reply
 
 CUTOFFS = (1, 3, 5, 10)
 SUPPORTING = 2  # citations of the right family below which a reply counts as hallucinated

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bot.evaluation.ccf_corpus import Chunk
+from tests.benchmarks.ccf_corpus import Chunk
 
 CITED = 3  # chunks that a reply cites (Evidence-Chain RAG, Table III)
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import LCSseq
 
-from bot.evaluation.ccf_corpus import Chunk
-from bot.evaluation.ccf_lexicon import Keywords
-from bot.evaluation.ccf_reply import CITED, Reply
+from tests.benchmarks.ccf_corpus import Chunk
+from tests.benchmarks.ccf_lexicon import Keywords
+from tests.benchmarks.ccf_reply import CITED, Reply
 
 # from Table III, Method and Table XI
 K1, B = 1.5, 0.75  # Okapi BM25
