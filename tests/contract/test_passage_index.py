@@ -196,7 +196,7 @@ async def test_clearing_removes_everything_and_takes_vectors_of_another_length(w
 
 async def test_an_index_without_embeddings_is_searched_by_words_alone(index: PassageIndex) -> None:
     await index.clear(0)
-    lexical = replace(point("docs/a.md", 1), dense=np.empty(0, np.float32))
+    lexical = encoded("docs/a.md", 1, {7: 2.0}, [])
     await index.upsert([lexical])
     [hit] = await index.search_lexical(lexical.lexical, EVERYBODY, 5)
     assert hit.passage_id == lexical.passage.id

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from core.confidence.evidence import VERSION
 
+from core.answering.certainty import VERSION
 from core.answering.find import ENGINE
 from core.answering.model_answer import VERSION as MODEL_VERSION
 from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
