@@ -4,14 +4,11 @@ Every question is asked twice: of the whole corpus (“with”), and of the corp
 (“without”). A document is taken out by the audience filter: it is not readable, as if it were somebody else's. The
 encoder still knows its words, which makes a wrong answer rather more likely.
 
-`supported`: of all sentences of all answers, with and without, the share that the section which the citation links to
-says word for word. This is read from the document and not from the passage, by another rule than the one that withholds
-sentences: markup, punctuation and letter case aside, the words of the sentence stand there in one unbroken run; of a
-table row each cell does in one line, and each column's name in another.
-`answer_recall`: of the distinct terms (stemmed, without stop words) of the gold answer, the share that the answer's
-sentences hold; 0 for an abstention. Gold answers are whole sections and answers five statements at most, so 1 is out
-of reach.
-`citation_precision`: of an answer's citations, the share that are the gold document.
+`supported`: of all excerpts of all answers, with and without, shown or offered, the share that the document which the
+citation links to says word for word, block by block: markup, punctuation and letter case aside.
+`answer_recall`: of the distinct terms (stemmed, without stop words) of the gold answer, the share that the shown text
+holds; 0 for an abstention. Gold answers are whole sections, some longer than an excerpt, so 1 is out of reach.
+`citation_precision`: of an answer's citations, those offered below it included, the share that are the gold document.
 `answered_with_gold`: share of the questions that get an answer, be it a tentative one, with the gold document there.
 `abstained_without_gold`: share that, without it, abstain or name no other document as certain, which is to say that
 the answer is shown as tentative. `silent_without_gold` is the share of abstentions alone.
@@ -35,7 +32,7 @@ from rich.table import Table
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.json_lines import json_lines
 from bot.evaluation.library import Library, asked_of, library_of
-from core.answering.answer import Answer, Citation, Sentence
+from core.answering.answer import Answer, Citation
 from core.answering.find import ENGINE, find_answer
 from core.errors import MalformedInput
 from core.knowledge.markdown import blocks
@@ -54,7 +51,6 @@ FIGURES = (
 )
 
 _WORD = re.compile(r"\w+")
-_CELL = re.compile(r"; (?=[^;:]+: )")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +117,7 @@ def _figures(asked: Sequence[_Asked], texts: Mapping[str, str]) -> dict[str, Any
         "certain_with_gold": [each in certain for each in asked],
         "certain_precision": [_path(each.with_gold.citations[0]) == each.case.gold_path for each in certain],
     }
-    figures: dict[str, Any] = {"sentences": len(values["supported"])}
+    figures: dict[str, Any] = {"excerpts": len(values["supported"])}
     for name in FIGURES:
         shares = [float(value) for value in values[name]] or [0.0]
         figures |= {name: round(float(np.mean(shares)), 4), f"{name}_ci": bootstrap_interval(shares)}
@@ -146,27 +142,14 @@ def _path(source: Citation) -> str:
 def _supported(asked: _Asked, texts: Mapping[str, str]) -> Iterator[bool]:
     for answer in (asked.with_gold, asked.without_gold):
         sources = {source.number: source for source in answer.citations}
-        for sentence in answer.sentences:
-            cited = [sources[number] for number in sentence.citations]
-            yield any(holds(section(texts[source.document_id], source.heading), sentence) for source in cited)
+        for excerpt in (*answer.excerpts, *answer.further):
+            yield holds(texts[sources[excerpt.citation].document_id], excerpt.text)
 
 
-def section(text: str, heading: str) -> list[str]:
-    """The blocks of a document that stand below a heading of this name."""
-    return [block.text for block in blocks(text) if block.heading == heading]
-
-
-def holds(found: Sequence[str], sentence: Sentence) -> bool:
-    """Whether the blocks of a section say a sentence word for word, as prose or as a row of a table."""
-    said = _words(sentence.text.removesuffix("…"))
-    return _contains(_words("\n".join(found)), said) or any(_holds_row(block.splitlines(), sentence) for block in found)
-
-
-def _holds_row(lines: Sequence[str], sentence: Sentence) -> bool:
-    """Whether a line of a table has the sentence's cells, and the first line their names."""
-    cells = [cell.partition(": ")[::2] for cell in _CELL.split(sentence.text.removesuffix("…"))]
-    named = all(_contains(_words(lines[0]), _words(name)) for name, _ in cells)
-    return named and any(all(_contains(_words(line), _words(value)) for _, value in cells) for line in lines[1:])
+def holds(document: str, excerpt: str) -> bool:
+    """Tell whether a document says every block of an excerpt word for word, markup, punctuation and case aside."""
+    said = _words(document)
+    return all(_contains(said, _words(block.text)) for block in blocks(excerpt))
 
 
 def _contains(text: str, run: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -19,12 +20,16 @@ from core.answering.excerpts import Candidate
 from core.confidence.calibrator import STRONG_SCORE, raw_score
 from core.confidence.prediction import Evaluation
 from core.knowledge.retriever import Retrieval
-from core.knowledge.terms import distinct_terms
 
 VERSION = "answer-excerpt-1"  # of the features and coefficients: stored with every prediction
 
-COE = ("coverage", "match", "missing", "subject", "breadth")
-RCE = ("coverage", "subject", "lead", "gap", "agreement")
+COE = ("coverage", "match", "off_subject", "breadth")
+RCE = ("coverage", "off_subject", "lead", "gap", "agreement")
+
+MOSTLY = 0.6  # share of the mentions of a product's name that are capitalised
+
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_NAME_PART = re.compile(r"[^\W_]{3,}")
 
 
 def features(retrieval: Retrieval, found: Sequence[Candidate]) -> dict[str, float]:
@@ -32,17 +37,13 @@ def features(retrieval: Retrieval, found: Sequence[Candidate]) -> dict[str, floa
 
     coverage: share of the question's term weight in the excerpt, the headings above it and the page's title.
     match: BM25 score of its passage as a share of the most that any could reach.
-    subject: 1 if the question names the excerpt's family, -1 if it names another, else 0.
-    missing: weight of the heaviest word of the question that the passage does not hold, as a share of the heaviest.
+    off_subject: 1 if the question does not name the excerpt's family although that is a product, else 0.
     lead: by how much the best candidate of any other document falls behind, as a share of the score.
     gap: the same of the best candidate that shows anything else, be it of the same document.
     agreement: 1 if plain BM25 would show the same, 0.5 if other text of the same document, else 0.
     breadth: logarithm of the number of distinct terms of the question.
     """
     best = found[0]
-    heaviest = max(retrieval.weights.values(), default=1.0)
-    held = distinct_terms(f"{best.passage.title}\n{best.passage.text}") | best.pieces[0].path
-    missing = max((weight for term, weight in retrieval.weights.items() if term not in held), default=0.0)
     document = best.passage.document_id
     rival = next((each.score for each in found if each.passage.document_id != document), 0.0)
     plain = max(found, key=lambda each: each.lexical)
@@ -50,13 +51,32 @@ def features(retrieval: Retrieval, found: Sequence[Candidate]) -> dict[str, floa
     return {
         "coverage": best.coverage,
         "match": best.found.lexical / retrieval.attainable if retrieval.attainable else 0.0,
-        "subject": best.subject,
-        "missing": missing / heaviest,
+        "off_subject": float(best.subject <= 0 and is_product(best.passage.family, retrieval)),
         "lead": 1 - rival / best.score if best.score > 0 else 0.0,
         "gap": 1 - other / best.score if best.score > 0 else 0.0,
         "agreement": ((plain.passage.document_id == document) + plain.overlaps(best)) / 2,
         "breadth": math.log(max(1, len(retrieval.weights))),
     }
+
+
+def is_product(family: str, retrieval: Retrieval) -> bool:
+    """Tell whether a family bears the name of a thing that people name, such as Loki, and not of a topic, such as guides.
+
+    In the prose of its retrieved passages a part of its name is then mostly capitalised.
+    """
+    if len(retrieval.families) < 2:
+        return False
+    prose = "\n".join(
+        _CODE.sub("", f"{found.passage.title}\n{found.passage.text}")
+        for found in retrieval.passages
+        if found.passage.family == family
+    )
+    for part in _NAME_PART.findall(family):
+        found = re.findall(rf"(?<![\w/.-]){re.escape(part)}(?![\w/-])", prose, re.IGNORECASE)
+        capitalised = sum(each[:1].isupper() for each in found)
+        if found and capitalised >= MOSTLY * len(found):
+            return True
+    return False
 
 
 def evaluation_of(retrieval: Retrieval, found: Sequence[Candidate]) -> Evaluation:

@@ -15,9 +15,10 @@ from core.answering.statements import statements
 from core.aside import aside
 from core.confidence.calibrator import raw_score
 from core.confidence.prediction import Evaluation
-from core.conversation import Audience, Question
+from core.conversation import Audience, Question, Speaker, Turn
 from core.knowledge.document import DocumentKind
 from core.knowledge.markdown import BlockKind
+from core.knowledge.question_parts import question_parts
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval, Retriever
 
@@ -33,7 +34,15 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
     Raises IndexUnavailable.
     """
     query = standalone(question.text, question.history)
-    return await aside(answer, question, query, await search(query, question.audience, retriever))
+    whole = await aside(answer, question, query, await search(query, question.audience, retriever))
+    parts = question_parts(query) if query == question.text.strip() else (query,)
+    if len(parts) == 1:
+        return whole
+    found = [
+        await aside(answer, question, part, await search(part, question.audience, retriever))
+        for part in _leaning(parts)
+    ]
+    return _joined(found, whole)
 
 
 async def search(query: str, audience: Audience, retriever: Retriever) -> Retrieval:
@@ -48,14 +57,14 @@ async def search(query: str, audience: Audience, retriever: Retriever) -> Retrie
 def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer, Evaluation]:
     """Return the answer that the retrieved passages give, without a badge, and the evaluation that its badge is made from.
 
-    `query` is the question made to stand alone, that was searched for. All excerpts are of one family, that of the best
-    (Evidence-Chain RAG: evidence of two families is not mixed in one answer).
+    `query` is the question made to stand alone, that was searched for. The answer is one excerpt, and so of one family
+    (Evidence-Chain RAG: evidence of two families is not mixed in one answer); the others are offered beside it.
     """
     found = candidates(query, retrieval)
     evaluation = evaluation_of(retrieval, found)
     if not answerable(evaluation):
         return Answer(question.id, question.text, (), nearest(retrieval.passages), ENGINE), evaluation
-    chosen = distinct([each for each in found if each.passage.family == found[0].passage.family], 1 + MAX_FURTHER)
+    chosen = distinct(found, 1 + MAX_FURTHER)
     citations = tuple(_citation(number, each) for number, each in enumerate(chosen, start=1))
     excerpts = tuple(_excerpt(number, each) for number, each in enumerate(chosen, start=1))
     marked = Sentence(excerpts[0].line, (1,))
@@ -71,6 +80,35 @@ def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer
             excerpts=excerpts[:1],
             further=excerpts[1:],
             certainty=raw_score(evaluation),
+        ),
+        evaluation,
+    )
+
+
+def _leaning(parts: Sequence[str]) -> list[str]:
+    """The parts of a question, each that leans on the ones before it with their words."""
+    asked = [Turn(Speaker.PERSON, part) for part in parts]
+    return [standalone(part, asked[:place]) for place, part in enumerate(parts)]
+
+
+def _joined(parts: Sequence[tuple[Answer, Evaluation]], whole: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
+    """One excerpt for each part of a question, if each part is answered from a document of its own; else the whole.
+
+    Both measures are the smallest of the parts: the answer is worth as much as its weakest part.
+    """
+    documents = {part.citations[0].document_id for part, _ in parts if not part.abstained}
+    if len(documents) < len(parts):
+        return whole
+    evaluation = Evaluation(min(each.coe for _, each in parts), min(each.rce for _, each in parts))
+    return (
+        replace(
+            whole[0],
+            excerpts=tuple(replace(part.excerpts[0], citation=number) for number, (part, _) in enumerate(parts, 1)),
+            further=(),
+            citations=tuple(replace(part.citations[0], number=number) for number, (part, _) in enumerate(parts, 1)),
+            tentative=not is_certain(evaluation),
+            certainty=raw_score(evaluation),
+            conflicts=tuple(conflict for part, _ in parts for conflict in part.conflicts),
         ),
         evaluation,
     )

@@ -36,7 +36,7 @@ from core.confidence.calibrator import STRONG_SCORE
 from core.conversation import Speaker, Turn
 
 FOLDS = 5
-PENALTY = 10.0  # of the squared coefficients of standardised features
+PENALTY = 1.0  # of the squared coefficients of standardised features
 WRONGLY_WITHHELD = 0.07  # share of the answerable questions that the threshold withholds, out of fold
 PRECISION = 0.9  # share of the answers called strong that state what was asked, out of fold
 FEWEST = 10  # answers that this share must hold for
