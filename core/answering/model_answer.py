@@ -13,7 +13,7 @@ from core.answering.model_check import CheckedSentence, checked
 from core.answering.model_evidence import Evidence, fitting, gathered
 from core.answering.model_rewrite import UnderstoodQuestion, understood
 from core.answering.model_translate import translated
-from core.confidence.calibrator import raw_score
+from core.confidence.calibrator import STRONG_SCORE, raw_score
 from core.confidence.prediction import Evaluation
 from core.conversation import Question
 from core.errors import InvalidReply
@@ -88,7 +88,7 @@ async def model_answer(
         abstention,
         sentences=composition.sentences,
         citations=composition.citations,
-        tentative=not is_certain(evaluation),
+        tentative=not is_certain(evaluation) or composition.verdict < STRONG_SCORE,
         certainty=raw_score(evaluation),
         conflicts=contradictions(composition.quotes, composition.citations, found.retrieval),
     )

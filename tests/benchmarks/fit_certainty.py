@@ -85,41 +85,40 @@ def fitted(examples: Sequence[Example]) -> dict[str, Any]:
         rce[products == product] = _predicted(_fit_rce(rest), tested)
     threshold = float(np.quantile(_logistic(coe[has_answer]), WRONGLY_WITHHELD))
     shown = _logistic(coe) >= threshold
-    shift, share, precision = _shift(_logistic(coe), rce, shown, states)
-    model = {
+    count, precision = _strong(_margins(_logistic(coe), rce, shown), states)
+    final_coe, final_rce = _fit_coe(examples), _fit_rce(examples)
+    margins = _margins(_logistic(np.array(_predicted(final_coe, keyed))), np.array(_predicted(final_rce, keyed)), shown)
+    # A fit on everything is surer of itself than one out of fold: it calls as many answers strong, and no more.
+    final_rce["intercept"] = round(final_rce["intercept"] - float(np.sort(margins)[::-1][count - 1]) + 1e-4, 4)
+    return {
         "fitted_by": "python -m tests.benchmarks fit-certainty",
         "fitted_on": f"{len(keyed)} questions with keys, {len(examples) - len(keyed)} of FAQs",
         "out_of_fold": {
             "withheld_without_answer": round(float((~shown[~has_answer]).mean()), 3),
             "withheld_with_answer": round(float((~shown[has_answer]).mean()), 3),
             "strong_precision": round(precision, 3),
-            "strong_share": round(share, 3),
+            "strong_share": round(count / len(keyed), 3),
         },
         "answer_threshold": round(threshold, 4),
-        "coe": _fit_coe(examples),
-        "rce": _fit_rce(examples),
+        "coe": final_coe,
+        "rce": final_rce,
     }
-    model["rce"]["intercept"] = round(model["rce"]["intercept"] + shift, 4)
-    return model
 
 
-def _shift(
-    coe: NDArray[np.float64], rce: NDArray[np.float64], shown: NDArray[np.bool_], states: NDArray[np.bool_]
-) -> tuple[float, float, float]:
-    """What the intercept of `rce` moves by so that PRECISION of the answers called strong state what was asked.
-
-    With it, the share of all questions that are answered so, and the precision.
-    """
-    # The score is the root of coe times rce: rce must reach this for the score to be strong.
+def _margins(coe: NDArray[np.float64], rce: NDArray[np.float64], shown: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """How far the log odds `rce` are above what makes the score, the root of both measures' product, STRONG_SCORE."""
     needed = np.clip(STRONG_SCORE**2 / np.maximum(coe, 1e-9), 1e-6, 1 - 1e-6)
-    margin = np.where(shown & (needed < 1 - 1e-5), rce - np.log(needed / (1 - needed)), -np.inf)
-    order = np.argsort(-margin, kind="stable")
-    right = np.cumsum(states[order]) / np.arange(1, len(order) + 1)
-    counts = np.flatnonzero(
-        (right >= PRECISION) & (np.arange(1, len(order) + 1) >= FEWEST) & np.isfinite(margin[order])
-    )
-    count = int(counts[-1]) + 1 if counts.size else FEWEST
-    return float(-margin[order[count - 1]]) + 1e-4, count / len(order), float(right[count - 1])
+    return np.where(shown & (needed < 1 - 1e-5), rce - np.log(needed / (1 - needed)), -np.inf)
+
+
+def _strong(margins: NDArray[np.float64], states: NDArray[np.bool_]) -> tuple[int, float]:
+    """How many answers, the surest first, can be called strong with PRECISION, and their precision."""
+    order = np.argsort(-margins, kind="stable")
+    counts = np.arange(1, len(order) + 1)
+    right = np.cumsum(states[order]) / counts
+    precise = np.flatnonzero((right >= PRECISION) & (counts >= FEWEST) & np.isfinite(margins[order]))
+    count = int(counts[precise[-1]]) if precise.size else FEWEST
+    return count, float(right[count - 1])
 
 
 def _fit_coe(examples: Sequence[Example]) -> dict[str, Any]:
