@@ -171,8 +171,8 @@ def _index(settings: Settings) -> PassageIndex:
 
 
 def embedder(model: str) -> Embedder | None:
-    """The model of that name or in that folder; None for `latent`, with which the one fitted to the corpus is alone."""
-    if model == "latent":
+    """Return the model of that name or in that folder; None for `none`, or `latent` as settings of before have it."""
+    if model in ("none", "latent"):
         return None
     if model == "words":
         from adapters.word_vectors import WordVectorEmbedder

@@ -18,7 +18,7 @@ out = Console()
 Embeddings = Annotated[
     str,
     typer.Option(
-        help="`latent`; `words` (extra `words`); or a sentence-transformers model's name or folder (extra `embeddings`)."
+        help="`none`; `words` (extra `words`); or a sentence-transformers model's name or folder (extra `embeddings`)."
     ),
 ]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")]
@@ -31,7 +31,7 @@ def eval_retrieval(
     unanswerable: Annotated[
         Path | None, typer.Option(help="JSON lines with a `question` that has no document.")
     ] = None,
-    embeddings: Embeddings = "latent",
+    embeddings: Embeddings = "none",
     json_file: JsonFile = None,
 ) -> None:
     """Does the search find the document that answers?"""
@@ -81,7 +81,7 @@ def eval_triage(
         Path | None, typer.Option(help="The tickets to be assigned; without it, parts of the past.")
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Parts, each assigned by what the others say.")] = 5,
-    embeddings: Embeddings = "latent",
+    embeddings: Embeddings = "none",
     json_file: JsonFile = None,
 ) -> None:
     """Does an incident reach the team that owns it, and at which hop?"""

@@ -74,7 +74,7 @@ class Excerpt:
     @property
     def statements(self) -> tuple[str, ...]:
         """The text block by block, as a chat shows it: headings in bold, the cells of a table parted by dots."""
-        return tuple(_shown(block) for block in blocks(self.text))
+        return tuple(line for block in blocks(self.text) for line in _shown(block))
 
     @property
     def line(self) -> str:
@@ -96,15 +96,6 @@ class Contact:
     team_name: str
     channel: str = ""
     people: tuple[str, ...] = ()
-
-    @property
-    def shown(self) -> tuple[Sentence, ...]:
-        """What is shown, piece by piece: the sentences, or the blocks of the excerpts, the last one of each cited."""
-        found: list[Sentence] = list(self.sentences)
-        for excerpt in self.excerpts:
-            *others, last = excerpt.statements or ("",)
-            found += [*(Sentence(each, ()) for each in others), Sentence(last, (excerpt.citation,))]
-        return tuple(found)
 
     @property
     def text(self) -> str:
@@ -163,11 +154,11 @@ class Answer:
         return "\n\n".join(said)
 
 
-def _shown(block: Block) -> str:
+def _shown(block: Block) -> list[str]:
     if block.kind is BlockKind.HEADING:
-        return f"**{block.heading}**"
+        return [f"**{block.heading}**"]
     if block.kind is BlockKind.TABLE:
         lines = block.text.splitlines()
         rows = [lines[0], *lines[2:]] if has_header(lines) else lines
-        return "\n".join(" · ".join(cell.strip() for cell in row.strip().strip("|").split("|")) for row in rows)
-    return block.text
+        return [" · ".join(cell.strip() for cell in row.strip().strip("|").split("|")) for row in rows]
+    return [block.text]

@@ -219,9 +219,12 @@ def _runs(asked: _Asked, found: RankedPassage) -> Iterator[_Run]:
     title_terms = terms(found.passage.title)
     title = np.array([term in title_terms for term in asked.terms], float)
     titled = float(title @ asked.weights) / total
+    paths: dict[int, NDArray[np.bool_]] = {}
     for start, end in _bounds(all_pieces):
         own = sums[end] - sums[start]
-        path = np.array([term in all_pieces[start].path for term in asked.terms])
+        section = all_pieces[start].section
+        if section not in paths:
+            paths[section] = np.array([term in all_pieces[start].path for term in asked.terms])
         yield _Run(
             found,
             all_pieces[start:end],
@@ -230,7 +233,7 @@ def _runs(asked: _Asked, found: RankedPassage) -> Iterator[_Run]:
             held[start:end],
             float(near[start:end].any(axis=0).sum()) / max(1, len(asked.pairs)),
             titled,
-            float(((own > 0) | (title > 0) | path) @ asked.weights) / total,
+            float(((own > 0) | (title > 0) | paths[section]) @ asked.weights) / total,
         )
 
 
@@ -257,7 +260,8 @@ def _bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
 
 def _within(words: NDArray[np.int_], start: int, limit: int) -> int:
     """The end of the pieces from `start` on that have no more than `limit` words together."""
-    return int(np.searchsorted(words, words[start] + limit, side="right")) - 1
+    places: NDArray[np.intp] = np.searchsorted(words, np.array([words[start] + limit]), side="right")
+    return int(places[0]) - 1
 
 
 def _can_begin(all_pieces: Sequence[Piece], start: int) -> bool:

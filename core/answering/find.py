@@ -23,7 +23,7 @@ from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval, Retriever
 
 ENGINE = "evidence"
-RETRIEVED = 24  # passages that the excerpts are chosen from
+RETRIEVED = 16  # passages that the excerpts are chosen from
 NEAREST = 3  # documents that are named instead of an answer
 MAX_FURTHER = 2  # excerpts that are offered below the first
 

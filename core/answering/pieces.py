@@ -83,13 +83,14 @@ def joined(chosen: Sequence[Piece]) -> str:
 
 def _pieces_of(passage: Passage) -> Iterator[Piece]:
     heading, section, path = passage.heading, 0, [(0, passage.heading)] if passage.heading else []
+    above = frozenset(terms(passage.heading))
     repeats = iter(passage.repeats)
     repeat = next(repeats, 0)
     for number, block in enumerate(blocks(passage.text)):
         if block.kind is BlockKind.HEADING:
             heading, section, repeat = block.heading, section + 1, next(repeats, 0)
             path = [*(each for each in path if each[0] < block.level), (block.level, heading)]
-        above = frozenset(terms(" ".join(text for _, text in path)))
+            above = frozenset(terms(" ".join(text for _, text in path)))
         for place, (text, fence) in enumerate(_texts(block)):
             said = tuple(terms(block.heading if block.kind is BlockKind.HEADING else text))
             yield Piece(
