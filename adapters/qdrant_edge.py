@@ -111,7 +111,7 @@ class EdgeIndex:
         if shard is None or not passage_ids:
             return []
 
-        def retrieved() -> list[StoredPassage]:
+        def retrieved() -> list[Passage]:
             records = shard.retrieve(list(passage_ids), with_payload=True, with_vector=False)
             return stored({str(record.id): record.payload or {} for record in records}, passage_ids, readers)
 
