@@ -26,6 +26,10 @@ def evaluate_cause(scores: Sequence[float], scene: Scene, observations: Observat
         bool(observations.changes),
         bool(scene.signals or observations.outputs or observations.builds),
     )
-    coe = sum(known) / len(known) * (FAILED_TOOL_WEIGHT if observations.unavailable else 1.0)
+    coe = (
+        sum(known)
+        / len(known)
+        * (FAILED_TOOL_WEIGHT if any(gap.reason.is_failure for gap in observations.gaps) else 1.0)
+    )
     rival = scores[1] / scores[0] if len(scores) > 1 else 0.0
     return Evaluation(coe=coe, rce=scores[0] * (1 - RIVAL_WEIGHT * rival))

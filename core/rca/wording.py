@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC
 
 from core.incident import Evidence, EvidenceKind, Hypothesis, SimilarIncident
 from core.knowledge.terms import terms
 from core.ports import Change
+from core.rca.cause_sentence import changed_sentence, clock_time, telling, troubled_sentence
 from core.rca.contradictions import contradicting
 from core.rca.responsibility import responsibility_of
 from core.rca.scene import Scene
@@ -15,8 +15,6 @@ from core.rca.suspects import Suspect, traced_file
 from core.rca.trajectory import Responsibility
 
 MAX_EVIDENCE = 6  # lines shown for one hypothesis
-MAX_DETAIL = 160  # characters of a change's detail in the cause
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 LIKE_CAUSE = 0.3  # share of a past root cause's words in a hypothesis, from which it supports it
 
 PLATFORM_CHANGES = frozenset({"infrastructure", "rotation"})  # kinds that are made for services and not within them
@@ -35,7 +33,10 @@ NEXT_CHECKS = {
 def hypothesis(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ...]) -> Hypothesis:
     """A suspect with its cause in a sentence, its evidence, what would disprove it, and what to check next."""
     change = suspect.change
-    cause = _changed(change, suspect, scene) if change else _troubled(suspect, scene)
+    if change is not None:
+        cause = changed_sentence(change, suspect.signals, scene.incident, scene.first_sign)
+    else:
+        cause = troubled_sentence(suspect.service, suspect.signals, scene.incident)
     return Hypothesis(
         cause=cause,
         service=suspect.service,
@@ -48,33 +49,16 @@ def hypothesis(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, .
     )
 
 
-def _changed(change: Change, suspect: Suspect, scene: Scene) -> str:
-    minutes = max(0, round((scene.first_sign - change.at).total_seconds() / 60))
-    when = f"{minutes} min before the first sign" if minutes else "just before the first sign"
-    detail = f" ({telling(change.detail, suspect)})" if change.detail else ""
-    effect = next((f" Then {signal.what}." for signal in suspect.signals if signal.trouble), "")
-    return f"{named(change, scene)}, {when}: {change.title}{detail}.{effect}"
-
-
 def named(change: Change, scene: Scene) -> str:
     """“config CHG-7 of api at 09:19 UTC”, with the date where it is not the incident's."""
-    at = change.at.astimezone(UTC)
-    day = "" if at.date() == scene.incident.started_at.astimezone(UTC).date() else f"{at:%Y-%m-%d} "
-    return f"{change.kind} {change.id} of {change.service} at {day}{at:%H:%M} UTC"
-
-
-def _troubled(suspect: Suspect, scene: Scene) -> str:
-    signs = "; ".join(signal.what for signal in suspect.signals[:2])
-    if suspect.service == scene.incident.service:
-        return f"{suspect.service} itself, with no change to it or its dependencies found: {signs}."
-    return f"{suspect.service}, which {scene.incident.service} depends on: {signs}."
+    return f"{change.kind} {change.id} of {change.service} at {clock_time(change.at, scene.incident.started_at)}"
 
 
 def _evidence(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ...], cause: str) -> tuple[Evidence, ...]:
     found: list[Evidence] = []
     if suspect.change:
         change = suspect.change
-        quote = f"{change.title}: {telling(change.detail, suspect)}" if change.detail else change.title
+        quote = f"{change.title}: {telling(change.detail, suspect.signals)}" if change.detail else change.title
         source = f"{change.kind} {change.id} by {change.author or 'unknown'}"
         found.append(Evidence(EvidenceKind.CHANGE, source, quote, change.at, change.url))
         if file := traced_file(scene, change):
@@ -121,11 +105,3 @@ def _next_check(suspect: Suspect) -> str:
         return f"Look at {suspect.service} from {min(signal.since for signal in suspect.signals):%H:%M} on, earliest sign first."
     template = NEXT_CHECKS.get(suspect.change.kind, "Undo {id} in {service}, and see whether the signs stop.")
     return template.format(id=suspect.change.id, service=suspect.service)
-
-
-def telling(detail: str, suspect: Suspect) -> str:
-    """The sentence of a change's detail that shares most words with the signs, the first one if none does."""
-    signs = frozenset(term for signal in suspect.signals for term in signal.terms)
-    sentences = _SENTENCE_END.split(" ".join(detail.split()))
-    best = max(sentences, key=lambda sentence: len(signs.intersection(terms(sentence))))
-    return best.rstrip(".;") if len(best) <= MAX_DETAIL else best[: MAX_DETAIL - 1] + "…"
