@@ -44,8 +44,13 @@ def profile(document: str) -> DocumentProfile:
     claimed, disowned = list[str](), list[str]()
     claimed += terms(pieces[0])
     for heading, body in zip(pieces[1::2], pieces[2::2], strict=True):
-        (disowned if _TURNS_AWAY.search(heading) else claimed).extend(terms(body))
+        (disowned if turns_away(heading) else claimed).extend(terms(body))
     return DocumentProfile(frozenset(claimed), frozenset(disowned))
+
+
+def turns_away(heading: str) -> bool:
+    """Tell whether a section with this heading says what is not the team's."""
+    return bool(_TURNS_AWAY.search(heading))
 
 
 def rarity(teams: Sequence[Team]) -> Mapping[str, float]:
