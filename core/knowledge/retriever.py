@@ -12,6 +12,7 @@ from core.knowledge.confirmed import confirmed_first
 from core.knowledge.encoder import Encoder
 from core.knowledge.lexical import K1
 from core.knowledge.ranking import RankedPassage, fused, ranked
+from core.knowledge.spelling import Spelling, spelt
 from core.knowledge.term_numbers import term_number
 from core.ports import Embedder, EncoderStore, PassageIndex
 
@@ -54,6 +55,11 @@ class Retriever:
     async def holds(self, passage_ids: frozenset[str], audience: Audience) -> bool:
         """Tell whether all of these passages are there, and `audience` may read them, as of now."""
         return len(await self._index.read(sorted(passage_ids), audience.readers)) == len(passage_ids)
+
+    async def spelt(self, query: str) -> Spelling:
+        """Return what to search for where words of the query are misspelt or in another language."""
+        encoder = await self._encoders.load()
+        return spelt(query[:MAX_QUERY], encoder.statistics) if encoder is not None else Spelling(query)
 
     async def search(self, query: str, audience: Audience, limit: int) -> Retrieval:
         """Return the same, with the query's terms and their weights."""
