@@ -37,11 +37,10 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
     Raises IndexUnavailable.
     """
     query = standalone(question.text, question.history)
-    spelling = await retriever.spelt(query)
-    if spelling.foreign or spelling.corrected:
+    whole = await aside(answer, question, query, await search(query, question.audience, retriever))
+    if whole[0].abstained and (spelling := await retriever.spelt(query)).differs:
         retrieval = await search(spelling.query, question.audience, retriever)
         return _doubted(await aside(answer, question, spelling.query, retrieval), spelling)
-    whole = await aside(answer, question, query, await search(query, question.audience, retriever))
     parts = question_parts(query) if query == question.text.strip() else (query,)
     if len(parts) == 1:
         return whole

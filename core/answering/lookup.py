@@ -87,8 +87,21 @@ _CLAUSE = re.compile(r"(?<=[?!])\s+|(?<=[a-z0-9])\.\s+|\n+|\s+[-–—]+\s+|;\s*
 _ALERT = re.compile(r"\b(?:[A-Z][a-z0-9]+){2,}\b|\b[A-Z]+[a-z0-9]+(?:[A-Z]+[a-z0-9]*)+\b")
 _WORD = re.compile(r"[^\W_][\w.@/'’-]*")
 
-_MONTHS: list[str] = "january february march april may june july august september october november december".split()
-_DAYS: list[str] = "monday tuesday wednesday thursday friday saturday sunday".split()
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _UNITS = {
     "minute": timedelta(minutes=1),
     "hour": timedelta(hours=1),

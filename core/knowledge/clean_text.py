@@ -233,8 +233,8 @@ def _shortcode(inner: str) -> str:
     name, _, arguments = inner.partition(" ")
     if name.startswith("/"):
         return ""
-    named = {key: next(filter(None, values), "") for key, *values in _NAMED.findall(arguments)}
-    given = [next(filter(None, each), "") for each in _GIVEN.findall(_NAMED.sub("", arguments))]
+    named = _named(arguments)
+    given = [_first(match) for match in _GIVEN.finditer(_NAMED.sub("", arguments))]
     last = name.rpartition("/")[2].lower()
     if last in ("ref", "relref"):
         return given[0] if given else named.get("path", "")
@@ -250,8 +250,17 @@ def _shortcode(inner: str) -> str:
     return named.get("text", "")
 
 
+def _named(arguments: str) -> dict[str, str]:
+    """The arguments of a shortcode or tag that have a name."""
+    return {match[1]: _first(match, 1) for match in _NAMED.finditer(arguments)}
+
+
+def _first(match: re.Match[str], after: int = 0) -> str:
+    return next((group for group in match.groups()[after:] if group), "")
+
+
 def _tag(tag: str, attributes: str, *, closes: bool) -> str:
-    named = {key: next(filter(None, values), "") for key, *values in _NAMED.findall(attributes)}
+    named = _named(attributes)
     match tag:
         case "img":
             return _described(named.get("alt", ""))

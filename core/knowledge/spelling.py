@@ -37,6 +37,11 @@ class Spelling:
     corrected: dict[str, str] = field(default_factory=dict[str, str])
     foreign: bool = False
 
+    @property
+    def differs(self) -> bool:
+        """Tell whether the question was read otherwise than it is written."""
+        return self.foreign or bool(self.corrected)
+
 
 def spelt(query: str, statistics: TermStatistics) -> Spelling:
     """Return the query in words that the corpus holds, as far as one slip of the keyboard explains the others.
