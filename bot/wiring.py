@@ -53,6 +53,7 @@ from core.ports import (
 )
 from core.routing import incident_place, incident_places, routing_facts
 from core.team import Route
+from handlers.answer_from_records import Records
 from handlers.fit_severity import fit_severity
 from handlers.fit_triage import fit_triage
 from handlers.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
@@ -250,6 +251,19 @@ async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], onl
         async with core.store.transaction() as transaction:
             await transaction.ingestions.record(Ingestion(source.name, finished_at, documents, failure, left_out))
     return report
+
+
+def records_of(core: Core) -> Records:
+    """Return what questions are answered from before any document is read."""
+    workspace = core.workspace
+    return Records(
+        workspace.teams,
+        workspace.dependencies,
+        core.schedules,
+        core.tools.changes,
+        workspace.channels,
+        workspace.origins,
+    )
 
 
 def redactor(core: Core) -> Redactor:

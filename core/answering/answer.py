@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from core.confidence.badge import Badge
+from core.knowledge.clean_text import without_dead_links
 from core.knowledge.markdown import Block, BlockKind, blocks, has_header
 
 MONTH = timedelta(days=30.44)
@@ -160,5 +161,6 @@ def _shown(block: Block) -> list[str]:
     if block.kind is BlockKind.TABLE:
         lines = block.text.splitlines()
         rows = [lines[0], *lines[2:]] if has_header(lines) else lines
-        return [" · ".join(cell.strip() for cell in row.strip().strip("|").split("|")) for row in rows]
-    return [block.text]
+        shown = [" · ".join(cell.strip() for cell in row.strip().strip("|").split("|")) for row in rows]
+        return [without_dead_links(row) for row in shown]
+    return [block.text if block.kind is BlockKind.CODE else without_dead_links(block.text)]

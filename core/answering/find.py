@@ -21,9 +21,12 @@ from core.knowledge.markdown import BlockKind
 from core.knowledge.question_parts import question_parts
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval, Retriever
+from core.knowledge.spelling import Spelling
+from core.knowledge.terms import distinct_terms, terms_of
 
 ENGINE = "evidence"
 RETRIEVED = 16  # passages that the excerpts are chosen from
+FOREIGN = "Without a language model I only understand the language of the documents. This is the nearest that I found."
 NEAREST = 3  # documents that are named instead of an answer
 MAX_FURTHER = 2  # excerpts that are offered below the first
 
@@ -35,6 +38,9 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
     """
     query = standalone(question.text, question.history)
     whole = await aside(answer, question, query, await search(query, question.audience, retriever))
+    if whole[0].abstained and (spelling := await retriever.spelt(query)).differs:
+        retrieval = await search(spelling.query, question.audience, retriever)
+        return _doubted(await aside(answer, question, spelling.query, retrieval), spelling)
     parts = question_parts(query) if query == question.text.strip() else (query,)
     if len(parts) == 1:
         return whole
@@ -83,6 +89,15 @@ def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer
         ),
         evaluation,
     )
+
+
+def _doubted(found: tuple[Answer, Evaluation], spelling: Spelling) -> tuple[Answer, Evaluation]:
+    """The answer with a hedge and a word on how the question was read, as far as the answer itself says that word."""
+    answered, evaluation = found
+    said = distinct_terms(answered.text)
+    read = [f"“{word}” as “{by}”" for word, by in spelling.corrected.items() if said & set(terms_of(by))]
+    note = FOREIGN if spelling.foreign else f"I read {', '.join(read)}." if read else ""
+    return replace(answered, tentative=not answered.abstained, note=note), evaluation
 
 
 def _leaning(parts: Sequence[str]) -> list[str]:

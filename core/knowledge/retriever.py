@@ -13,6 +13,7 @@ from core.knowledge.document import Passage
 from core.knowledge.encoder import Encoder
 from core.knowledge.lexical import K1
 from core.knowledge.ranking import RankedPassage, fused, ranked
+from core.knowledge.spelling import Spelling, spelt
 from core.knowledge.term_numbers import term_number
 from core.ports import Embedder, EncoderStore, PassageIndex
 
@@ -59,6 +60,11 @@ class Retriever:
     async def page(self, document_id: str, audience: Audience) -> list[Passage]:
         """Return a document's passages in order; none if `audience` may not read it."""
         return await self._index.passages_of(document_id, audience.readers)
+
+    async def spelt(self, query: str) -> Spelling:
+        """Return what to search for where words of the query are misspelt or in another language."""
+        encoder = await self._encoders.load()
+        return spelt(query[:MAX_QUERY], encoder.statistics) if encoder is not None else Spelling(query)
 
     async def search(self, query: str, audience: Audience, limit: int) -> Retrieval:
         """Return the same, with the query's terms and their weights."""
