@@ -14,27 +14,13 @@ from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from core.errors import IndexUnavailable, PlumblineError
+from core.errors import PlumblineError
 from core.incident import PastIncident
-from core.knowledge.document import Passage
-from core.knowledge.encoder import Encoder
-from core.knowledge.learning import learned_encoder
 from core.team import Team
 from core.triage.embeddings import Embeddings
 from core.triage.owner_model import OwnerModel
 
 T = TypeVar("T")
-
-
-async def fit_apart(passages: Sequence[Passage], embedder: str) -> Encoder:
-    """Fit the encoder in a fresh process, which takes its memory along when it ends. Raises IndexUnavailable."""
-    try:
-        return await apart(learned_encoder, passages, embedder)
-    except BrokenProcessPool as error:
-        raise IndexUnavailable(
-            f"The process that learns from {len(passages)} passages was killed, probably for want of memory: "
-            "the corpus stays as it was."
-        ) from error
 
 
 async def fit_owners_apart(

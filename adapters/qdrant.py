@@ -14,7 +14,7 @@ from qdrant_client.http.exceptions import ApiException
 from adapters.qdrant_payload import DENSE, KEYWORD_FIELDS, LEXICAL, from_payload, stored, to_payload
 from core.errors import IndexUnavailable
 from core.knowledge.document import Passage
-from core.ports import EncodedPassage, Hit, SparseVector, StoredPassage
+from core.ports import EncodedPassage, Hit, SparseVector
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ class QdrantIndex:
             models.PointStruct(
                 id=encoded.passage.id,
                 vector={
-                    DENSE: encoded.dense.tolist(),
+                    **({DENSE: encoded.dense.tolist()} if encoded.dense.size else {}),
                     LEXICAL: models.SparseVector(
                         indices=list(encoded.lexical.indices), values=list(encoded.lexical.values)
                     ),
@@ -61,7 +61,9 @@ class QdrantIndex:
         await _answered(
             self._client.create_collection(
                 self._collection,
-                vectors_config={DENSE: models.VectorParams(size=dimensions, distance=models.Distance.DOT)},
+                vectors_config={DENSE: models.VectorParams(size=dimensions, distance=models.Distance.DOT)}
+                if dimensions
+                else {},
                 sparse_vectors_config={LEXICAL: models.SparseVectorParams()},
             )
         )
@@ -79,7 +81,7 @@ class QdrantIndex:
     async def search_dense(self, query: NDArray[np.float32], readers: frozenset[str], limit: int) -> list[Hit]:
         return await self._search(query.tolist(), DENSE, readers, limit)
 
-    async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[StoredPassage]:
+    async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[Passage]:
         if not passage_ids:
             return []
         points = await self._found(self._client.retrieve(self._collection, list(passage_ids), with_payload=True))

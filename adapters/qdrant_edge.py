@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from adapters.qdrant_payload import DENSE, KEYWORD_FIELDS, LEXICAL, from_payload, stored, to_payload
 from core.errors import IndexUnavailable
 from core.knowledge.document import Passage
-from core.ports import EncodedPassage, Hit, SparseVector, StoredPassage
+from core.ports import EncodedPassage, Hit, SparseVector
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class EdgeIndex:
             edge.Point(
                 encoded.passage.id,
                 {
-                    DENSE: encoded.dense.tolist(),
+                    **({DENSE: encoded.dense.tolist()} if encoded.dense.size else {}),
                     LEXICAL: edge.SparseVector(list(encoded.lexical.indices), list(encoded.lexical.values)),
                 },
                 to_payload(encoded),
@@ -90,7 +90,7 @@ class EdgeIndex:
         await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True)
         config = edge.EdgeConfig(
-            vectors={DENSE: edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Dot)},
+            vectors={DENSE: edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Dot)} if dimensions else {},
             sparse_vectors={LEXICAL: edge.EdgeSparseVectorParams(memory=ON_DISK)},
         )
         self._shard = await asyncio.to_thread(self._call, lambda: edge.EdgeShard.create(str(self._folder), config))
@@ -106,12 +106,12 @@ class EdgeIndex:
     async def search_dense(self, query: NDArray[np.float32], readers: frozenset[str], limit: int) -> list[Hit]:
         return self._search(edge.Query.Nearest(query.tolist(), using=DENSE), readers, limit)
 
-    async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[StoredPassage]:
+    async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[Passage]:
         shard = self._shard
         if shard is None or not passage_ids:
             return []
 
-        def retrieved() -> list[StoredPassage]:
+        def retrieved() -> list[Passage]:
             records = shard.retrieve(list(passage_ids), with_payload=True, with_vector=False)
             return stored({str(record.id): record.payload or {} for record in records}, passage_ids, readers)
 

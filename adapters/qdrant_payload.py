@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from core.knowledge.anchors import AnchorStyle
 from core.knowledge.document import DocumentKind, Passage
-from core.knowledge.windows import WindowedPassage
-from core.knowledge.wording import Wording
-from core.ports import EncodedPassage, StoredPassage
+from core.ports import EncodedPassage
 
 DENSE = "dense"  # name of the dense vector
 LEXICAL = "lexical"  # name of the sparse vector
-WINDOWS, WORDING = "windows", "wording"  # payload fields that only ranking reads
 KEYWORD_FIELDS = ("readers", "document_id", "source")  # payload fields that are filtered by
 
 
@@ -38,8 +34,6 @@ def to_payload(encoded: EncodedPassage) -> dict[str, Any]:
         "part_urls": list(passage.part_urls),
         "anchors": str(passage.anchors),
         "repeats": list(passage.repeats),
-        WINDOWS: _text(encoded.windows.to_bytes()),
-        WORDING: _text(encoded.wording.to_bytes()),
     }
 
 
@@ -66,22 +60,10 @@ def from_payload(point_id: str, payload: Mapping[str, Any]) -> Passage:
 
 def stored(
     payloads: Mapping[str, Mapping[str, Any]], passage_ids: Sequence[str], readers: frozenset[str]
-) -> list[StoredPassage]:
+) -> list[Passage]:
     """The passages of these ids that have a payload, by point id, and that one of `readers` may read, in this order."""
-    readable = [
-        (key, payload)
+    return [
+        from_payload(key, payload)
         for key in passage_ids
         if (payload := payloads.get(key)) and not readers.isdisjoint(payload["readers"])
     ]
-    return [
-        StoredPassage(
-            from_payload(key, payload),
-            WindowedPassage.from_bytes(a2b_base64(payload[WINDOWS])),
-            Wording.from_bytes(a2b_base64(payload[WORDING])),
-        )
-        for key, payload in readable
-    ]
-
-
-def _text(numbers: bytes) -> str:
-    return b2a_base64(numbers, newline=False).decode()

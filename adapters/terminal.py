@@ -111,7 +111,7 @@ def _answer(answer: Answer) -> RenderableType:
         lines = [Text(TENTATIVE, "dim")] if answer.tentative else []
         lines += [
             Text(f"{sentence.text} {''.join(f'[{number}]' for number in sentence.citations)}")
-            for sentence in answer.sentences
+            for sentence in answer.shown
         ]
     conflicts = [source for conflict in answer.conflicts for source in conflict.sources]
     if conflicts:

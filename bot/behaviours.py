@@ -8,7 +8,7 @@ from functools import partial
 from bot.home_pages import home_pages
 from bot.investigations import Investigations
 from bot.retention import apply_retention
-from bot.wiring import Core, ingest, learn_owners, operators_place, redactor
+from bot.wiring import Core, ingest, learn_owners, operators_place, records_of, redactor
 from bot.workflows import Behaviours
 from core.command import CommandName
 from core.conversation import Platform, Question
@@ -68,6 +68,7 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
         model=core.model,
         judge=core.model if core.workspace.two_step else None,
         help_desk=core.workspace.help_desk,
+        records=records_of(core),
         position=core.model.position if core.model else no_queue,
     )
 

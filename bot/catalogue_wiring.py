@@ -39,7 +39,15 @@ async def with_catalogues(workspace: Workspace, settings: Settings) -> Workspace
         for each in catalogue.code
     ]
     dependencies = merged_dependencies(workspace.dependencies, [catalogue.dependencies for _, catalogue in found])
-    return workspace.model_copy(update={"teams": teams, "dependencies": dependencies, "code": tuple(code)})
+    written = {service for team in workspace.teams for service in team.services}
+    origins = {
+        service: section.place
+        for section, catalogue in reversed(found)
+        for team in catalogue.teams
+        for service in team.services - written
+    }
+    known = {"teams": teams, "dependencies": dependencies, "code": tuple(code), "origins": origins}
+    return workspace.model_copy(update=known)
 
 
 async def read_catalogue(section: CatalogueSection, workspace: Workspace, settings: Settings) -> Catalogue:

@@ -20,7 +20,7 @@ from bot.loading import loading
 from bot.settings import Settings
 from bot.tracing import tracing
 from bot.webhook_sources import webhook_parser
-from bot.wiring import Core, ingest, learn_owners, new_incident_id, open_core
+from bot.wiring import Core, ingest, learn_owners, new_incident_id, open_core, records_of
 from bot.workspace import load_workspace
 from core.answering.answer import Answer
 from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question
@@ -124,6 +124,7 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
             clock=core.clock,
             model=core.model,
             help_desk=workspace.help_desk,
+            records=records_of(core),
         )
     if as_json:
         print_json(TypeAdapter(Answer), answer)

@@ -28,7 +28,7 @@ class Settings(BaseSettings):
     begin_anew: bool = Field(default=False, validation_alias="PLUMBLINE_BEGIN_ANEW")
     qdrant_url: str = Field("", validation_alias="PLUMBLINE_QDRANT_URL")
     qdrant_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_QDRANT_API_KEY")
-    embeddings: str = Field("latent", validation_alias="PLUMBLINE_EMBEDDINGS")
+    embeddings: str = Field("none", validation_alias="PLUMBLINE_EMBEDDINGS")
     llm_url: str = Field("", validation_alias="PLUMBLINE_LLM_URL")
     llm_model: str = Field("", validation_alias="PLUMBLINE_LLM_MODEL")
     llm_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_LLM_API_KEY")

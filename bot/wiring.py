@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from adapters.array_file import ArrayFile
 from adapters.clock import SystemClock
 from adapters.encoder_format import ENCODER
-from adapters.fitting import fit_apart, fit_owners_apart
+from adapters.fitting import fit_owners_apart
 from adapters.model_pool.pool import ModelPool
 from adapters.owner_model_format import OWNER_MODEL
 from adapters.sources.curated import CuratedSource
@@ -53,6 +53,7 @@ from core.ports import (
 )
 from core.routing import incident_place, incident_places, routing_facts
 from core.team import Route
+from handlers.answer_from_records import Records
 from handlers.fit_severity import fit_severity
 from handlers.fit_triage import fit_triage
 from handlers.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
@@ -171,8 +172,8 @@ def _index(settings: Settings) -> PassageIndex:
 
 
 def embedder(model: str) -> Embedder | None:
-    """The model of that name or in that folder; None for `latent`, with which the one fitted to the corpus is alone."""
-    if model == "latent":
+    """Return the model of that name or in that folder; None for `none`, or `latent` as settings of before have it."""
+    if model in ("none", "latent"):
         return None
     if model == "words":
         from adapters.word_vectors import WordVectorEmbedder
@@ -234,7 +235,6 @@ async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], onl
         knowledge.encoders,
         knowledge.embedder,
         on_progress,
-        fit_apart,
         store=core.store,
         redact=redactor(core),
         setting=partial(source_setting, core.workspace),
@@ -251,6 +251,19 @@ async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], onl
         async with core.store.transaction() as transaction:
             await transaction.ingestions.record(Ingestion(source.name, finished_at, documents, failure, left_out))
     return report
+
+
+def records_of(core: Core) -> Records:
+    """Return what questions are answered from before any document is read."""
+    workspace = core.workspace
+    return Records(
+        workspace.teams,
+        workspace.dependencies,
+        core.schedules,
+        core.tools.changes,
+        workspace.channels,
+        workspace.origins,
+    )
 
 
 def redactor(core: Core) -> Redactor:

@@ -119,6 +119,7 @@ class Workspace(BaseModel):
     operators: str = ""  # name of a channel, empty for none
     on_call: tuple[OnCallSection, ...] = ()
     catalogues: tuple[CatalogueSection, ...] = ()
+    origins: dict[str, str] = {}  # service → the catalogue that names its owner, where plumbline.yaml does not
     code: tuple[CodeOwners, ...] = ()  # from the catalogues, the owners named by the ids of teams
 
     @property

@@ -29,6 +29,13 @@ class Rota:
         local = at.astimezone(self.start.tzinfo)  # a difference within one zone is that of its clocks
         return (self.people[(local - self.start) // self.length % len(self.people)],)
 
+    def next_turn(self, at: datetime) -> datetime:
+        """Return when the next turn begins: after `at`, or with the rota."""
+        if at < self.start:
+            return self.start
+        local = at.astimezone(self.start.tzinfo)
+        return self.start + ((local - self.start) // self.length + 1) * self.length
+
 
 class TeamRotas:
     """An OnCall of the teams themselves: their rotas, and of the others the people to call, whenever it is."""

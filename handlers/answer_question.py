@@ -8,12 +8,12 @@ from contextlib import suppress
 from dataclasses import replace
 
 from core.answering.answer import Answer
+from core.answering.certainty import VERSION
 from core.answering.find import ENGINE, find_answer
 from core.answering.help_desk import HelpDesk
 from core.answering.model_answer import VERSION as MODEL_VERSION
 from core.answering.model_answer import ShowDraft, no_draft
 from core.audit import Act, AuditEntry, audit_entry
-from core.confidence.evidence import VERSION
 from core.confidence.prediction import Evaluation, PredictionKind
 from core.confidence.reference import Claim, Reference
 from core.conversation import Question, Speaker, Turn, turn_key
@@ -22,6 +22,8 @@ from core.knowledge.retriever import Retriever
 from core.language_model import Urgency
 from core.messages import AnswerMessage
 from core.ports import Clock, LanguageModel, Store, Transaction
+from handlers import answer_from_records as recorded
+from handlers.answer_from_records import Records, answer_from_records, wanted_record
 from handlers.answer_of_either import NOT_FOUND_BY_MODEL, answer_of_either, nothing_quoted, requester
 from handlers.estimate_confidence import estimate_confidence
 from handlers.post_message import Poster
@@ -42,6 +44,7 @@ DOUBTED_VERSION = f"{VERSION}-doubted"
 UNFINISHED = "Still checking what else I may say: no confidence yet."
 
 NO_HELP_DESK = HelpDesk()
+NO_RECORDS = Records()
 
 
 def no_queue(_requester: str) -> int:
@@ -59,6 +62,7 @@ async def answer_question(
     model: LanguageModel | None = None,
     judge: LanguageModel | None = None,
     help_desk: HelpDesk = NO_HELP_DESK,
+    records: Records = NO_RECORDS,
     position: Callable[[str], int] = no_queue,
 ) -> None:
     """Answer in the place of the question, in the context of what was said there before.
@@ -69,7 +73,7 @@ async def answer_question(
 
     async def quote() -> bool:
         return model is not None and await _show_quotes(
-            question, waiting, help_desk, retriever=retriever, store=store, poster=poster, clock=clock
+            question, waiting, help_desk, records, retriever=retriever, store=store, poster=poster, clock=clock
         )
 
     async with (
@@ -84,6 +88,7 @@ async def answer_question(
             model=model,
             judge=judge,
             help_desk=help_desk,
+            records=records,
             draft=lambda draft: _show_draft(draft, question, waiting, meanwhile, store, poster),
             is_quoted=lambda: meanwhile.is_quoted,
         )
@@ -102,10 +107,13 @@ async def prepare_answer(
     model: LanguageModel | None = None,
     judge: LanguageModel | None = None,
     help_desk: HelpDesk = NO_HELP_DESK,
+    records: Records = NO_RECORDS,
     draft: ShowDraft = no_draft,
     is_quoted: Callable[[], bool] = nothing_quoted,
 ) -> Answer:
-    """The answer with its badge, not posted anywhere; its prediction is stored.
+    """Return the answer with its badge, not posted anywhere; its prediction is stored.
+
+    The records answer first, where they know what is asked; otherwise the documents.
 
     `draft` is shown what a model composed as far as it has been checked (see `model_answer`).
 
@@ -113,7 +121,9 @@ async def prepare_answer(
     answer that a model composed waits for its two-step estimate; without, the checks that it passed anyway are its measure.
     """
     asked = await _in_context(question, store)
-    answer, evaluation = await answer_of_either(asked, retriever, model, draft, is_quoted)
+    wanted = await wanted_record(asked, records, store)
+    known = await answer_from_records(asked, wanted, records, store=store, retriever=retriever) if wanted else None
+    answer, evaluation = known or await answer_of_either(asked, retriever, model, draft, is_quoted)
     answer = help_desk.completed(answer, question)
     if answer.abstained:
         return answer
@@ -139,6 +149,8 @@ async def _judged(
 ) -> tuple[Evaluation, str]:
     if answer.engine == ENGINE:
         return measured, DOUBTED_VERSION if answer.note == NOT_FOUND_BY_MODEL else VERSION
+    if answer.engine == recorded.ENGINE:
+        return measured, recorded.VERSION
     if judge is None:
         return measured, MODEL_VERSION
     found = await retriever.search(question.text, question.audience, JUDGED_BY)
@@ -170,15 +182,22 @@ async def _show_quotes(
     question: Question,
     waiting: Waiting,
     help_desk: HelpDesk,
+    records: Records,
     *,
     retriever: Retriever,
     store: Store,
     poster: Poster,
     clock: Clock,
 ) -> bool:
-    """Show what the evidence engine says; whether it says anything, and the chat took it."""
+    """Show what the evidence engine says; return whether it says anything, and the chat took it.
+
+    Nothing is quoted where the records are asked, which are read at once.
+    """
     with suppress(Unavailable):
-        answer, _ = await find_answer(await _in_context(question, store), retriever)
+        asked = await _in_context(question, store)
+        if await wanted_record(asked, records, store) is not None:
+            return False
+        answer, _ = await find_answer(asked, retriever)
         if answer.abstained:
             return False
         message = AnswerMessage(replace(help_desk.completed(answer, question), note=READS_ON))
@@ -217,7 +236,7 @@ async def _show_draft(
     message = AnswerMessage(replace(draft, note=UNFINISHED), draft_for=question.asker)
     await waiting.end()
     with suppress(Unavailable):
-        await _show_meanwhile(message, question, DRAFT, str(len(draft.sentences)), store=store, poster=poster)
+        await _show_meanwhile(message, question, DRAFT, str(len(draft.shown)), store=store, poster=poster)
 
 
 async def _in_context(question: Question, store: Store) -> Question:
@@ -242,7 +261,7 @@ async def _remember(question: Question, answer: Answer, clock: Clock, transactio
 
 
 def _said(answer: Answer) -> str:
-    return " ".join(sentence.text for sentence in answer.sentences)
+    return answer.text
 
 
 def _shown(question: Question, answer: Answer, clock: Clock, how: str = "answered") -> AuditEntry:

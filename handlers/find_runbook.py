@@ -12,7 +12,7 @@ from core.conversation import Audience
 from core.errors import Unavailable
 from core.incident import Incident, Runbook
 from core.knowledge.document import Passage
-from core.knowledge.retriever import RERANKED, Retriever
+from core.knowledge.retriever import READ, Retriever
 from core.runbook import (
     Section,
     best_section,
@@ -58,7 +58,7 @@ async def _pages(incident: Incident, retriever: Retriever, audience: Audience) -
 
 
 async def _found(query: str, retriever: Retriever, audience: Audience) -> list[Passage]:
-    passages = [each.passage for each in await retriever.retrieve(query, audience, RERANKED)]
+    passages = [each.passage for each in await retriever.retrieve(query, audience, READ)]
     return list({passage.document_id: passage for passage in reversed(passages)}.values())[::-1]
 
 

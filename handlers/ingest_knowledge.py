@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -11,9 +11,7 @@ import structlog
 
 from core.errors import IndexUnavailable, SourceUnavailable, StoreUnavailable
 from core.knowledge.document import Document, Passage
-from core.knowledge.encoder import Encoder, joined
-from core.knowledge.latent import DIMENSIONS
-from core.knowledge.learning import learned_encoder
+from core.knowledge.encoder import Encoder
 from core.knowledge.passages import passages_of
 from core.ports import (
     Changes,
@@ -30,9 +28,6 @@ from core.ports import (
 
 BATCH = 200  # passages encoded and written at once
 CHECKPOINT = 500  # documents of a changing source after which they are written, and with them how far it has been read
-
-Fit = Callable[[Sequence[Passage], str], Awaitable[Encoder]]
-"""Learns the encoder of a corpus; the text is the name of the embedding model, empty if there is none."""
 
 log = structlog.get_logger()
 
@@ -76,18 +71,12 @@ def _unset(_: str) -> str:
     return ""
 
 
-async def fit_here(passages: Sequence[Passage], embedder: str) -> Encoder:
-    """In a thread of this process, which grows by the memory that it takes."""
-    return await asyncio.to_thread(learned_encoder, passages, embedder)
-
-
 async def ingest_knowledge(
     sources: Sequence[KnowledgeSource | ChangingSource],
     index: PassageIndex,
     encoders: EncoderStore,
     embedder: Embedder | None = None,
     on_progress: Callable[[IngestProgress], None] = _ignore,
-    fit: Fit = fit_here,
     *,
     store: Store | None = None,
     redact: Callable[[Document], Document] = _as_it_is,
@@ -102,7 +91,7 @@ async def ingest_knowledge(
     the name of a source, all that decides beside the source how its documents are indexed, such as who may read them:
     where it is another one than before, the source is read from the start. Raises IndexUnavailable and StoreUnavailable.
     """
-    run = _Run(index, _Writer(index, encoders, embedder, on_progress, fit), store, redact, setting, on_progress)
+    run = _Run(index, _Writer(index, encoders, embedder, on_progress), store, redact, setting, on_progress)
     for source in sources:
         await run.read(source)
     await run.write(final=True)
@@ -272,7 +261,6 @@ class _Writer:
     encoders: EncoderStore
     embedder: Embedder | None
     on_progress: Callable[[IngestProgress], None]
-    fit: Fit
 
     async def bring_up_to_date(self, outdated_ids: Sequence[str], fresh: Sequence[Passage], *, final: bool) -> None:
         """`final`: nothing more comes for now, so that an encoder that has become outdated is learned anew."""
@@ -295,10 +283,10 @@ class _Writer:
         outdated = set(outdated_ids)
         kept = [passage async for passage in self.index.scan() if passage.document_id not in outdated]
         passages = [*kept, *fresh]
-        encoder = await self.fit(passages, self._embedder_name)
+        encoder = await asyncio.to_thread(Encoder.fitted, passages, self._embedder_name)
         # An index that holds nothing may have been lost, and not be there at all.
         if not kept or before is None or before.embedder != self._embedder_name:
-            await self.index.clear(DIMENSIONS + (self.embedder.dimensions if self.embedder else 0))
+            await self.index.clear(self.embedder.dimensions if self.embedder else 0)
         else:
             await self.index.delete_documents(outdated_ids)
         # Until every vector is written anew, the encoder says so: a run that is killed here is then repeated.
@@ -318,7 +306,7 @@ class _Writer:
         if self.embedder is None:
             return encoded
         vectors = await self.embedder.embed_passages([item.passage.indexed_text for item in encoded])
-        return [replace(item, dense=joined(item.dense, vector)) for item, vector in zip(encoded, vectors, strict=True)]
+        return [replace(item, dense=vector) for item, vector in zip(encoded, vectors, strict=True)]
 
     @property
     def _embedder_name(self) -> str:

@@ -32,9 +32,9 @@ MAX_CONTACTS = 3
 
 def cited_answer(answer: Answer) -> Rendered:
     urls = {citation.number: citation.deep_link for citation in answer.citations}
-    sentences = [_sentence(sentence, urls) for sentence in answer.sentences]
+    sentences = [_sentence(sentence, urls) for sentence in answer.shown]
     return Rendered(
-        fallback(sentence.text for sentence in answer.sentences),
+        fallback(sentence.text for sentence in answer.shown),
         [
             *context(TENTATIVE if answer.tentative else ""),
             *blocks.sections(sentences, "sentences", SENTENCES),
@@ -66,10 +66,10 @@ def abstention(answer: Answer) -> Rendered:
 def whole_answer(answer: Answer) -> str:
     """All sentences and sources as plain text; empty if the message shows every sentence."""
     urls = {citation.number: citation.deep_link for citation in answer.citations}
-    lines = [_sentence(sentence, urls) for sentence in answer.sentences]
+    lines = [_sentence(sentence, urls) for sentence in answer.shown]
     if blocks.fitting(lines, "sentences", SENTENCES) == lines:
         return ""
-    said = [f"{each.text} {''.join(f'[{number}]' for number in each.citations)}" for each in answer.sentences]
+    said = [f"{each.text} {''.join(f'[{number}]' for number in each.citations)}" for each in answer.shown]
     sources = [f"[{each.number}] {each.title} {each.deep_link}".rstrip() for each in answer.citations]
     return cut("\n\n".join([*said, *sources]), WHOLE) + "\n"
 

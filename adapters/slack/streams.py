@@ -119,7 +119,7 @@ def is_streaming(error: ChatUnavailable) -> bool:
 def _sentences(message: AnswerMessage) -> tuple[str, ...]:
     return tuple(
         f"{prose(sentence.text, SENTENCE)} {''.join(f'[{number}]' for number in sentence.citations)}"
-        for sentence in message.answer.sentences
+        for sentence in message.answer.shown
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from adapters.sources.front_matter import (
 )
 from adapters.sources.pdf import pdf_pages
 from core.errors import MalformedInput
+from core.knowledge.clean_text import clean
 from core.knowledge.markdown import BlockKind, blocks
 
 MAX_BYTES = 2_000_000  # of one file of text; a larger one is data, not a document
@@ -29,6 +31,7 @@ OTHER_META = frozenset(
     {"audience", "access", "visibility"}
 )  # what other systems say in pages, and restricts nothing here
 FOLDER_PAGES = frozenset({"readme", "index", "_index"})  # names of files that stand for their folder
+_RAW_TABLE = re.compile(r"^<table\b.*?^</table>", re.DOTALL | re.MULTILINE)  # a table that Markdown's own cannot say
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,8 @@ def _decoded(content: bytes, suffix: str) -> str:
 def parse_markdown(content: str) -> tuple[Properties, str]:
     """Front matter, or else the heading of the whole as the title, and the text below. Raises MalformedInput."""
     properties, text = split_front_matter(content)
-    return replace(properties, title=properties.title or _heading_of_all(text)), text.strip()
+    text = clean(_RAW_TABLE.sub(lambda table: f"\n\n{markdown_of(parsed(table[0]))}\n\n", text))
+    return replace(properties, title=properties.title or _heading_of_all(text)), text
 
 
 def _heading_of_all(text: str) -> str:

@@ -27,6 +27,7 @@ from adapters.sources.formats import Part, max_bytes, title_from
 from adapters.sources.parsing_process import IDLE_SECONDS
 from core.conversation import PUBLIC
 from core.errors import MalformedInput, SourceUnavailable
+from core.knowledge.clean_text import with_whole_links
 from core.knowledge.document import Document
 from core.ports import LeftOut
 
@@ -106,7 +107,7 @@ def _document(origin: Origin, part: Part) -> Document:
         source=origin.source,
         family=parts[0] if len(parts) > 1 else origin.source,
         title=part.title or title_from(origin.path),
-        text=part.text,
+        text=with_whole_links(part.text, origin.url),
         url=origin.url,
         owner=part.owner,
         updated_at=part.updated_at,

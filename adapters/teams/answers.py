@@ -41,7 +41,7 @@ def answer_card(answer: Answer, room: Room) -> Card:
 
 def spoken(answer: Answer) -> str:
     """The sentences of an answer as plain text: what is streamed before its card. More sentences only add to it."""
-    return "\n".join(_plain_sentence(sentence) for sentence in answer.sentences)
+    return "\n".join(_plain_sentence(sentence) for sentence in answer.shown)
 
 
 def footer_card(answer: Answer, room: Room) -> Card:
@@ -56,8 +56,8 @@ def _plain_sentence(sentence: Sentence) -> str:
 
 def _cited_answer(answer: Answer, room: Room) -> Card:
     urls = {citation.number: citation.deep_link for citation in answer.citations}
-    sentences = listing(answer.sentences, room, "sentences", lambda sentence: _sentence(sentence, urls, room))
-    summary = " ".join(sentence.text for sentence in answer.sentences)
+    sentences = listing(answer.shown, room, "sentences", lambda sentence: _sentence(sentence, urls, room))
+    summary = " ".join(sentence.text for sentence in answer.shown)
     return card([*_tentative(answer), *sentences, *_below(answer, room)], _buttons(answer), summary)
 
 

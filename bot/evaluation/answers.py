@@ -4,14 +4,11 @@ Every question is asked twice: of the whole corpus (“with”), and of the corp
 (“without”). A document is taken out by the audience filter: it is not readable, as if it were somebody else's. The
 encoder still knows its words, which makes a wrong answer rather more likely.
 
-`supported`: of all sentences of all answers, with and without, the share that the section which the citation links to
-says word for word. This is read from the document and not from the passage, by another rule than the one that withholds
-sentences: markup, punctuation and letter case aside, the words of the sentence stand there in one unbroken run; of a
-table row each cell does in one line, and each column's name in another.
-`answer_recall`: of the distinct terms (stemmed, without stop words) of the gold answer, the share that the answer's
-sentences hold; 0 for an abstention. Gold answers are whole sections and answers five statements at most, so 1 is out
-of reach.
-`citation_precision`: of an answer's citations, the share that are the gold document.
+`supported`: of all excerpts of all answers, with and without, shown or offered, the share that the document which the
+citation links to says word for word, block by block: markup, punctuation and letter case aside.
+`answer_recall`: of the distinct terms (stemmed, without stop words) of the gold answer, the share that the shown text
+holds; 0 for an abstention. Gold answers are whole sections, some longer than an excerpt, so 1 is out of reach.
+`citation_precision`: of an answer's citations, those offered below it included, the share that are the gold document.
 `answered_with_gold`: share of the questions that get an answer, be it a tentative one, with the gold document there.
 `abstained_without_gold`: share that, without it, abstain or name no other document as certain, which is to say that
 the answer is shown as tentative. `silent_without_gold` is the share of abstentions alone.
@@ -23,11 +20,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,23 +29,16 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from adapters.array_file import ArrayFile
-from adapters.encoder_format import ENCODER
-from adapters.qdrant_edge import EdgeIndex
-from bot.evaluation.corpus import CorpusFile
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.json_lines import json_lines
-from core.answering.answer import Answer, Citation, Sentence
+from bot.evaluation.library import Library, asked_of, library_of
+from core.answering.answer import Answer, Citation
 from core.answering.find import ENGINE, find_answer
-from core.conversation import Audience, Person, Place, Platform, Question
 from core.errors import MalformedInput
-from core.knowledge.document import Document
 from core.knowledge.markdown import blocks
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import terms
-from handlers.ingest_knowledge import ingest_knowledge
 
-ADDRESS_BITS = 24  # of a document's number: more documents than an evaluation ever has
 FIGURES = (
     "supported",
     "answer_recall",
@@ -63,10 +50,7 @@ FIGURES = (
     "certain_precision",
 )
 
-_ASKER, _PLACE = Person(Platform.TERMINAL, ""), Place(Platform.TERMINAL, "")
-_NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _WORD = re.compile(r"\w+")
-_CELL = re.compile(r"; (?=[^;:]+: )")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,32 +58,6 @@ class Case:
     question: str
     gold_answer: str
     gold_path: str
-
-
-@dataclass(slots=True)
-class _Library:
-    """The documents of some files, each with the readers that let any single one of them be left out.
-
-    The readers of a document are the bits of its number. Who may read whatever differs from a number in one bit at
-    least reads everything but that one document.
-    """
-
-    files: Sequence[CorpusFile]
-    texts: dict[str, str] = field(default_factory=dict[str, str])  # of a document, by its id
-    name: str = "corpus"
-
-    async def documents(self) -> AsyncIterator[Document]:
-        for file in self.files:
-            async for document in file.documents():
-                self.texts[document.id] = document.text
-                yield replace(document, readers=frozenset(_address(len(self.texts))))
-
-    def audience(self, without: str = "") -> Audience:
-        """Whoever may read everything, or everything but the document at this path."""
-        if not without:
-            return Audience(frozenset({"bit:0:0", "bit:0:1"}))
-        number = next(n for n, document in enumerate(self.texts, start=1) if document.partition("/")[2] == without)
-        return Audience(frozenset(_address(~number)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +87,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
 async def _run(questions: Path, corpora: Sequence[Path]) -> dict[str, Any]:
     rows = json_lines(questions, "question", "answer", "gold_doc")
     cases = [Case(row["question"], row["answer"], row["gold_doc"]) for row in rows]
-    async with _library(corpora) as (library, retriever):
+    async with library_of(corpora) as (library, retriever):
         paths = {document.partition("/")[2] for document in library.texts}
         if missing := next((case.gold_path for case in cases if case.gold_path not in paths), ""):
             raise MalformedInput(f"{questions} names {missing}, which is in no corpus.")
@@ -137,21 +95,10 @@ async def _run(questions: Path, corpora: Sequence[Path]) -> dict[str, Any]:
     return {"measure": "answers", "engine": ENGINE, "seed": SEED, "cases": len(cases)} | _figures(asked, library.texts)
 
 
-@asynccontextmanager
-async def _library(corpora: Sequence[Path]) -> AsyncGenerator[tuple[_Library, Retriever]]:
-    with tempfile.TemporaryDirectory(prefix="plumbline-eval-") as folder:
-        index, encoders = EdgeIndex(Path(folder) / "index"), ArrayFile(Path(folder) / "encoder.npz", ENCODER)
-        library = _Library([CorpusFile(str(number), path) for number, path in enumerate(corpora, start=1)])
-        await ingest_knowledge([library], index, encoders)
-        yield library, Retriever(index, encoders)
-        await index.close()
-
-
-async def _asked(case: Case, library: _Library, retriever: Retriever) -> _Asked:
+async def _asked(case: Case, library: Library, retriever: Retriever) -> _Asked:
     everybody, others = library.audience(), library.audience(without=case.gold_path)
     with_gold, without_gold = [
-        (await find_answer(Question("", case.question, _ASKER, _PLACE, audience, _NOW), retriever))[0]
-        for audience in (everybody, others)
+        (await find_answer(asked_of(case.question, audience), retriever))[0] for audience in (everybody, others)
     ]
     return _Asked(case, with_gold, without_gold)
 
@@ -170,7 +117,7 @@ def _figures(asked: Sequence[_Asked], texts: Mapping[str, str]) -> dict[str, Any
         "certain_with_gold": [each in certain for each in asked],
         "certain_precision": [_path(each.with_gold.citations[0]) == each.case.gold_path for each in certain],
     }
-    figures: dict[str, Any] = {"sentences": len(values["supported"])}
+    figures: dict[str, Any] = {"excerpts": len(values["supported"])}
     for name in FIGURES:
         shares = [float(value) for value in values[name]] or [0.0]
         figures |= {name: round(float(np.mean(shares)), 4), f"{name}_ci": bootstrap_interval(shares)}
@@ -179,7 +126,7 @@ def _figures(asked: Sequence[_Asked], texts: Mapping[str, str]) -> dict[str, Any
 
 def _recall(asked: _Asked) -> float:
     gold = set(terms(asked.case.gold_answer))
-    said = {term for sentence in asked.with_gold.sentences for term in terms(sentence.text)}
+    said = {term for sentence in asked.with_gold.shown for term in terms(sentence.text)}
     return len(gold & said) / len(gold) if gold else 0.0
 
 
@@ -195,27 +142,14 @@ def _path(source: Citation) -> str:
 def _supported(asked: _Asked, texts: Mapping[str, str]) -> Iterator[bool]:
     for answer in (asked.with_gold, asked.without_gold):
         sources = {source.number: source for source in answer.citations}
-        for sentence in answer.sentences:
-            cited = [sources[number] for number in sentence.citations]
-            yield any(holds(section(texts[source.document_id], source.heading), sentence) for source in cited)
+        for excerpt in (*answer.excerpts, *answer.further):
+            yield holds(texts[sources[excerpt.citation].document_id], excerpt.text)
 
 
-def section(text: str, heading: str) -> list[str]:
-    """The blocks of a document that stand below a heading of this name."""
-    return [block.text for block in blocks(text) if block.heading == heading]
-
-
-def holds(found: Sequence[str], sentence: Sentence) -> bool:
-    """Whether the blocks of a section say a sentence word for word, as prose or as a row of a table."""
-    said = _words(sentence.text.removesuffix("…"))
-    return _contains(_words("\n".join(found)), said) or any(_holds_row(block.splitlines(), sentence) for block in found)
-
-
-def _holds_row(lines: Sequence[str], sentence: Sentence) -> bool:
-    """Whether a line of a table has the sentence's cells, and the first line their names."""
-    cells = [cell.partition(": ")[::2] for cell in _CELL.split(sentence.text.removesuffix("…"))]
-    named = all(_contains(_words(lines[0]), _words(name)) for name, _ in cells)
-    return named and any(all(_contains(_words(line), _words(value)) for _, value in cells) for line in lines[1:])
+def holds(document: str, excerpt: str) -> bool:
+    """Tell whether a document says every block of an excerpt word for word, markup, punctuation and case aside."""
+    said = _words(document)
+    return all(_contains(said, _words(block.text)) for block in blocks(excerpt))
 
 
 def _contains(text: str, run: str) -> bool:
@@ -224,7 +158,3 @@ def _contains(text: str, run: str) -> bool:
 
 def _words(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold().replace("_", " ")))
-
-
-def _address(number: int) -> Iterator[str]:
-    return (f"bit:{place}:{number >> place & 1}" for place in range(ADDRESS_BITS))

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bot.evaluation.lexicon import Lexicon
 from bot.evaluation.report import write_json
 
 evaluations = typer.Typer(no_args_is_help=True, help="Measure Plumbline on files of your own.")
@@ -19,7 +18,7 @@ out = Console()
 Embeddings = Annotated[
     str,
     typer.Option(
-        help="`latent`; `words` (extra `words`); or a sentence-transformers model's name or folder (extra `embeddings`)."
+        help="`none`; `words` (extra `words`); or a sentence-transformers model's name or folder (extra `embeddings`)."
     ),
 ]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")]
@@ -32,7 +31,7 @@ def eval_retrieval(
     unanswerable: Annotated[
         Path | None, typer.Option(help="JSON lines with a `question` that has no document.")
     ] = None,
-    embeddings: Embeddings = "latent",
+    embeddings: Embeddings = "none",
     json_file: JsonFile = None,
 ) -> None:
     """Does the search find the document that answers?"""
@@ -46,15 +45,19 @@ def eval_retrieval(
 
 @evaluations.command("answers")
 def eval_answers(
-    questions: Annotated[Path, typer.Option(help="JSON lines with `question`, `answer` and `gold_doc`.")],
+    questions: Annotated[
+        Path, typer.Option(help="JSON lines with `question` and `key`, or with `question`, `answer` and `gold_doc`.")
+    ],
     corpus: Annotated[list[Path], typer.Option(help="JSON lines with `path` and `text`, plain or .gz; repeatable.")],
     json_file: JsonFile = None,
 ) -> None:
-    """Does the source say what is said, and is it left unsaid where nothing answers?"""
-    from bot.evaluation.answers import print_table, run
+    """Measure whether answers state what was asked, are supported by their source, and are withheld where there is none."""
+    from bot.evaluation import answers, stated_answers
+    from bot.evaluation.json_lines import json_lines
 
-    figures = run(questions, corpus)
-    print_table(figures, out)
+    measure = stated_answers if "key" in json_lines(questions, "question")[0] else answers
+    figures = measure.run(questions, corpus)
+    measure.print_table(figures, out)
     write_json(figures, json_file)
 
 
@@ -71,22 +74,6 @@ def eval_privacy(
     write_json(figures, json_file)
 
 
-@evaluations.command("ccf")
-def eval_ccf(
-    questions: Annotated[Path, typer.Option(help="JSON lines with `query` and `document`, the manual's family.")],
-    lexicon: Annotated[
-        list[Lexicon] | None, typer.Option(help="Keyword lists: none, mined or hand; repeatable. Default: all three.")
-    ] = None,
-    json_file: JsonFile = None,
-) -> None:
-    """Does the evidence chain choose the right manual? The table of Evidence-Chain RAG."""
-    from bot.evaluation.ccf import print_table, run
-
-    figures = run(questions, lexicon or tuple(Lexicon))
-    print_table(figures, out)
-    write_json(figures, json_file)
-
-
 @evaluations.command("triage")
 def eval_triage(
     train: Annotated[Path, typer.Option(help="Past tickets: JSON lines with `title`, `body`, `owner`; .gz too.")],
@@ -94,7 +81,7 @@ def eval_triage(
         Path | None, typer.Option(help="The tickets to be assigned; without it, parts of the past.")
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Parts, each assigned by what the others say.")] = 5,
-    embeddings: Embeddings = "latent",
+    embeddings: Embeddings = "none",
     json_file: JsonFile = None,
 ) -> None:
     """Does an incident reach the team that owns it, and at which hop?"""

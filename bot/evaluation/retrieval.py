@@ -1,7 +1,8 @@
 """`plumbline eval retrieval`: does the search find the document that answers, and does it know when there is none?
 
-Every method ranks the passages of the same corpus, and a document ranks as its best passage. `tfidf`, `bm25`, `dense`
-and `ensemble` are the four retrievers of the Ericsson chatbot (section VI-G); `plumbline` is what answers use.
+Every method ranks the same corpus, and a document ranks as its best passage. `tfidf`, `bm25`, `dense` and `ensemble` are
+the four retrievers of the Ericsson chatbot (section VI-G), the last two where an embedding model is given; `plumbline` ranks
+a document as its best excerpt, as answers do.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ from bot.evaluation.corpus import CorpusFile
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.json_lines import json_lines
 from bot.evaluation.report import print_whole
-from core.answering.find import ANSWER_THRESHOLD, ENGINE, answer
+from core.answering.certainty import answer_threshold
+from core.answering.excerpts import candidates
+from core.answering.find import ENGINE, answer, search
 from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.knowledge.document import Passage
 from core.knowledge.encoder import Encoder
 from core.knowledge.ranking import fused
-from core.knowledge.retriever import CANDIDATES, RERANKED, Retriever
+from core.knowledge.retriever import CANDIDATES, Retriever
 from core.ports import Embedder, Hit
 from handlers.ingest_knowledge import ingest_knowledge
 
@@ -58,7 +61,7 @@ def run(
 ) -> dict[str, Any]:
     """Figures as in DESIGN, section 7. Raises MalformedInput for a file that is not as described there.
 
-    `embedder` gives dense vectors beside those of the latent model that is fitted to the corpus.
+    `embedder` gives dense vectors; without one the search is lexical.
     """
     return asyncio.run(_run(questions, corpora, unanswerable, embedder))
 
@@ -72,7 +75,7 @@ async def _run(
         figures: dict[str, Any] = {
             "measure": "retrieval",
             "engine": ENGINE,
-            "embeddings": embedder.name if embedder else "latent",
+            "embeddings": embedder.name if embedder else "none",
             "seed": SEED,
             "cases": len(answerable),
             "documents": corpus.documents,
@@ -107,7 +110,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
         console.print(
             f"At the threshold {found['threshold']:.3f}, {found['answered']:.0%} of the answerable questions are "
             f"answered and {found['abstained']:.0%} of the {found['unanswerable']} unanswerable ones are not. At the "
-            f"shipped threshold {ANSWER_THRESHOLD}: {found['answered_shipped']:.0%} and {found['abstained_shipped']:.0%}."
+            f"shipped threshold {answer_threshold():.2f}: {found['answered_shipped']:.0%} and {found['abstained_shipped']:.0%}."
         )
 
 
@@ -123,18 +126,19 @@ class _Corpus:
     embedder: Embedder | None
 
     def methods(self) -> dict[str, Method]:
+        """The methods by name; those that need an embedding model only where there is one."""
+        embedded = {"dense": self._dense, "ensemble": self._ensemble} if self.embedder else {}
         return {
             "tfidf": _tfidf(list(self.passages.values())),
             "bm25": self._bm25,
-            "dense": self._dense,
-            "ensemble": self._ensemble,
+            **embedded,
             "plumbline": self._plumbline,
         }
 
     async def confidence(self, text: str) -> float:
         """What decides whether a question is answered."""
         question = Question("", text, Person(Platform.TERMINAL, ""), Place(Platform.TERMINAL, ""), Audience(), _NOW)
-        retrieval = await self.retriever.search(text, Audience(), RERANKED)
+        retrieval = await search(text, Audience(), self.retriever)
         return answer(question, text, retrieval)[1].coe
 
     async def _bm25(self, query: str) -> list[str]:
@@ -144,11 +148,11 @@ class _Corpus:
         return self._documents(hit.passage_id for hit in await self._nearest(query))
 
     async def _ensemble(self, query: str) -> list[str]:
-        found = fused(await self._lexical(query), await self._nearest(query), 0.5)
-        return self._documents(hit.passage_id for hit in found)
+        return self._documents(fused(await self._lexical(query), await self._nearest(query), 0.5))
 
     async def _plumbline(self, query: str) -> list[str]:
-        return _ranked(found.passage for found in await self.retriever.retrieve(query, Audience(), RERANKED))
+        retrieval = await search(query, Audience(), self.retriever)
+        return _ranked(found.passage for found in candidates(query, retrieval))
 
     def _documents(self, passage_ids: Iterable[str]) -> list[str]:
         return _ranked(self.passages[key] for key in passage_ids)
@@ -157,10 +161,8 @@ class _Corpus:
         return await self.index.search_lexical(self.encoder.encode_query(query).lexical, READERS, CANDIDATES)
 
     async def _nearest(self, query: str) -> list[Hit]:
-        encoded = self.encoder.encode_query(query)
-        if self.embedder:
-            encoded = encoded.beside(await self.embedder.embed_query(query))
-        return await self.index.search_dense(encoded.dense, READERS, CANDIDATES)
+        assert self.embedder is not None
+        return await self.index.search_dense(await self.embedder.embed_query(query), READERS, CANDIDATES)
 
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -210,8 +212,8 @@ def _abstention(answerable: Sequence[float], unanswerable: Sequence[float]) -> d
         "answered": round(float(np.mean([score >= threshold for score in answerable])), 4),
         "abstained": round(float(np.mean(abstained)), 4),
         "abstained_ci": bootstrap_interval(abstained),
-        "answered_shipped": round(float(np.mean([score >= ANSWER_THRESHOLD for score in answerable])), 4),
-        "abstained_shipped": round(float(np.mean([score < ANSWER_THRESHOLD for score in unanswerable])), 4),
+        "answered_shipped": round(float(np.mean([score >= answer_threshold() for score in answerable])), 4),
+        "abstained_shipped": round(float(np.mean([score < answer_threshold() for score in unanswerable])), 4),
     }
 
 

@@ -1,4 +1,4 @@
-"""An answer: cited sentences, or an honest "I don't know" with the nearest documents."""
+"""An answer: an excerpt of a document or cited sentences, or an honest "I don't know" with the nearest documents."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from core.confidence.badge import Badge
+from core.knowledge.clean_text import without_dead_links
+from core.knowledge.markdown import Block, BlockKind, blocks, has_header
 
 MONTH = timedelta(days=30.44)
 YEAR = timedelta(days=365.25)
@@ -52,10 +54,33 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One statement of an answer and the numbers of the citations that support it (at least one)."""
+    """One statement of an answer and the numbers of the citations that stand behind it."""
 
     text: str
     citations: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A contiguous piece of a document, as Markdown, that answers or may answer a question.
+
+    `marked` is the sentence, list item or table row of `text` that answers, verbatim; empty where none stands out, as in
+    code. `citation` is the number of its source.
+    """
+
+    text: str
+    marked: str
+    citation: int
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """The text block by block, as a chat shows it: headings in bold, the cells of a table parted by dots."""
+        return tuple(line for block in blocks(self.text) for line in _shown(block))
+
+    @property
+    def line(self) -> str:
+        """The marked sentence, or the first words of the text, on one line."""
+        return " ".join((self.marked or self.text).split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +106,14 @@ class Contact:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`sentences` is empty when Plumbline abstains; `citations` then name the nearest documents.
+    """What is shown for a question.
 
-    A `tentative` answer is the nearest that there is and not given as certain: other documents come about as close, the
-    evidence is not strong, or it holds no such thing as was asked for.
+    The evidence engine shows `excerpts`: one, or one for each side of a comparison. Below them `further` offers up to two
+    other excerpts that may answer, each as one line with its link. A language model composes `sentences` instead. Both
+    are empty when Plumbline abstains; `citations` then name the nearest documents.
+
+    `certainty` in [0, 1] is the estimated probability that the answer states what was asked. A `tentative` answer is
+    below the certainty from which answers are shown without a hedge.
     `conflicts` are what other documents say against it, `contacts` whom to ask when Plumbline abstains.
 
     `engine` is `evidence`, or the name of the language model that composed it. `note` is a line of ours about how the
@@ -102,7 +131,36 @@ class Answer:
     tentative: bool = False
     conflicts: tuple[Conflict, ...] = ()
     contacts: tuple[Contact, ...] = ()
+    excerpts: tuple[Excerpt, ...] = ()
+    further: tuple[Excerpt, ...] = ()
+    certainty: float = 0.0
 
     @property
     def abstained(self) -> bool:
-        return not self.sentences
+        return not (self.sentences or self.excerpts)
+
+    @property
+    def shown(self) -> tuple[Sentence, ...]:
+        """What is shown, piece by piece: the sentences, or the blocks of the excerpts, the last one of each cited."""
+        found: list[Sentence] = list(self.sentences)
+        for excerpt in self.excerpts:
+            *others, last = excerpt.statements or ("",)
+            found += [*(Sentence(each, ()) for each in others), Sentence(last, (excerpt.citation,))]
+        return tuple(found)
+
+    @property
+    def text(self) -> str:
+        """All that the answer says, as Markdown, without its sources; empty for an abstention."""
+        said = [excerpt.text for excerpt in self.excerpts] or [" ".join(each.text for each in self.sentences)]
+        return "\n\n".join(said)
+
+
+def _shown(block: Block) -> list[str]:
+    if block.kind is BlockKind.HEADING:
+        return [f"**{block.heading}**"]
+    if block.kind is BlockKind.TABLE:
+        lines = block.text.splitlines()
+        rows = [lines[0], *lines[2:]] if has_header(lines) else lines
+        shown = [" · ".join(cell.strip() for cell in row.strip().strip("|").split("|")) for row in rows]
+        return [without_dead_links(row) for row in shown]
+    return [block.text if block.kind is BlockKind.CODE else without_dead_links(block.text)]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from core.answering.answer import Citation, Conflict, Sentence
-from core.answering.compose import citation
+from core.answering.citations import citation
 from core.answering.statements import Statement, statements
 from core.answering.values import Claim, claim, differing
 from core.knowledge.document import DocumentKind, Passage

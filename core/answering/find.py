@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.answering.answer import Answer, Citation
-from core.answering.compose import Composition, citation, compose
+from core.answering.answer import Answer, Citation, Excerpt, Sentence
+from core.answering.certainty import answerable, evaluation_of, is_certain
+from core.answering.citations import citation, cited
 from core.answering.contradictions import contradictions
+from core.answering.excerpts import Candidate, candidates
 from core.answering.rewrite import standalone
 from core.answering.statements import statements
-from core.answering.typed_answer import better, part_queries
-from core.answering.verify import supported
 from core.aside import aside
-from core.confidence.evidence import certain, decidability, lead, support
+from core.confidence.calibrator import raw_score
 from core.confidence.prediction import Evaluation
-from core.conversation import Audience, Question
-from core.knowledge.chain import evidence_chain, evidence_chains
+from core.conversation import Audience, Question, Speaker, Turn
 from core.knowledge.document import DocumentKind
+from core.knowledge.markdown import BlockKind
+from core.knowledge.question_parts import question_parts
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval, Retriever
+from core.knowledge.spelling import Spelling
+from core.knowledge.terms import distinct_terms, terms_of
 
 ENGINE = "evidence"
-RETRIEVED = 20  # passages that the evidence chain is chosen from
+RETRIEVED = 16  # passages that the excerpts are chosen from
+FOREIGN = "Without a language model I only understand the language of the documents. This is the nearest that I found."
 NEAREST = 3  # documents that are named instead of an answer
-ANSWER_THRESHOLD = 0.33  # `coe` below which the references cannot decide; 90 % of what it was fitted on pass
+MAX_FURTHER = 2  # excerpts that are offered below the first
 
 
 async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer, Evaluation]:
@@ -34,17 +38,21 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
     """
     query = standalone(question.text, question.history)
     whole = await aside(answer, question, query, await search(query, question.audience, retriever))
-    parts = part_queries(question.text, query)
+    if whole[0].abstained and (spelling := await retriever.spelt(query)).differs:
+        retrieval = await search(spelling.query, question.audience, retriever)
+        return _doubted(await aside(answer, question, spelling.query, retrieval), spelling)
+    parts = question_parts(query) if query == question.text.strip() else (query,)
     if len(parts) == 1:
         return whole
-    retrievals = [await search(part, question.audience, retriever) for part in parts]
-    if not evidence_chains([retrieval.passages for retrieval in retrievals]):
-        return whole
-    return better([await aside(answer, question, *part) for part in zip(parts, retrievals, strict=True)], whole)
+    found = [
+        await aside(answer, question, part, await search(part, question.audience, retriever))
+        for part in _leaning(parts)
+    ]
+    return _joined(found, whole)
 
 
 async def search(query: str, audience: Audience, retriever: Retriever) -> Retrieval:
-    """What is found that can answer: a thread that says nothing, as nobody answered in it, hides no page that does."""
+    """Return what is found that can answer: a thread that nobody answered in says nothing and hides no page that does."""
     found = await retriever.search(query, audience, RETRIEVED)
     telling = [
         each for each in found.passages if each.passage.kind is not DocumentKind.THREAD or statements(each.passage)
@@ -53,35 +61,98 @@ async def search(query: str, audience: Audience, retriever: Retriever) -> Retrie
 
 
 def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer, Evaluation]:
-    """The answer that the retrieved passages give, without a badge, and the evaluation that its badge is made from.
+    """Return the answer that the retrieved passages give, without a badge, and the evaluation that its badge is made from.
 
-    `query` is the question made to stand alone, that was searched for.
+    `query` is the question made to stand alone, that was searched for. The answer is one excerpt, and so of one family
+    (Evidence-Chain RAG: evidence of two families is not mixed in one answer); the others are offered beside it.
     """
-    chain = evidence_chain(retrieval.passages)
-    if chain is None:
-        return _answer(question, Composition()), Evaluation(0.0, 0.0)
-    composition = compose(query, retrieval.weights, chain.passages)
-    passages = {found.passage.id: found.passage for found in chain.passages}
-    kept = supported(composition.sentences, composition.citations, passages)
-    cited = {source.document_id for source in composition.citations}
-    ahead = lead(retrieval.passages, cited)
-    coe = decidability(chain.passages, retrieval)
-    evaluation = Evaluation(coe, support(composition.coverage, ahead))
-    if not kept or coe < ANSWER_THRESHOLD:
-        return _answer(question, Composition(citations=nearest(retrieval.passages))), evaluation
-    answered = _answer(question, Composition(kept, composition.citations))
-    conflicts = contradictions(kept, composition.citations, retrieval)
-    tentative = not (certain(evaluation) and composition.is_of_kind)
-    return replace(answered, tentative=tentative, conflicts=conflicts), evaluation
+    found = candidates(query, retrieval)
+    evaluation = evaluation_of(retrieval, found)
+    if not answerable(evaluation):
+        return Answer(question.id, question.text, (), nearest(retrieval.passages), ENGINE), evaluation
+    chosen = distinct(found, 1 + MAX_FURTHER)
+    citations = tuple(_citation(number, each) for number, each in enumerate(chosen, start=1))
+    excerpts = tuple(_excerpt(number, each) for number, each in enumerate(chosen, start=1))
+    marked = Sentence(excerpts[0].line, (1,))
+    return (
+        Answer(
+            question.id,
+            question.text,
+            (),
+            citations,
+            ENGINE,
+            tentative=not is_certain(evaluation),
+            conflicts=contradictions([marked], citations[:1], retrieval),
+            excerpts=excerpts[:1],
+            further=excerpts[1:],
+            certainty=raw_score(evaluation),
+        ),
+        evaluation,
+    )
+
+
+def _doubted(found: tuple[Answer, Evaluation], spelling: Spelling) -> tuple[Answer, Evaluation]:
+    """The answer with a hedge and a word on how the question was read, as far as the answer itself says that word."""
+    answered, evaluation = found
+    said = distinct_terms(answered.text)
+    read = [f"“{word}” as “{by}”" for word, by in spelling.corrected.items() if said & set(terms_of(by))]
+    note = FOREIGN if spelling.foreign else f"I read {', '.join(read)}." if read else ""
+    return replace(answered, tentative=not answered.abstained, note=note), evaluation
+
+
+def _leaning(parts: Sequence[str]) -> list[str]:
+    """The parts of a question, each that leans on the ones before it with their words."""
+    asked = [Turn(Speaker.PERSON, part) for part in parts]
+    return [standalone(part, asked[:place]) for place, part in enumerate(parts)]
+
+
+def _joined(parts: Sequence[tuple[Answer, Evaluation]], whole: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
+    """One excerpt for each part of a question, if each part is answered from a document of its own; else the whole.
+
+    Both measures are the smallest of the parts: the answer is worth as much as its weakest part.
+    """
+    documents = {part.citations[0].document_id for part, _ in parts if not part.abstained}
+    if len(documents) < len(parts):
+        return whole
+    evaluation = Evaluation(min(each.coe for _, each in parts), min(each.rce for _, each in parts))
+    return (
+        replace(
+            whole[0],
+            excerpts=tuple(replace(part.excerpts[0], citation=number) for number, (part, _) in enumerate(parts, 1)),
+            further=(),
+            citations=tuple(replace(part.citations[0], number=number) for number, (part, _) in enumerate(parts, 1)),
+            tentative=not is_certain(evaluation),
+            certainty=raw_score(evaluation),
+            conflicts=tuple(conflict for part, _ in parts for conflict in part.conflicts),
+        ),
+        evaluation,
+    )
+
+
+def distinct(found: Sequence[Candidate], count: int) -> list[Candidate]:
+    """Return the first `count` candidates of which none shows what one before it shows."""
+    kept: list[Candidate] = []
+    for each in found:
+        if len(kept) == count:
+            break
+        if not any(each.overlaps(other) for other in kept):
+            kept.append(each)
+    return kept
 
 
 def nearest(ranked: Sequence[RankedPassage]) -> tuple[Citation, ...]:
-    """The nearest documents, best first, each with its first statement."""
+    """Return the nearest documents, best first, each with its first statement."""
     firsts = {found.passage.document_id: found.passage for found in reversed(ranked)}
     documents = dict.fromkeys(found.passage.document_id for found in ranked)
     quoted = [statement for document in documents for statement in statements(firsts[document])[:1]]
     return tuple(citation(number, statement) for number, statement in enumerate(quoted[:NEAREST], start=1))
 
 
-def _answer(question: Question, composition: Composition) -> Answer:
-    return Answer(question.id, question.text, composition.sentences, composition.citations, ENGINE)
+def _excerpt(number: int, candidate: Candidate) -> Excerpt:
+    marked = "" if candidate.marked.kind in (BlockKind.CODE, BlockKind.HEADING) else candidate.marked.text
+    return Excerpt(candidate.text, marked, number)
+
+
+def _citation(number: int, candidate: Candidate) -> Citation:
+    marked = candidate.marked
+    return cited(number, candidate.passage, marked.heading, marked.repeat, marked.text)

@@ -6,15 +6,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from core.answering.answer import Answer, Citation, Sentence
-from core.answering.compose import READ_PASSAGES
+from core.answering.certainty import answerable, is_certain
 from core.answering.contradictions import contradictions
-from core.answering.coverage import coverage
-from core.answering.find import ANSWER_THRESHOLD, nearest
+from core.answering.find import nearest
 from core.answering.model_check import CheckedSentence, checked
 from core.answering.model_evidence import Evidence, fitting, gathered
 from core.answering.model_rewrite import UnderstoodQuestion, understood
 from core.answering.model_translate import translated
-from core.confidence.evidence import certain, lead, support
+from core.confidence.calibrator import STRONG_SCORE, raw_score
 from core.confidence.prediction import Evaluation
 from core.conversation import Question
 from core.errors import InvalidReply
@@ -27,6 +26,7 @@ from core.structured_reply import structured
 VERSION = "answer-verdict-1"  # of the prompts and of the two measures below: stored with every prediction
 TRANSLATED = "Translated from the language of the documents; what stands there counts."
 
+READ_PASSAGES = 5  # best passages whose statements a model is shown
 KEPT = 0.5  # share of the composed sentences that must pass: where most of what it says is unfounded, a model guesses
 COMPRESS_TOKENS = 200  # room for the numbers of the chosen statements
 COMPOSE_TOKENS = 900  # room for all sentences
@@ -47,7 +47,6 @@ class _Composition:
     sentences: tuple[Sentence, ...] = ()
     citations: tuple[Citation, ...] = ()
     quotes: tuple[Sentence, ...] = ()
-    coverage: float = 0.0  # of the question's term weight by the cited statements
     verdict: float = 0.0
 
 
@@ -74,23 +73,23 @@ async def model_answer(
     Raises IndexUnavailable, ModelUnavailable, InvalidReply and PromptTooLong.
     """
     found = await understood(question, retriever, model, request)
-    ranked = found.retrieval.passages
-    abstention = Answer(question.id, question.text, (), nearest(ranked), model.name)
+    measured = found.evaluation
+    abstention = Answer(question.id, question.text, (), nearest(found.retrieval.passages), model.name)
 
     async def passed(sentences: tuple[Sentence, ...], citations: tuple[Citation, ...]) -> None:
         if not found.language:
             await draft(replace(abstention, sentences=sentences, citations=citations))
 
-    composition = await _composed(model, request, found, passed) if found.coe >= ANSWER_THRESHOLD else _Composition()
+    composition = await _composed(model, request, found, passed) if answerable(measured) else _Composition()
     if not composition.sentences:
-        return abstention, Evaluation(found.coe, 0.0)
-    ahead = lead(ranked, {source.document_id for source in composition.citations})
-    evaluation = Evaluation(found.coe, support(composition.coverage, ahead) * composition.verdict)
+        return abstention, Evaluation(measured.coe, 0.0)
+    evaluation = Evaluation(measured.coe, measured.rce * composition.verdict)
     answer = replace(
         abstention,
         sentences=composition.sentences,
         citations=composition.citations,
-        tentative=not certain(evaluation),
+        tentative=not is_certain(evaluation) or composition.verdict < STRONG_SCORE,
+        certainty=raw_score(evaluation),
         conflicts=contradictions(composition.quotes, composition.citations, found.retrieval),
     )
     if found.language:
@@ -126,7 +125,6 @@ async def _composed(
         sentences,
         citations,
         quotes,
-        coverage(found.retrieval.weights, cited.values()),
         sum(item.probability for item in kept) / len(reply.sentences),
     )
 

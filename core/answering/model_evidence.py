@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from core.answering.answer import Citation, Sentence
-from core.answering.compose import citation, place_of
+from core.answering.citations import citation, place_of
 from core.answering.statements import Statement, statements
 from core.context_budget import fit_context
 from core.knowledge.document import Passage

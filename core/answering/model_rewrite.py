@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from core.answering.certainty import evaluation_of
+from core.answering.excerpts import candidates
 from core.answering.find import search
 from core.answering.model_text import adds_literals
 from core.answering.rewrite import standalone
-from core.confidence.evidence import decidability
+from core.confidence.prediction import Evaluation
 from core.context_budget import fit_context
 from core.conversation import Question
-from core.knowledge.chain import evidence_chain
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval, Retriever
 from core.language_model import ModelRequest
@@ -27,14 +28,14 @@ ENGLISH = "english"
 class UnderstoodQuestion:
     """The query that was searched for, and what it found.
 
-    `evidence` is what may be cited, best first; `coe` in [0, 1] says how far it can decide (see `decidability`).
+    `evidence` is what may be cited, of one family and best first; `evaluation` is that of the evidence engine.
     `language` is the one to translate the answer into; empty if the query is in the asker's own.
     """
 
     query: str
     retrieval: Retrieval
     evidence: tuple[RankedPassage, ...]
-    coe: float
+    evaluation: Evaluation
     language: str = ""
 
 
@@ -60,14 +61,15 @@ async def understood(
     if rewritten.language.strip().lower() == ENGLISH:
         return own
     english = replace(await _searched(rewritten.english, question, retriever), language=rewritten.language)
-    return max(own, english, key=lambda version: (version.retrieval.known >= FAMILIAR, version.coe))
+    return max(own, english, key=lambda version: (version.retrieval.known >= FAMILIAR, version.evaluation.coe))
 
 
 async def _searched(query: str, question: Question, retriever: Retriever) -> UnderstoodQuestion:
     retrieval = await search(query, question.audience, retriever)
-    chain = evidence_chain(retrieval.passages)
-    evidence = chain.passages if chain else ()
-    return UnderstoodQuestion(query, retrieval, evidence, decidability(evidence, retrieval))
+    found = candidates(query, retrieval)
+    family = found[0].passage.family if found else ""
+    evidence = tuple(dict.fromkeys(each.found for each in found if each.passage.family == family))
+    return UnderstoodQuestion(query, retrieval, evidence, evaluation_of(retrieval, found))
 
 
 async def _rewritten(question: Question, model: LanguageModel, request: ModelRequest) -> prompts.Rewritten:

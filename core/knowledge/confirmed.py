@@ -26,11 +26,9 @@ def confirmed_first(query: str, ranked: Sequence[RankedPassage]) -> list[RankedP
     if latest is None or not likeness[latest.passage.document_id]:
         return list(ranked)
     document = latest.passage.document_id
-    answer = [replace(found, score=1.0, withheld=0.0) for found in ranked if found.passage.document_id == document]
+    answer = [replace(found, score=1.0) for found in ranked if found.passage.document_id == document]
     others = [
-        replace(found, score=STEPPED_BACK * found.score, withheld=STEPPED_BACK * found.withheld)
-        for found in ranked
-        if found.passage.document_id != document
+        replace(found, score=STEPPED_BACK * found.score) for found in ranked if found.passage.document_id != document
     ]
     return [*answer, *others]
 

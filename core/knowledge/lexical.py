@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from core.knowledge.document import Passage
 from core.knowledge.statistics import TermStatistics
-from core.knowledge.term_numbers import term_number
-from core.knowledge.windows import WindowedPassage
+from core.knowledge.term_numbers import term_number, term_numbers
 from core.ports import SparseVector
 
 K1 = 1.2  # how soon a repeated term stops to count more
@@ -35,10 +35,11 @@ class TermCounts:
         return float(self.counts.sum())
 
 
-def term_counts(passage: WindowedPassage) -> TermCounts:
-    """Weighted occurrences of each term of a passage and its title."""
-    numbers, spots = np.unique(np.concatenate([passage.text, passage.title]), return_inverse=True)
-    weights = np.repeat([1.0, TITLE_WEIGHT], [passage.text.size, passage.title_end])
+def term_counts(passage: Passage) -> TermCounts:
+    """Return the weighted occurrences of each term of a passage and its title."""
+    text, title = term_numbers(passage.text), term_numbers(passage.title)
+    numbers, spots = np.unique(np.array([*text, *title], np.uint32), return_inverse=True)
+    weights = np.repeat([1.0, TITLE_WEIGHT], [len(text), len(title)])
     return TermCounts(numbers, np.bincount(spots, weights, numbers.size).astype(np.float64))
 
 

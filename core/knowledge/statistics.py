@@ -15,14 +15,14 @@ PRIOR_PASSAGES = 3  # passages that this counts for
 REPETITION_EXPONENT = 0.5  # how far that share tells in a term's weight
 
 MeasuredPassage = tuple[NDArray[np.uint32], NDArray[np.uint32], float]
-"""The distinct numbers of the terms and words of a passage, those of the terms it repeats, and its length in terms."""
+"""The distinct numbers of the terms of a passage, those of the terms that it repeats, and its length in terms."""
 
 
 @dataclass(frozen=True, slots=True)
 class TermStatistics:
     """Document frequencies of a corpus, exact.
 
-    `terms` are distinct ascending numbers, of terms and of words as they are written, `counts[i] > 0` the number of
+    `terms` are distinct ascending numbers, `counts[i] > 0` the number of
     passages that hold `terms[i]`, and `repeated[i]` the number of those that hold it twice, or in their title.
     `passages` is the number of passages, `total_length` the sum of their lengths.
     """

@@ -88,11 +88,6 @@ def terms_of(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def forms_of(word: str) -> tuple[str, ...]:
-    """One word as it is written, in lower case: a word that says nothing by itself too; CJK as character pairs."""
-    return _character_pairs(word) if _CJK_RUN.match(word) else (word.lower(),)
-
-
 def _character_pairs(run: str) -> tuple[str, ...]:
     """Overlapping pairs; a lone character stands for itself. Repeats are kept: they are term frequency."""
     return (run,) if len(run) == 1 else tuple(run[index : index + 2] for index in range(len(run) - 1))

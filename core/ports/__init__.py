@@ -15,7 +15,6 @@ from core.ports.knowledge import (
     SecretDetector,
     SourceCursor,
     SparseVector,
-    StoredPassage,
 )
 from core.ports.models import EncoderStore, LanguageModel, OwnerModelStore
 from core.ports.monitoring import (
@@ -113,7 +112,6 @@ __all__ = [
     "SparseVector",
     "Standing",
     "Store",
-    "StoredPassage",
     "Task",
     "TaskStore",
     "ThreadReader",

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.knowledge.document import Document, Passage
-from core.knowledge.windows import WindowedPassage
-
-if TYPE_CHECKING:
-    from core.knowledge.wording import Wording
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +107,11 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class EncodedPassage:
-    """A passage as it is stored: its text, its term weights, its dense vector of unit length, its windows, its wording."""
+    """A passage as it is stored: its text, its term weights, and its embedding of unit length, empty if it has none."""
 
     passage: Passage
     lexical: SparseVector
     dense: NDArray[np.float32]
-    windows: WindowedPassage
-    wording: Wording
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +122,8 @@ class Hit:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPassage:
-    """A passage as it is read again, its windows and its wording."""
-
-    passage: Passage
-    windows: WindowedPassage
-    wording: Wording
-
-
 class PassageIndex(Protocol):
-    """Passages with a lexical and a dense vector, filtered by reader.
+    """Passages with a lexical vector and perhaps a dense one, filtered by reader.
 
     What was written is found at once by the next search, and survives a kill -9 after `upsert` returned.
     Raises IndexUnavailable when the index cannot be reached.
@@ -153,7 +138,7 @@ class PassageIndex(Protocol):
         ...
 
     async def clear(self, dimensions: int) -> None:
-        """Remove everything and expect dense vectors of this length from now on."""
+        """Remove everything and expect dense vectors of this length from now on; 0: none."""
         ...
 
     async def search_lexical(self, query: SparseVector, readers: frozenset[str], limit: int) -> list[Hit]:
@@ -164,7 +149,7 @@ class PassageIndex(Protocol):
         """The passages readable by one of `readers` with the highest inner product, best first."""
         ...
 
-    async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[StoredPassage]:
+    async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[Passage]:
         """These passages in this order, without those that are gone or that none of `readers` may read."""
         ...
 
@@ -188,7 +173,7 @@ class PassageIndex(Protocol):
 
 
 class Embedder(Protocol):
-    """A pretrained embedding model; in search it stands beside the latent model that is fitted to the corpus.
+    """A pretrained embedding model.
 
     Every call raises ModelUnavailable when the model fails or does not answer.
     """

@@ -7,10 +7,12 @@ from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING
 
-from core.answering.compose import compose
+from core.answering import find
+from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.incident import Explanation, OwnerProposal, PastIncident, Runbook, Severity, Stage
 from core.knowledge.document import DocumentKind, Passage
 from core.knowledge.ranking import RankedPassage
+from core.knowledge.retriever import Retrieval
 from core.knowledge.terms import terms
 from core.ports import Change, LogLine, Series
 from core.rca.explain import explain
@@ -69,9 +71,21 @@ def answered(**fields: object) -> Answer:
         readers=frozenset({"public"}),
         content_hash="1",
     )
-    found = RankedPassage(passage, lexical=9.0, dense=0.8, fused=1.0, score=1.0, coverage=1.0, focus=1.0)
-    said = compose(question, dict.fromkeys(terms(question), 1.0), [found])
-    return answer(**({"question": question, "sentences": said.sentences, "citations": said.citations} | fields))
+    weights = dict.fromkeys(terms(question), 1.0)
+    retrieval = Retrieval(
+        [RankedPassage(passage, lexical=9.0, dense=0.0, score=1.0)], weights, known=1.0, attainable=9.0
+    )
+    asked = Question(
+        "sample",
+        question,
+        Person(Platform.CONSOLE, "operator"),
+        Place(Platform.CONSOLE, "ask"),
+        Audience(frozenset({PUBLIC})),
+        START,
+    )
+    said, _ = find.answer(asked, question, retrieval)
+    usual = {"question": question, "sentences": (), "excerpts": said.excerpts, "citations": said.citations}
+    return answer(**(usual | fields))
 
 
 @cache

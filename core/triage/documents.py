@@ -51,9 +51,14 @@ def profile(document: str) -> DocumentProfile:
     pieces = _HEADING.split(document)
     claimed, disowned = [pieces[0]], list[str]()
     for heading, body in zip(pieces[1::2], pieces[2::2], strict=True):
-        (disowned if _TURNS_AWAY.search(heading) else claimed).append(body)
+        (disowned if turns_away(heading) else claimed).append(body)
     text = "\n".join(claimed)
     return DocumentProfile(frozenset(terms(text)), frozenset(terms("\n".join(disowned))), text.casefold())
+
+
+def turns_away(heading: str) -> bool:
+    """Tell whether a section with this heading says what is not the team's."""
+    return bool(_TURNS_AWAY.search(heading))
 
 
 def rarity(teams: Sequence[Team]) -> Mapping[str, float]:

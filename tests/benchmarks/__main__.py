@@ -17,6 +17,7 @@ from rich.console import Console
 from bot.evaluation.commands import JsonFile
 from bot.evaluation.report import write_json
 from core.errors import PlumblineError
+from tests.benchmarks.ccf_lexicon import Lexicon
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 
@@ -25,6 +26,7 @@ out = Console()
 # Commands that read their arguments themselves: name → what it measures.
 SCRIPTS = {
     "failing-line-weights": "Fit the weights that find the failing lines of a build log.",
+    "fit-certainty": "Fit how far an answer can be relied on.",
     "footprint": "Import time, idle memory and answer time.",
     "model-cost": "Cost of a confidence estimate at a language model.",
     "model-queue": "Waiting times of many people at one language model.",
@@ -32,6 +34,22 @@ SCRIPTS = {
     "slack-latency": "Time from Enter to the answer in Slack's emulator.",
     "triage": "Time and memory of a triage on a long history.",
 }
+
+
+@app.command("ccf")
+def ccf(
+    questions: Annotated[Path, typer.Option(help="JSON lines with `query` and `document`, the manual's family.")],
+    lexicon: Annotated[
+        list[Lexicon] | None, typer.Option(help="Keyword lists: none, mined or hand; repeatable. Default: all three.")
+    ] = None,
+    json_file: JsonFile = None,
+) -> None:
+    """Does the evidence chain choose the right manual? The table of Evidence-Chain RAG."""
+    from tests.benchmarks.ccf import print_table, run
+
+    figures = run(questions, lexicon or tuple(Lexicon))
+    print_table(figures, out)
+    write_json(figures, json_file)
 
 
 @app.command("telemetry")

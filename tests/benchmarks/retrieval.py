@@ -1,11 +1,10 @@
-"""How fast, large and quickly ready the embedded index is, beside rank-bm25 with Qdrant's local mode in the same run.
+"""How fast, large and quickly ready the embedded index is, beside rank-bm25 in the same run.
 
     python -m tests.benchmarks retrieval [--passages 100000] [--questions 200] [--folder DIR [--build]] [--json FILE]
 
 The corpus is made up: pages of one passage in words drawn by Zipf's law, in families, each readable by everybody or by one
 of many channels. It is ingested as any source is. Then a fresh process opens the index and asks every question as a
-member of a few channels: encoding, both searches with the audience filter, fusion, rerank and evidence chain. The other
-side scores all passages with rank-bm25 and searches Qdrant's local mode for the same dense vectors with the same filter.
+member of a few channels: encoding and the search with the audience filter. The other side scores all passages with rank-bm25.
 """
 
 from __future__ import annotations
@@ -25,19 +24,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from qdrant_client import QdrantClient, models
 from rank_bm25 import BM25Okapi
 
 from adapters.array_file import ArrayFile
 from adapters.encoder_format import ENCODER
-from adapters.fitting import fit_apart
 from adapters.qdrant_edge import EdgeIndex
 from core.conversation import PUBLIC, Audience
-from core.knowledge.chain import evidence_chain
-from core.knowledge.document import Document, Passage
+from core.knowledge.document import Document
 from core.knowledge.encoder import Encoder
-from core.knowledge.retriever import CANDIDATES, RERANKED, Retriever
-from core.knowledge.term_numbers import term_numbers
+from core.knowledge.retriever import CANDIDATES, READ, Retriever
 from core.knowledge.terms import terms
 from handlers.ingest_knowledge import IngestProgress, ingest_knowledge
 
@@ -125,7 +120,7 @@ async def build(folder: Path, passages: int) -> dict[str, float]:
     def on_progress(_: IngestProgress) -> None:
         memory.append(megabytes("RssAnon"))
 
-    await ingest_knowledge([MadeUpSource(passages)], index, encoders, on_progress=on_progress, fit=fit_apart)
+    await ingest_knowledge([MadeUpSource(passages)], index, encoders, on_progress=on_progress)
     figures = {
         "passages": await index.count(),
         "build_s": round(time.perf_counter() - started, 1),
@@ -153,12 +148,12 @@ async def answer(folder: Path, asked: Sequence[str]) -> dict[str, float]:
     started = time.perf_counter()
     index, encoders = opened(folder)
     retriever = Retriever(index, encoders)
-    evidence_chain(await retriever.retrieve("ready", audience(), RERANKED))
+    await retriever.retrieve("ready", audience(), READ)
     ready = time.perf_counter() - started
     taken = Durations()
     for question in asked:
         with taken.timed():
-            evidence_chain(await retriever.retrieve(question, audience(), RERANKED))
+            await retriever.retrieve(question, audience(), READ)
     await index.close()
     return {"open_s": round(ready, 2), **taken.percentiles(), **held()}
 
@@ -188,47 +183,20 @@ class Durations:
 
 
 async def baseline(folder: Path, asked: Sequence[str]) -> dict[str, float]:
-    """rank-bm25 over all passages, and Qdrant's local mode over their dense vectors, as each is used by its manual."""
-    index, encoders = opened(folder)
-    encoder = await encoders.load()
-    assert encoder is not None
+    """rank-bm25 over all passages, as it is used by its manual."""
+    index, _ = opened(folder)
     passages = [passage async for passage in index.scan()]
     await index.close()
     started = time.perf_counter()
     lexical = BM25Okapi([terms(passage.indexed_text) for passage in passages])
-    client = local_mode(encoder, passages)
     built = time.perf_counter() - started
     readable = np.array([not passage.readers.isdisjoint(audience().readers) for passage in passages])
-    allowed = models.Filter(
-        must=[models.FieldCondition(key="readers", match=models.MatchAny(any=sorted(audience().readers)))]
-    )
     taken = Durations()
     for question in asked:
         with taken.timed():
             scores = np.where(readable, lexical.get_scores(terms(question)), 0.0)
             np.argpartition(-scores, CANDIDATES)
-            client.query_points(
-                "made-up", encoder.encode_query(question).dense.tolist(), query_filter=allowed, limit=CANDIDATES
-            )
-    client.close()
     return {"build_s": round(built, 1), **taken.percentiles(), **held()}
-
-
-def local_mode(encoder: Encoder, passages: Sequence[Passage]) -> QdrantClient:
-    client = QdrantClient(":memory:")
-    size = encoder.encode_query("").dense.size
-    client.create_collection("made-up", models.VectorParams(size=size, distance=models.Distance.DOT))
-    for begin in range(0, len(passages), UPSERT):
-        points = [
-            models.PointStruct(
-                id=passage.id,
-                vector=encoder.latent.encode_passage(term_numbers(passage.indexed_text)).tolist(),
-                payload={"readers": sorted(passage.readers)},
-            )
-            for passage in passages[begin : begin + UPSERT]
-        ]
-        client.upsert("made-up", points)
-    return client
 
 
 def in_a_fresh_process(part: str, folder: Path, count: int) -> tuple[dict[str, Any], float]:

@@ -25,9 +25,6 @@ from core.conversation import PUBLIC
 from core.knowledge.document import Document, Passage
 from core.knowledge.encoder import Encoder
 from core.knowledge.passages import passages_of
-from core.knowledge.statistics import TermStatistics
-from core.knowledge.windows import windowed
-from core.knowledge.wording import worded
 from core.ports import EncodedPassage, SparseVector
 from core.triage.owner_model import OwnerModel
 from tests.fakes.past_incidents import TEAMS, past_incidents
@@ -100,8 +97,6 @@ async def write(index: EdgeIndex) -> None:
                 passage,
                 SparseVector((7,), (1.0,)),
                 np.ones(2, np.float32),
-                windowed(passage),
-                worded(passage, TermStatistics.empty()),
             )
             for passage in passages()
         ]

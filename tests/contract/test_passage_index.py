@@ -15,9 +15,6 @@ from adapters.qdrant import QdrantIndex
 from adapters.qdrant_edge import EdgeIndex
 from core.conversation import PUBLIC
 from core.knowledge.document import DocumentKind, Passage
-from core.knowledge.statistics import TermStatistics
-from core.knowledge.windows import windowed
-from core.knowledge.wording import worded
 from core.ports import EncodedPassage, PassageIndex, SparseVector
 from tests.fakes.passage_index import FakePassageIndex
 
@@ -84,8 +81,7 @@ def encoded(
         content_hash=content_hash,
     )
     weights = SparseVector(tuple(lexical), tuple(lexical.values()))
-    wording = worded(passage, TermStatistics.empty())
-    return EncodedPassage(passage, weights, np.array(dense, np.float32), windowed(passage), wording)
+    return EncodedPassage(passage, weights, np.array(dense, np.float32))
 
 
 def query(*terms: int) -> SparseVector:
@@ -127,16 +123,14 @@ async def test_dense_search_ranks_by_inner_product(written: PassageIndex) -> Non
 async def test_a_passage_comes_back_as_it_was_written(written: PassageIndex) -> None:
     expected = encoded("docs/a.md", 1, {}, [])
     [found] = await written.read([expected.passage.id], EVERYBODY)
-    assert found.passage == expected.passage
-    assert found.windows.to_bytes() == expected.windows.to_bytes()
-    assert found.wording.to_bytes() == expected.wording.to_bytes()
+    assert found == expected.passage
     assert (await written.passages_of("docs/a.md", EVERYBODY))[0] == expected.passage
 
 
 async def test_passages_are_read_in_the_order_in_which_they_are_asked_for(written: PassageIndex) -> None:
     asked = [point_id("chat/1", 1), point_id("docs/a.md", 2), point_id("docs/gone.md", 1), point_id("docs/a.md", 1)]
     found = await written.read(asked, EVERYBODY)
-    assert [item.passage.id for item in found] == [asked[0], asked[1], asked[3]]
+    assert [item.id for item in found] == [asked[0], asked[1], asked[3]]
     assert await written.read([], EVERYBODY) == []
 
 
@@ -155,7 +149,7 @@ async def test_no_search_shows_what_the_readers_may_not_read(written: PassageInd
 async def test_a_reader_of_a_private_document_finds_it(written: PassageIndex) -> None:
     [hit] = await written.search_lexical(query(7), PAYMENTS, 1)
     [found] = await written.read([hit.passage_id], PAYMENTS)
-    assert found.passage.document_id == "docs/secret.md"
+    assert found.document_id == "docs/secret.md"
     assert [passage.number for passage in await written.passages_of("docs/secret.md", PAYMENTS)] == [1]
 
 
@@ -172,7 +166,7 @@ async def test_writing_a_known_passage_replaces_it(written: PassageIndex) -> Non
     await written.upsert([encoded("docs/a.md", 2, {13: 1.0}, [0, 0, 0, 1], content_hash="h2")])
     assert await written.count() == 4
     [hit] = await written.search_lexical(query(13), EVERYBODY, 1)
-    assert [found.passage.content_hash for found in await written.read([hit.passage_id], EVERYBODY)] == ["h2"]
+    assert [found.content_hash for found in await written.read([hit.passage_id], EVERYBODY)] == ["h2"]
 
 
 async def test_deleting_documents_removes_all_their_passages_and_no_other(written: PassageIndex) -> None:
@@ -198,3 +192,11 @@ async def test_clearing_removes_everything_and_takes_vectors_of_another_length(w
     assert await written.count() == 0
     await written.upsert([encoded("docs/a.md", 1, {7: 1.0}, [0, 1])])
     assert len(await written.search_dense(vector(0, 1), EVERYBODY, 5)) == 1
+
+
+async def test_an_index_without_embeddings_is_searched_by_words_alone(index: PassageIndex) -> None:
+    await index.clear(0)
+    lexical = encoded("docs/a.md", 1, {7: 2.0}, [])
+    await index.upsert([lexical])
+    [hit] = await index.search_lexical(lexical.lexical, EVERYBODY, 5)
+    assert hit.passage_id == lexical.passage.id

@@ -20,18 +20,14 @@ import numpy as np
 from adapters.qdrant_edge import EdgeIndex
 from core.knowledge.document import Document
 from core.knowledge.passages import passages_of
-from core.knowledge.statistics import TermStatistics
-from core.knowledge.windows import windowed
-from core.knowledge.wording import worded
 from core.ports import EncodedPassage, SparseVector
 
 async def main():
     index = EdgeIndex(Path(sys.argv[1]))
     await index.clear(2)
     passage = passages_of(Document("docs/a.md", "docs", "runbooks", "A", "Some text."))[0]
-    wording = worded(passage, TermStatistics.empty())
     vectors = SparseVector((7,), (1.0,)), np.ones(2, np.float32)
-    await index.upsert([EncodedPassage(passage, *vectors, windowed(passage), wording)])
+    await index.upsert([EncodedPassage(passage, *vectors)])
     print("written", flush=True)
     await asyncio.sleep(60)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.evaluation.ccf_hints import MAX_HINTS, mined_hints
+from tests.benchmarks.ccf_hints import MAX_HINTS, mined_hints
 
 TEXTS = [["vlan", "port", "open"], ["vlan", "switch", "open"], ["disk", "volume", "open"], ["disk", "full", "open"]]
 FAMILIES = ["network", "network", "storage", "storage"]

@@ -1,4 +1,4 @@
-"""`plumbline eval ccf` on a file of a few made-up questions."""
+"""`python -m tests.benchmarks ccf` on a file of a few made-up questions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from bot.evaluation.ccf import print_table, run
-from bot.evaluation.ccf_corpus import Case, silver_corpus
-from bot.evaluation.ccf_lexicon import Keywords
-from bot.evaluation.ccf_plumbline import Choices, Trial, chosen, ingested
-from bot.evaluation.lexicon import Lexicon
 from core.errors import MalformedInput
+from tests.benchmarks.ccf import print_table, run
+from tests.benchmarks.ccf_corpus import Case, silver_corpus
+from tests.benchmarks.ccf_lexicon import Keywords, Lexicon
+from tests.benchmarks.ccf_plumbline import Choices, Trial, chosen, ingested
 
 METHODS = ["bm25", "dense_svd", "hybrid", "hybrid_reranker", "evidence_chain", "plumbline", "plumbline_selective"]
 FIGURES = {
@@ -48,7 +47,7 @@ CASES = [Case(question, family) for family, questions in QUESTIONS.items() for q
 def few_blocks() -> Iterator[None]:
     """Fewer corpora are made; what is measured of each is the same."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("bot.evaluation.ccf_plumbline.BLOCKS", 3)
+        patched.setattr("tests.benchmarks.ccf_plumbline.BLOCKS", 3)
         yield
 
 
@@ -91,9 +90,15 @@ def test_what_was_not_answered_is_neither_right_nor_hallucinated(figures: dict[s
 
 
 def test_a_chain_cites_one_family_so_its_precision_is_its_correctness(figures: dict[str, Any]) -> None:
-    for method in ("evidence_chain", "plumbline"):
-        row = figures["results"]["mined"][method]
-        assert row["citation_precision"] == row["correctness"]
+    row = figures["results"]["mined"]["evidence_chain"]
+    assert row["citation_precision"] == row["correctness"]
+
+
+def test_every_chunk_that_plumbline_cites_is_of_the_family_that_it_answers_with() -> None:
+    with ingested(CASES[1:], Lexicon.NONE, Choices(0.0, None)) as plumbline:
+        replies = [plumbline.reply(case.question) for case in CASES]
+    assert any(reply.cited for reply in replies)
+    assert all(chunk.family == reply.family for reply in replies for chunk in reply.cited)
 
 
 def test_the_silver_corpus_has_a_profile_for_each_family_and_a_chunk_for_each_question() -> None:

@@ -15,7 +15,7 @@ from bot.evaluation.intervals import bootstrap_interval
 from bot.evaluation.retrieval import print_table, run
 from core.errors import MalformedInput
 
-METHODS = ["tfidf", "bm25", "dense", "ensemble", "plumbline"]
+METHODS = ["tfidf", "bm25", "plumbline"]
 PAGES = {
     f"guides/page-{n}.md": f"---\ntitle: Page {n}\n---\n\n# About {topic}\n\nThe {topic} is {verb} by hand every morning."
     for n, (topic, verb) in enumerate(

@@ -27,9 +27,6 @@ from core.conversation import Channel, MessageReference, Place, Platform
 from core.incident import Incident
 from core.knowledge.document import Document
 from core.knowledge.passages import passages_of
-from core.knowledge.statistics import TermStatistics
-from core.knowledge.windows import windowed
-from core.knowledge.wording import worded
 from core.messages import Message
 from core.ports import EncodedPassage, SparseVector, Transaction
 from handlers.redeliver import ask_to_redeliver
@@ -118,12 +115,7 @@ class Site:
     async def file(self, document: Document) -> None:
         """Put a document into the index."""
         nothing = (SparseVector((), ()), np.zeros(4, np.float32))
-        await self.index.upsert(
-            [
-                EncodedPassage(passage, *nothing, windowed(passage), worded(passage, TermStatistics.empty()))
-                for passage in passages_of(document)
-            ]
-        )
+        await self.index.upsert([EncodedPassage(passage, *nothing) for passage in passages_of(document)])
 
     def happen(self, incident: Incident) -> None:
         """An incident is stored, or changes."""

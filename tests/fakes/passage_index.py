@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from core.knowledge.document import Passage
 from core.knowledge.encoder import Encoder
-from core.ports import EncodedPassage, Hit, SparseVector, StoredPassage
+from core.ports import EncodedPassage, Hit, SparseVector
 
 
 class FakePassageIndex:
@@ -43,13 +43,9 @@ class FakePassageIndex:
     async def search_dense(self, query: NDArray[np.float32], readers: frozenset[str], limit: int) -> list[Hit]:
         return self._best(lambda point: float(point.dense @ query), readers, limit)
 
-    async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[StoredPassage]:
+    async def read(self, passage_ids: Sequence[str], readers: frozenset[str]) -> list[Passage]:
         points = [self.points[key] for key in passage_ids if key in self.points]
-        return [
-            StoredPassage(point.passage, point.windows, point.wording)
-            for point in points
-            if not point.passage.readers.isdisjoint(readers)
-        ]
+        return [point.passage for point in points if not point.passage.readers.isdisjoint(readers)]
 
     async def passages_of(self, document_id: str, readers: frozenset[str]) -> list[Passage]:
         passages = [p async for p in self.scan([document_id]) if not p.readers.isdisjoint(readers)]

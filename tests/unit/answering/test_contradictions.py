@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from core.answering.answer import Conflict, Sentence
-from core.answering.compose import citation
+from core.answering.citations import citation
 from core.answering.contradictions import MAX_CONFLICTS, contradictions
 from core.answering.statements import statements
 from core.knowledge.document import Document, DocumentKind
@@ -25,7 +25,7 @@ def page(
 ) -> RankedPassage:
     updated = datetime(year, 1, 5, tzinfo=UTC) if year else None
     [passage] = passages_of(Document(f"docs/{name}", "docs", "f", title, text, kind, updated_at=updated))
-    return RankedPassage(passage, 1.0, 0.5, 1.0, 1.0, 1.0, 0.5)
+    return RankedPassage(passage, 1.0, 0.5, 1.0)
 
 
 def found(answer: RankedPassage, *others: RankedPassage, question: str = QUESTION) -> tuple[Conflict, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from core.answering.find import ANSWER_THRESHOLD
+from core.answering.certainty import answer_threshold
 from core.answering.model_answer import model_answer
 from core.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.knowledge.retriever import Retriever
@@ -32,7 +32,7 @@ async def test_a_composed_answer_cites_the_section_that_says_each_sentence(retri
     assert (citation.document_id, citation.quote) == ("docs/rollback", COMMAND)
     assert (answer.engine, answer.note, answer.question_id) == (model.name, "", "q-1")
     assert 0 < evaluation.rce < 0.9
-    assert ANSWER_THRESHOLD <= evaluation.coe <= 1
+    assert answer_threshold() <= evaluation.coe <= 1
 
 
 async def test_a_question_asked_alone_in_known_words_is_not_rewritten(retriever: Retriever) -> None:
@@ -63,7 +63,7 @@ async def test_a_rewritten_question_that_gains_or_loses_a_name_is_not_used(
 ) -> None:
     model = agreeing(AnsweringScript(question=rewritten))
     await model_answer(question("and the canary of E1234?", ASKED), retriever, model, REQUEST)
-    assert rewritten not in prompt(model.requests[1])
+    assert not any(rewritten in prompt(request) for request in model.requests[1:])
 
 
 async def test_the_end_of_a_long_conversation_is_what_a_question_is_rewritten_by(retriever: Retriever) -> None:
@@ -85,7 +85,7 @@ async def test_compression_keeps_statements_and_nothing_else(retriever: Retrieve
 
 async def test_the_best_passages_stand_at_the_ends(retriever: Retriever) -> None:
     model = agreeing(AnsweringScript())
-    await model_answer(question(), retriever, model, REQUEST)
+    await model_answer(question("how do I roll back a canary or drain a runner?"), retriever, model, REQUEST)
     numbers = list(statements(model.requests[0]))
     assert numbers[0] == 1
     assert numbers != sorted(numbers)

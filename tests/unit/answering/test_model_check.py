@@ -27,7 +27,7 @@ PASSAGES = [
     for number, text in enumerate(TEXTS)
     for passage in passages_of(Document(f"d/{number}", "d", "d", text.splitlines()[0][2:], text))
 ]
-EVIDENCE = gathered([RankedPassage(passage, 1.0, 0.5, 1.0, 1.0, 1.0, 1.0) for passage in PASSAGES])
+EVIDENCE = gathered([RankedPassage(passage, 1.0, 0.5, 1.0) for passage in PASSAGES])
 HELD = set(terms("\n".join(TEXTS)))
 
 WORDS = st.sampled_from(

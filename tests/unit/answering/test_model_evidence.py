@@ -19,7 +19,7 @@ def test_sentences_from_two_messages_of_a_thread_cite_each_its_own() -> None:
     text = thread_text(message, replies)
     thread = Document("chat/1", "chat", "chat", "#ci", text, DocumentKind.THREAD, "https://chat/1", part_urls=urls)
     [passage] = passages_of(thread)
-    evidence = gathered([RankedPassage(passage, 5.0, 0.6, 1.0, 1.0, 1.0, 0.5)])
+    evidence = gathered([RankedPassage(passage, 5.0, 0.6, 1.0)])
     sentences, citations = evidence.cited([Sentence("Drain it.", (1,)), Sentence("It takes 10 minutes.", (2,))])
     assert [sentence.citations for sentence in sentences] == [(1,), (2,)]
     assert [(source.deep_link, source.quote) for source in citations] == [

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core.answering.certainty import VERSION
 from core.answering.find import ENGINE
 from core.answering.model_answer import VERSION as MODEL_VERSION
-from core.confidence.evidence import VERSION
 from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
 from core.confidence.prediction import Estimator, Evaluation, PredictionKind
 from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
@@ -95,7 +95,7 @@ async def test_an_answer_is_posted_with_its_citation_and_its_badge(
     await answered(question("How do I roll back a canary?"), retriever, store, chat)
     answer = last(chat).answer
     assert answer.citations[0].document_id == "handbook/canary"
-    assert "slip rollback" in answer.sentences[0].text
+    assert "slip rollback" in answer.text
     assert answer.badge is not None
     assert answer.badge.probability is None
 
@@ -207,7 +207,7 @@ async def test_without_a_usable_reply_the_evidence_engine_answers_and_says_so(
 ) -> None:
     await answered(question(ROLLBACK), retriever, store, chat, model)
     answer = last(chat).answer
-    assert "slip rollback" in answer.sentences[0].text
+    assert "slip rollback" in answer.text
     assert (answer.engine, answer.note) == (ENGINE, WITHOUT_MODEL)
     (prediction,) = store.predictions.by_id.values()
     assert (prediction.engine, prediction.estimator_version) == (ENGINE, VERSION)
@@ -232,7 +232,7 @@ async def test_what_the_documents_say_plainly_is_not_lost_to_a_model_that_finds_
     model = agreeing(AnsweringScript(lambda _: [], question=ROLLBACK))
     await answered(question(ROLLBACK), retriever, store, chat, model)
     answer = last(chat).answer
-    assert "slip rollback" in answer.sentences[0].text
+    assert "slip rollback" in answer.text
     assert (answer.engine, answer.note, answer.tentative) == (ENGINE, NOT_FOUND_BY_MODEL, True)
 
 
@@ -346,7 +346,7 @@ async def test_an_edited_question_has_an_edited_answer(
     assert len(chat.edited) == 1
     (shown,) = chat.standing.values()
     assert isinstance(shown, AnswerMessage)
-    assert "slip rollback" in shown.answer.sentences[0].text
+    assert "slip rollback" in shown.answer.text
 
 
 async def test_a_composed_answer_waits_in_hand_for_a_chat_that_asks_to_wait_a_bit(

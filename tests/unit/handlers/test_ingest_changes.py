@@ -152,12 +152,15 @@ async def test_checkpoints_do_not_learn_the_encoder_anew_but_the_end_does(
 ) -> None:
     fits: list[int] = []
 
-    async def fit(passages: Sequence[Passage], embedder: str) -> Encoder:
-        fits.append(len(passages))
-        return Encoder.fitted(passages, embedder)
+    fitted = Encoder.fitted
 
+    def fit(passages: Sequence[Passage], embedder: str = "") -> Encoder:
+        fits.append(len(passages))
+        return fitted(passages, embedder)
+
+    monkeypatch.setattr(Encoder, "fitted", fit)
     monkeypatch.setattr(module, "CHECKPOINT", 2)
-    await ingest_knowledge([FakeChangingSource(*PAGES)], index, encoders, fit=fit, store=store)
+    await ingest_knowledge([FakeChangingSource(*PAGES)], index, encoders, store=store)
     assert fits == [2, 8]
     assert not encoder_of(encoders).outdated
 

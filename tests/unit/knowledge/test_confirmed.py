@@ -17,7 +17,7 @@ QUESTION = "How do I roll back a canary?"
 
 def ranked(of: Document, score: float) -> RankedPassage:
     passage: Passage = passages_of(of)[0]
-    return RankedPassage(passage, lexical=score, dense=score, fused=score, score=score, coverage=score, focus=score)
+    return RankedPassage(passage, lexical=score, dense=score, score=score)
 
 
 HANDBOOK = ranked(Document("handbook/canary", "handbook", "handbook", "Rolling back a canary", "By hand."), 0.9)
@@ -60,9 +60,3 @@ def test_an_answer_to_the_nearer_question_comes_before_a_later_one() -> None:
 def test_a_document_that_only_calls_itself_confirmed_is_none() -> None:
     pretender = replace(ANSWER, passage=replace(ANSWER.passage, document_id="handbook/curated"))
     assert confirmed_first(QUESTION, [HANDBOOK, pretender]) == [HANDBOOK, pretender]
-
-
-def test_what_the_family_took_from_a_score_steps_back_with_it() -> None:
-    first, second = confirmed_first(QUESTION, [replace(HANDBOOK, withheld=0.2), replace(ANSWER, withheld=0.6)])
-    assert (first.score, first.withheld) == (1.0, 0.0)
-    assert (second.score, second.withheld) == pytest.approx((0.45, 0.1))

@@ -12,7 +12,6 @@ from core.knowledge.passages import passages_of
 from core.knowledge.statistics import MeasuredPassage, TermStatistics
 from core.knowledge.term_numbers import term_number
 from core.knowledge.terms import terms
-from core.knowledge.windows import windowed
 from core.ports import SparseVector
 
 TEXTS = [
@@ -30,7 +29,7 @@ def passage(text: str, title: str = "") -> Passage:
 
 
 def counts(item: Passage) -> TermCounts:
-    return term_counts(windowed(item))
+    return term_counts(item)
 
 
 def measured(item: Passage) -> MeasuredPassage:

@@ -1,0 +1,69 @@
+"""The documents of some files, ingested as the product does, to ask questions of."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from adapters.array_file import ArrayFile
+from adapters.encoder_format import ENCODER
+from adapters.qdrant_edge import EdgeIndex
+from bot.evaluation.corpus import CorpusFile
+from core.conversation import Audience, Person, Place, Platform, Question, Turn
+from core.knowledge.document import Document
+from core.knowledge.retriever import Retriever
+from handlers.ingest_knowledge import ingest_knowledge
+
+ADDRESS_BITS = 24  # of a document's number: more documents than an evaluation ever has
+
+_ASKER, _PLACE = Person(Platform.TERMINAL, ""), Place(Platform.TERMINAL, "")
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Library:
+    """The documents of some files, each with the readers that let any single one of them be left out.
+
+    The readers of a document are the bits of its number. Who may read whatever differs from a number in one bit at
+    least reads everything but that one document.
+    """
+
+    files: Sequence[CorpusFile]
+    texts: dict[str, str] = field(default_factory=dict[str, str])  # of a document, by its id
+    name: str = "corpus"
+
+    async def documents(self) -> AsyncIterator[Document]:
+        for file in self.files:
+            async for document in file.documents():
+                self.texts[document.id] = document.text
+                yield replace(document, readers=frozenset(_address(len(self.texts))))
+
+    def audience(self, without: str = "") -> Audience:
+        """Whoever may read everything, or everything but the document at this path."""
+        if not without:
+            return Audience(frozenset({"bit:0:0", "bit:0:1"}))
+        number = next(n for n, document in enumerate(self.texts, start=1) if document.partition("/")[2] == without)
+        return Audience(frozenset(_address(~number)))
+
+
+@asynccontextmanager
+async def library_of(corpora: Sequence[Path]) -> AsyncGenerator[tuple[Library, Retriever]]:
+    with tempfile.TemporaryDirectory(prefix="plumbline-eval-") as folder:
+        index, encoders = EdgeIndex(Path(folder) / "index"), ArrayFile(Path(folder) / "encoder.npz", ENCODER)
+        library = Library([CorpusFile(str(number), path) for number, path in enumerate(corpora, start=1)])
+        await ingest_knowledge([library], index, encoders)
+        yield library, Retriever(index, encoders)
+        await index.close()
+
+
+def asked_of(text: str, audience: Audience, history: Sequence[Turn] = ()) -> Question:
+    """A question that somebody of this audience asks, after what was said before."""
+    return Question("", text, _ASKER, _PLACE, audience, _NOW, tuple(history))
+
+
+def _address(number: int) -> Iterator[str]:
+    return (f"bit:{place}:{number >> place & 1}" for place in range(ADDRESS_BITS))

@@ -1,0 +1,268 @@
+"""`plumbline eval answers` with keys: does the text that is shown state the answer, and is what is called certain right?
+
+A question's `key` is a regular expression of the text that states the answer (letter case ignored, `.` matches line
+ends); each expression of `key_must` has to match as well. A question without a key has no answer in the corpus.
+
+Of the questions that have an answer:
+`states`: the shown answer states it. `states_anywhere`: so does it, or a passage that is offered below it.
+`hedged_right`: of the answers that state it, the share shown as tentative.
+`certain_share`: the share answered without a hedge. `wrongly_abstained`: the share not answered.
+Of the others, `abstained`: the share not answered.
+Of all answers without a hedge, `certain_precision`: the share that states the answer.
+`words` is the median number of words shown, over the answers of all questions.
+
+The baselines show sections of the corpus, cut at BASELINE_CHARACTERS characters, in the order of plain BM25:
+`bm25_section` the best, `bm25_sections` the best three.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from bot.evaluation.corpus import CorpusFile
+from bot.evaluation.intervals import wilson_interval
+from bot.evaluation.json_lines import json_lines
+from bot.evaluation.library import asked_of, library_of
+from core.answering.answer import Answer
+from core.answering.find import ENGINE, find_answer
+from core.answering.pieces import word_count
+from core.conversation import Speaker, Turn
+from core.errors import MalformedInput
+from core.knowledge.document import Document
+from core.knowledge.markdown import BlockKind, blocks
+from core.knowledge.terms import terms
+
+BASELINE_CHARACTERS = 1_000
+BASELINE_SECTIONS = 3
+FIGURES = (
+    "states",
+    "states_anywhere",
+    "certain_precision",
+    "certain_share",
+    "hedged_right",
+    "abstained",
+    "wrongly_abstained",
+)
+
+_ANY_CASE = re.IGNORECASE | re.DOTALL
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question and the expressions that together match the text which states its answer; none: there is no answer.
+
+    `before` are the earlier questions of the same conversation, first one first.
+    """
+
+    question: str
+    corpus: str
+    kind: str
+    keys: tuple[re.Pattern[str], ...] = ()
+    before: tuple[str, ...] = ()
+
+    def stated_in(self, text: str) -> bool:
+        return bool(self.keys) and all(key.search(text) for key in self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What one method shows for a question: the answer, and what it offers below it."""
+
+    case: Case
+    shown: str
+    offered: tuple[str, ...] = ()
+    certain: bool = False
+
+    @property
+    def states(self) -> bool:
+        return self.case.stated_in(self.shown)
+
+    @property
+    def states_anywhere(self) -> bool:
+        return self.states or any(map(self.case.stated_in, self.offered))
+
+
+def run(questions: Path, corpora: Sequence[Path]) -> dict[str, Any]:
+    """Figures as described above. Raises MalformedInput for a file that is not as described there.
+
+    A question whose `corpus` is the end of a file's name (`ops` of `corpus-ops.jsonl.gz`) is asked of that file alone,
+    any other of all files together.
+    """
+    cases = cases_of(questions)
+    replies: dict[str, list[Reply]] = {"plumbline": [], "bm25_section": [], "bm25_sections": []}
+    milliseconds: list[float] = []
+    for name, members in groupby(sorted(cases, key=lambda case: case.corpus), key=lambda case: case.corpus):
+        group = list(members)
+        files = [path for path in corpora if path.name.split(".")[0].endswith(name)] if name else []
+        found, took = asyncio.run(_answered(group, files or corpora))
+        replies["plumbline"] += found
+        milliseconds += took
+        ranked = _bm25(files or corpora)
+        for case in group:
+            best = ranked(" ".join([*case.before, case.question]))
+            replies["bm25_section"].append(Reply(case, best[0]))
+            replies["bm25_sections"].append(Reply(case, best[0], tuple(best[1:])))
+    return {
+        "measure": "answers",
+        "engine": ENGINE,
+        "cases": len(cases),
+        "p50_ms": round(float(np.percentile(milliseconds, 50)), 1),
+        "p95_ms": round(float(np.percentile(milliseconds, 95)), 1),
+        "results": {name: figures_of(found) for name, found in replies.items()},
+        "by_kind": _by(replies, lambda case: case.kind),
+        "by_corpus": _by(replies, lambda case: case.corpus),
+    }
+
+
+def cases_of(questions: Path) -> list[Case]:
+    """The cases of a file; `after` names the row that holds the question before. Raises MalformedInput."""
+    rows: list[Any] = json_lines(questions, "question", "key")
+    by_id = {row["id"]: row for row in rows if "id" in row}
+
+    def before(row: Mapping[str, Any]) -> tuple[str, ...]:
+        first = by_id.get(row.get("after") or "")
+        return (*before(first), first["question"]) if first else ()
+
+    try:
+        return [
+            Case(
+                row["question"],
+                row.get("corpus") or "",
+                row.get("kind") or "",
+                tuple(re.compile(key, _ANY_CASE) for key in (row["key"], *(row.get("key_must") or ())) if key),
+                before(row),
+            )
+            for row in rows
+        ]
+    except re.error as error:
+        raise MalformedInput(f"{questions} has a key that is no regular expression: {error}.") from error
+
+
+def print_table(figures: Mapping[str, Any], console: Console) -> None:
+    """Print the figures with their intervals, then those by kind and by corpus."""
+    table = Table("figure", *figures["results"], title=f"{figures['cases']} questions")
+    for name in FIGURES:
+        table.add_row(name, *(_cell(row, name) for row in figures["results"].values()))
+    table.add_row("words", *(f"{row['words']:.0f}" for row in figures["results"].values()))
+    console.print(table)
+    for part in ("by_kind", "by_corpus"):
+        shown = ("states", "states_anywhere", "certain_precision", "certain_share", "abstained", "wrongly_abstained")
+        table = Table(part.removeprefix("by_"), "questions", *shown, "states, bm25_section")
+        for name, row in figures[part].items():
+            found = row["plumbline"]
+            table.add_row(
+                name,
+                str(found["cases"]),
+                *(_cell(found, each) for each in shown),
+                _cell(row["bm25_section"], "states"),
+            )
+        console.print(table)
+    console.print(f"An answer takes {figures['p50_ms']} ms (P50), {figures['p95_ms']} ms (P95).")
+
+
+def figures_of(replies: Sequence[Reply]) -> dict[str, Any]:
+    """The figures of one method, each with its Wilson interval; None where no question counts for it."""
+    answerable = [each for each in replies if each.case.keys]
+    stating = [each for each in answerable if each.states]
+    values = {
+        "states": [each.states for each in answerable],
+        "states_anywhere": [each.states_anywhere for each in answerable],
+        "certain_precision": [each.states for each in replies if each.certain],
+        "certain_share": [each.certain for each in answerable],
+        "hedged_right": [not each.certain for each in stating],
+        "abstained": [not each.shown for each in replies if not each.case.keys],
+        "wrongly_abstained": [not each.shown for each in answerable],
+    }
+    figures: dict[str, Any] = {"cases": len(replies)}
+    for name, held in values.items():
+        figures[name] = round(sum(held) / len(held), 4) if held else None
+        figures[f"{name}_ci"] = wilson_interval(held) if held else None
+    lengths = [word_count(each.shown) for each in replies if each.shown]
+    return figures | {"words": statistics.median(lengths) if lengths else 0}
+
+
+def _by(replies: Mapping[str, Sequence[Reply]], part: Callable[[Case], str]) -> dict[str, Any]:
+    names = sorted({part(each.case) for each in replies["plumbline"]} - {""})
+    return {
+        name: {
+            method: figures_of([each for each in found if part(each.case) == name]) for method, found in replies.items()
+        }
+        for name in names
+    }
+
+
+def _cell(row: Mapping[str, Any], name: str) -> str:
+    if row[name] is None:
+        return ""
+    low, high = row[f"{name}_ci"]
+    return f"{row[name]:.2f} [{low:.2f}–{high:.2f}]"
+
+
+async def _answered(cases: Iterable[Case], corpora: Sequence[Path]) -> tuple[list[Reply], list[float]]:
+    """The product's replies, and the milliseconds that each took."""
+    replies: list[Reply] = []
+    milliseconds: list[float] = []
+    async with library_of(corpora) as (library, retriever):
+        audience = library.audience()
+        for case in cases:
+            history: list[Turn] = []
+            for earlier in case.before:
+                said, _ = await find_answer(asked_of(earlier, audience, history), retriever)
+                history += [Turn(Speaker.PERSON, earlier), Turn(Speaker.PLUMBLINE, _shown(said))]
+            started = time.perf_counter()
+            answer, _ = await find_answer(asked_of(case.question, audience, history), retriever)
+            milliseconds.append(1000 * (time.perf_counter() - started))
+            offered = tuple(excerpt.text for excerpt in answer.further)
+            replies.append(Reply(case, _shown(answer), offered, not answer.abstained and not answer.tentative))
+    return replies, milliseconds
+
+
+def _shown(answer: Answer) -> str:
+    return "\n".join(sentence.text for sentence in answer.shown)
+
+
+def _bm25(corpora: Sequence[Path]) -> Callable[[str], list[str]]:
+    """A function from a query to its best sections of all documents, by plain BM25 over title, heading and text."""
+    texts: list[str] = []
+    indexed: list[list[str]] = []
+    for number, path in enumerate(corpora, start=1):
+        for document in asyncio.run(_documents(CorpusFile(str(number), path))):
+            for heading, text in sections_of(document):
+                texts.append(f"{heading}\n{text}"[:BASELINE_CHARACTERS])
+                indexed.append(terms(f"{document.title}\n{heading}\n{text}"))
+    index: Any = import_module("rank_bm25").BM25Okapi(indexed)
+
+    def search(query: str) -> list[str]:
+        scores: NDArray[np.float64] = index.get_scores(sorted(set(terms(query))))
+        return [texts[int(place)] for place in np.argsort(-scores, kind="stable")[:BASELINE_SECTIONS]]
+
+    return search
+
+
+async def _documents(file: CorpusFile) -> list[Document]:
+    return [document async for document in file.documents()]
+
+
+def sections_of(document: Document) -> list[tuple[str, str]]:
+    """Each heading of a document with the text below it, up to the next heading; headings without text are left out."""
+    found: list[tuple[str, list[str]]] = [("", [])]
+    for block in blocks(document.text):
+        if block.kind is BlockKind.HEADING:
+            found.append((block.heading, []))
+        else:
+            found[-1][1].append(block.text)
+    return [(heading, "\n\n".join(texts)) for heading, texts in found if texts]

@@ -1,0 +1,283 @@
+"""Markdown as sites are built from → Markdown that reads by itself.
+
+Shortcodes, admonitions, comments, pictures, raw HTML and navigation become text or go; code stays as it is.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from urllib.parse import urljoin, urlsplit
+
+MAX_DEPTH = 8  # admonitions within each other
+
+_FENCE = re.compile(r"^[>\s]*(?:(?:[-*+]|\d{1,3}[.)])\s+)?(`{3,}(?=[^`]*$)|~{3,})")
+_ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+\S")
+_INDENTED = re.compile(r"^(?: {4}|\t)")
+_FOLDED = re.compile(
+    r'^([ \t]*)(?:(?:!!!|\?\?\?\+?)[ \t]+(?P<kind>[\w-]+)[^"\n]*|===[+!]?[ \t]*)(?:"(?P<title>[^"\n]*)")?[ \t]*$'
+)
+_HIGHLIGHT = re.compile(r"^([ \t]*)\{\{[<%][ \t]*(?P<end>/?)highlight\b[ \t]*(?P<language>[\w+-]*).*[%>]\}\}[ \t]*$")
+_CONTAINER = re.compile(r"^[ \t]*:{3,}[ \t]*(?:\{?(?P<kind>[A-Za-z][\w-]*)\}?[ \t]*\[?(?P<title>[^\]\n]*)\]?)?[ \t]*$")
+_OPENING_COMMENT = re.compile(r"<!--|\{\{[<%]\s*comment\b")
+_CLOSING_COMMENT = {"<!--": re.compile(r"-->"), "{{": re.compile(r"\{\{[<%]\s*/comment\s*[%>]\}\}")}
+_CALLOUT = re.compile(r"\[!(\w+)\][+-]?[ \t]*(?:\n[ \t]*>?[ \t]*)?")
+_HEADING_NAME = re.compile(
+    r"(?m)^(#{1,6} .*?)[ \t]*\{#[^}\n]*\}[ \t]*$|^[ \t]*\{:[^}\n]*\}[ \t]*$|^[ \t]*\[\[?_?toc_?\]\]?[ \t]*$",
+    re.IGNORECASE,
+)
+_IMPORT = re.compile(r"""(?m)^(?:import\s.+\sfrom\s+['"][^'"\n]+['"];?|export\s+(?:const|default)\s.*)[ \t]*$""")
+_LINK = r"\[[^\[\]\n]+\]\([^()\s]*\)"
+_LINKS_ONLY = re.compile(rf"(?m)^[ \t]*(?:{_LINK}[ \t]*[|•·»«←→‹›][ \t]*)+{_LINK}[ \t]*$")
+_TO_TOP = re.compile(
+    r"(?mi)^[ \t]*(?:[-*↑^|][ \t]*)?\[(?:edit this page|back to top|to top|improve this page)[^\]\n]*\]\([^)\n]*\)[ \t]*$"
+)
+_CONTENTS = re.compile(
+    r"(?mi)(?:^#{1,6}[ \t]+(?:table of )?contents[ \t]*\n\s*)?"
+    r"(?:^[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[[^\n]*\]\(#[^)\n]*\)[ \t]*(?:\n|\Z)){3,}"
+)
+_BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*){2,}")
+
+_TAGS = (
+    "a|abbr|article|b|blockquote|br|center|cite|dd|details|div|dl|dt|em|figure|figcaption|font|h[1-6]|hr|i|iframe|img|kbd|li"
+    "|main|mark|nav|ol|p|picture|pre|s|section|small|source|span|strong|sub|summary|sup|svg|path|table|tbody|td|tfoot|th"
+    "|thead|tr|tt|u|ul|var|video|code|Tabs|TabItem|Admonition|Callout"
+)
+_INLINE = re.compile(
+    r"(?P<code>(?P<ticks>`+)(?!`)[^\n]+?(?<!`)(?P=ticks)(?!`))"
+    r"|\[!\[(?P<linked>[^\[\]\n]*)\]\([^)\n]*\)\]\([^)\n]*\)"
+    r"|!\[(?P<alt>[^\[\]\n]*)\]\([^)\n]*\)(?:\{[^}\n]*\})?"
+    r"|\{\{[<%]\s*(?P<shortcode>[^{}]*?)\s*/?[%>]\}\}"
+    r"|<a\s[^<>]*?href=[\"'](?P<href>[^\"'<>]*)[\"'][^<>]*>(?P<anchor>[^\n]{0,300}?)</a>"
+    r"|<(?P<mono>code|kbd|tt)>(?P<written>[^`<>\n]*)</(?P=mono)>"
+    rf"|<(?P<close>/?)(?P<tag>{_TAGS})(?P<attributes>(?:\s[^<>]*)?)/?>"
+)
+_NAMED = re.compile(r"""([\w-]+)=(?:"([^"]*)"|'([^']*)'|(\S+))""")
+_GIVEN = re.compile(r"""(?<![=\w])(?:"([^"]*)"|'([^']*)'|`([^`]*)`|([^\s"'`=]+)(?!\S))""")
+_LABELS = frozenset(
+    "admonition alert note warning tip caution callout hint notice important info danger attention error success question "
+    "abstract example quote bug".split()
+)
+_ADDRESS = re.compile(
+    r"(?P<code>(?P<ticks>`+)(?!`)[^\n]+?(?<!`)(?P=ticks)(?!`))|\[(?P<text>(?:[^\[\]\n]|\[[^\[\]\n]*\])+)\]\((?P<to>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?P<title>\s+[\"'][^\"'\n]*[\"'])?\)"
+)
+
+
+def clean(text: str) -> str:
+    """Return the text as a person reads it, its code verbatim."""
+    lines = _unfolded(text.replace("\r\n", "\n").split("\n"), 0)
+    return _over_prose("\n".join(lines), _cleaned).strip()
+
+
+def with_whole_links(text: str, url: str) -> str:
+    """Return the text with its relative links led to where they lead from `url`, the address of the page.
+
+    A link from the root of a site stays as text where the page is a file in a code forge: its root is another one.
+    """
+    is_forge = "/blob/" in url or "/src/branch/" in url
+
+    def link(match: re.Match[str]) -> str:
+        to = match["to"]
+        if match["code"] or not to or urlsplit(to).scheme:
+            return match[0]
+        if to.startswith("/") and not to.startswith("//") and is_forge:
+            return match["text"]
+        return f"[{match['text']}]({urljoin(url, to)})"
+
+    return _over_prose(text, lambda prose: _ADDRESS.sub(link, prose)) if url else text
+
+
+def without_dead_links(text: str) -> str:
+    """Return the text with those links as mere text that lead nowhere outside the page's own site."""
+    return _ADDRESS.sub(
+        lambda match: match[0] if match["code"] or _leads_anywhere(match["to"]) else match["text"], text
+    )
+
+
+def _leads_anywhere(address: str) -> bool:
+    try:
+        return bool(urlsplit(address).scheme)
+    except ValueError:
+        return False
+
+
+def _unfolded(lines: list[str], depth: int) -> list[str]:
+    """The lines with each indented admonition as a label and its text, and highlighted code between fences."""
+    found: list[str] = []
+    closing, index = "", 0
+    while index < len(lines):
+        line, index = lines[index], index + 1
+        if closing:
+            closing = "" if line.lstrip(" \t>").startswith(closing) and not line.strip(" \t>`~") else closing
+        elif fence := _FENCE.match(line):
+            closing = fence[1]
+        elif code := _HIGHLIGHT.match(line):
+            line = f"{code[1]}```{'' if code['end'] else code['language']}"
+        elif (folded := _FOLDED.match(line)) and (folded["kind"] or folded["title"]) and depth < MAX_DEPTH:
+            end = _end_of_indented(lines, index, len(folded[1]) + 4)
+            inner = [each[len(folded[1]) + 4 :] for each in lines[index:end]]
+            label = _label(folded["kind"] or "", folded["title"] or "")
+            found += [*(folded[1] + each for each in ["", label, *_unfolded(inner, depth + 1)]), ""]
+            index = end
+            continue
+        found.append(line)
+    return found
+
+
+def _end_of_indented(lines: list[str], start: int, indent: int) -> int:
+    end = start
+    for index in range(start, len(lines)):
+        if not lines[index].strip():
+            continue
+        if len(lines[index]) - len(lines[index].lstrip(" ")) < indent:
+            break
+        end = index + 1
+    return end
+
+
+def _over_prose(text: str, change: Callable[[str], str]) -> str:
+    return "\n".join(part if is_code else change(part) for is_code, part in _parts(text))
+
+
+def _parts(text: str) -> Iterator[tuple[bool, str]]:
+    """The text in turns of prose and code, by whole lines; code in fences, or indented outside of lists."""
+    kept: list[str] = []
+    was_code = in_list = hidden = False
+    closing, before = "", ""
+    for line in text.split("\n"):
+        ends = False
+        if closing:
+            is_code = True
+            ends = not line.strip(" \t>`~") and line.lstrip(" \t>").startswith(closing)
+        elif (fence := _FENCE.match(line)) and not hidden:
+            is_code, closing = True, fence[1]
+        else:
+            indented = bool(_INDENTED.match(line)) and bool(line.strip())
+            is_code = indented and not in_list and not hidden and (was_code or not before.strip())
+            in_list = bool(_ITEM.match(line)) or (in_list and (not line.strip() or line[:1] in " \t"))
+            hidden = (line.rfind("<!--") > line.rfind("-->")) or (hidden and "-->" not in line)
+        if is_code != was_code and kept:
+            yield was_code, "\n".join(kept)
+            kept = []
+        kept.append(line)
+        was_code, before = is_code, line
+        closing = "" if ends else closing
+    yield was_code, "\n".join(kept)
+
+
+def _cleaned(prose: str) -> str:
+    prose = _without_comments(prose)
+    prose = _IMPORT.sub("", prose)
+    prose = _HEADING_NAME.sub(lambda match: match[1] or "", prose)
+    prose = _CONTENTS.sub("", prose)
+    prose = _TO_TOP.sub("", _LINKS_ONLY.sub("", prose))
+    prose = "\n".join(map(_contained, prose.split("\n")))
+    prose = _INLINE.sub(_inline, prose)
+    prose = _CALLOUT.sub(lambda match: f"{_label(match[1], '')} ", prose)
+    prose = re.sub(
+        r"&(?:nbsp|lt|gt|amp|quot|#\d{2,5});", lambda match: html.unescape(match[0]).replace("\xa0", " "), prose
+    )
+    return _BLANK_LINES.sub("\n\n", prose)
+
+
+def _without_comments(prose: str) -> str:
+    """The text without what stands in comments; one that is never closed stays."""
+    kept: list[str] = []
+    position = 0
+    while opening := _OPENING_COMMENT.search(prose, position):
+        mark = "<!--" if opening[0] == "<!--" else "{{"
+        closing = _CLOSING_COMMENT[mark].search(prose, opening.end())
+        if closing is None:
+            break
+        kept.append(prose[position : opening.start()])
+        position = closing.end()
+    return "".join([*kept, prose[position:]])
+
+
+def _contained(line: str) -> str:
+    match = _CONTAINER.match(line)
+    if match is None:
+        return line
+    kind = (match["kind"] or "").lower()
+    return _label(kind, match["title"].strip()) if kind in _LABELS or (kind and match["title"]) else ""
+
+
+def _label(kind: str, title: str) -> str:
+    """“**Note: Title**”, or the title alone where the kind says nothing."""
+    kind = kind.lower()
+    named = kind.capitalize() if kind in _LABELS and kind not in ("admonition", "alert", "callout") else ""
+    return f"**{': '.join(filter(None, (named, title)))}{'' if title else ':'}**" if named or title else ""
+
+
+def _inline(match: re.Match[str]) -> str:
+    if match["code"]:
+        return match[0]
+    if (alt := match["linked"] if match["linked"] is not None else match["alt"]) is not None:
+        return _described(alt)
+    if match["shortcode"] is not None:
+        return _shortcode(match["shortcode"])
+    if match["href"] is not None:
+        return f"[{_INLINE.sub(_inline, match['anchor'])}]({match['href']})" if match["anchor"].strip() else ""
+    if match["mono"]:
+        return f"`{match['written']}`"
+    return _tag(match["tag"], match["attributes"] or "", closes=bool(match["close"]))
+
+
+def _described(alt: str) -> str:
+    """A picture's description where it says something; a name or a badge says nothing."""
+    return alt if len(alt.split()) >= 4 else ""
+
+
+def _shortcode(inner: str) -> str:
+    name, _, arguments = inner.partition(" ")
+    if name.startswith("/"):
+        return ""
+    named = _named(arguments)
+    given = [_first(match) for match in _GIVEN.finditer(_NAMED.sub("", arguments))]
+    last = name.rpartition("/")[2].lower()
+    if last in ("ref", "relref"):
+        return given[0] if given else named.get("path", "")
+    if last in _LABELS:
+        kind = named.get("type") or (last if last not in ("alert", "callout", "admonition") else named.get("color", ""))
+        return f"\n{_label(kind or (given[0] if given else ''), named.get('title', ''))}"
+    if last in ("tab", "tab-content", "collapse", "details", "expand", "qa"):
+        title = next((named[key] for key in ("name", "title", "header", "summary", "question") if key in named), "")
+        title = title or " ".join(given)
+        return f"\n**{title}**\n" if title else ""
+    if last in ("figure", "image", "img", "imgproc", "screenshot"):
+        return _described(named.get("caption") or named.get("alt") or named.get("title") or "")
+    return named.get("text", "")
+
+
+def _named(arguments: str) -> dict[str, str]:
+    """The arguments of a shortcode or tag that have a name."""
+    return {match[1]: _first(match, 1) for match in _NAMED.finditer(arguments)}
+
+
+def _first(match: re.Match[str], after: int = 0) -> str:
+    return next((group for group in match.groups()[after:] if group), "")
+
+
+def _tag(tag: str, attributes: str, *, closes: bool) -> str:
+    named = _named(attributes)
+    match tag:
+        case "img":
+            return _described(named.get("alt", ""))
+        case "br":
+            return " "
+        case "summary" | "dt":
+            return "**\n" if closes else "\n**"
+        case "h1" | "h2" | "h3" | "h4" | "h5" | "h6":
+            return "\n" if closes else f"\n{'#' * int(tag[1])} "
+        case "li" | "dd":
+            return "" if closes else "\n- "
+        case "p" | "div" | "details" | "section" | "pre" | "ul" | "ol":
+            return "\n"
+        case "td" | "th":
+            return " "
+        case "TabItem":
+            label = named.get("label") or named.get("value", "")
+            return f"\n**{label}**\n" if label and not closes else ""
+        case _:
+            return ""

@@ -1,0 +1,214 @@
+"""Fits the coefficients of `core/answering/certainty.json` on questions whose answers are known.
+
+    python -m tests.benchmarks fit-certainty --questions F --corpus F… [--faq F --faq-corpus F…] [--write]
+
+`--questions` are as those of `plumbline eval answers` with keys, some without an answer. `--faq` adds questions with
+`answer` and `gold_doc`: there an excerpt states the answer if it holds at least half of its words, sentence by sentence.
+They help to fit `rce` only, as nothing says whether another page answers too.
+
+The printed figures are out of fold: every product, the first folder of a question's `gold_doc` or else its corpus, is
+judged by a fit without it. Questions without an answer have no product, and are parted into FOLDS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.json_lines import json_lines
+from bot.evaluation.library import asked_of, library_of
+from bot.evaluation.stated_answers import Case, cases_of
+from core.answering import certainty
+from core.answering.excerpts import Candidate, candidates
+from core.answering.find import search
+from core.answering.rewrite import standalone
+from core.confidence.calibrator import STRONG_SCORE
+from core.conversation import Speaker, Turn
+
+FOLDS = 5
+PENALTY = 1.0  # of the squared coefficients of standardised features
+WRONGLY_WITHHELD = 0.07  # share of the answerable questions that the threshold withholds, out of fold
+PRECISION = 0.9  # share of the answers called strong that state what was asked, out of fold
+FEWEST = 10  # answers that this share must hold for
+TARGET = Path(certainty.__file__).with_name("certainty.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question's features, whether it has an answer, and whether the first excerpt states it."""
+
+    values: dict[str, float]
+    product: str
+    answerable: bool
+    states: bool
+    is_faq: bool = False
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Fit how far an answer can be relied on.")
+    parser.add_argument("--questions", type=Path, required=True)
+    parser.add_argument("--corpus", type=Path, action="append", required=True)
+    parser.add_argument("--faq", type=Path)
+    parser.add_argument("--faq-corpus", type=Path, action="append", default=[])
+    parser.add_argument("--write", action="store_true", help="replace core/answering/certainty.json")
+    given = parser.parse_args()
+    examples = asyncio.run(_keyed(given.questions, given.corpus))
+    if given.faq:
+        examples += asyncio.run(_faq(given.faq, given.faq_corpus))
+    model = fitted(examples)
+    print(json.dumps(model, indent=2))
+    if given.write:
+        TARGET.write_text(json.dumps(model, indent=2) + "\n", "utf-8")
+
+
+def fitted(examples: Sequence[Example]) -> dict[str, Any]:
+    """Both regressions, the threshold from which an answer is shown, and what they gave out of fold."""
+    keyed = [each for each in examples if not each.is_faq]
+    has_answer = np.array([each.answerable for each in keyed])
+    states = np.array([each.states for each in keyed])
+    coe, rce = np.zeros(len(keyed)), np.zeros(len(keyed))
+    products = np.array([each.product for each in keyed])
+    for product in sorted(set(products.tolist())):
+        rest = [each for each in examples if each.product != product]
+        tested = [keyed[place] for place in np.flatnonzero(products == product)]
+        coe[products == product] = _predicted(_fit_coe(rest), tested)
+        rce[products == product] = _predicted(_fit_rce(rest), tested)
+    threshold = float(np.quantile(_logistic(coe[has_answer]), WRONGLY_WITHHELD))
+    shown = _logistic(coe) >= threshold
+    count, precision = _strong(_margins(_logistic(coe), rce, shown), states)
+    final_coe, final_rce = _fit_coe(examples), _fit_rce(examples)
+    margins = _margins(_logistic(np.array(_predicted(final_coe, keyed))), np.array(_predicted(final_rce, keyed)), shown)
+    # A fit on everything is surer of itself than one out of fold: it calls as many answers strong, and no more.
+    final_rce["intercept"] = round(final_rce["intercept"] - float(np.sort(margins)[::-1][count - 1]) + 1e-4, 4)
+    return {
+        "fitted_by": "python -m tests.benchmarks fit-certainty",
+        "fitted_on": f"{len(keyed)} questions with keys, {len(examples) - len(keyed)} of FAQs",
+        "out_of_fold": {
+            "withheld_without_answer": round(float((~shown[~has_answer]).mean()), 3),
+            "withheld_with_answer": round(float((~shown[has_answer]).mean()), 3),
+            "strong_precision": round(precision, 3),
+            "strong_share": round(count / len(keyed), 3),
+        },
+        "answer_threshold": round(threshold, 4),
+        "coe": final_coe,
+        "rce": final_rce,
+    }
+
+
+def _margins(coe: NDArray[np.float64], rce: NDArray[np.float64], shown: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """How far the log odds `rce` are above what makes the score, the root of both measures' product, STRONG_SCORE."""
+    needed = np.clip(STRONG_SCORE**2 / np.maximum(coe, 1e-9), 1e-6, 1 - 1e-6)
+    return np.where(shown & (needed < 1 - 1e-5), rce - np.log(needed / (1 - needed)), -np.inf)
+
+
+def _strong(margins: NDArray[np.float64], states: NDArray[np.bool_]) -> tuple[int, float]:
+    """How many answers, the surest first, can be called strong with PRECISION, and their precision."""
+    order = np.argsort(-margins, kind="stable")
+    counts = np.arange(1, len(order) + 1)
+    right = np.cumsum(states[order]) / counts
+    precise = np.flatnonzero((right >= PRECISION) & (counts >= FEWEST) & np.isfinite(margins[order]))
+    count = int(counts[precise[-1]]) if precise.size else FEWEST
+    return count, float(right[count - 1])
+
+
+def _fit_coe(examples: Sequence[Example]) -> dict[str, Any]:
+    keyed = [each for each in examples if not each.is_faq]
+    return _regression(certainty.COE, keyed, [each.answerable for each in keyed])
+
+
+def _fit_rce(examples: Sequence[Example]) -> dict[str, Any]:
+    return _regression(certainty.RCE, examples, [each.states for each in examples])
+
+
+def _regression(names: Sequence[str], examples: Sequence[Example], labels: Sequence[bool]) -> dict[str, Any]:
+    values = np.array([[each.values[name] for name in names] for each in examples])
+    mean, deviation = values.mean(axis=0), values.std(axis=0) + 1e-9
+    linear: Any = import_module("sklearn.linear_model").LogisticRegression(C=1 / PENALTY, max_iter=1_000)
+    linear.fit((values - mean) / deviation, labels)
+    weights = linear.coef_[0] / deviation
+    return {
+        "intercept": round(float(linear.intercept_[0] - weights @ mean), 4),
+        "coefficients": {name: round(float(weight), 4) for name, weight in zip(names, weights, strict=True)},
+    }
+
+
+def _predicted(model: dict[str, Any], examples: Sequence[Example]) -> list[float]:
+    """The log odds of examples."""
+    return [
+        model["intercept"] + sum(weight * each.values[name] for name, weight in model["coefficients"].items())
+        for each in examples
+    ]
+
+
+def _logistic(evidence: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 1 / (1 + np.exp(-evidence))
+
+
+async def _keyed(questions: Path, corpora: Sequence[Path]) -> list[Example]:
+    rows: list[Any] = json_lines(questions, "question", "key", "corpus")
+    cases = cases_of(questions)
+    examples: list[Example] = []
+    for name in sorted({case.corpus for case in cases}):
+        files = [path for path in corpora if path.name.split(".")[0].endswith(name)]
+        async with library_of(files) as (library, retriever):
+            for number, (row, case) in enumerate(zip(rows, cases, strict=True)):
+                if case.corpus != name:
+                    continue
+                history = [Turn(Speaker.PERSON, each) for each in case.before]
+                history += [Turn(Speaker.PLUMBLINE, "")] * bool(history)
+                query = standalone(case.question, history)
+                question = asked_of(case.question, library.audience())
+                retrieval = await search(query, question.audience, retriever)
+                found = candidates(query, retrieval)
+                if found:
+                    examples.append(
+                        Example(
+                            certainty.features(retrieval, found),
+                            _product(row, case, number),
+                            bool(case.keys),
+                            case.stated_in(found[0].text),
+                        )
+                    )
+    return examples
+
+
+def _product(row: dict[str, Any], case: Case, number: int) -> str:
+    if not case.keys:
+        return f"none {number % FOLDS}"
+    folder, _, rest = str(row.get("gold_doc") or "").partition("/")
+    return folder if rest else case.corpus
+
+
+async def _faq(questions: Path, corpora: Sequence[Path]) -> list[Example]:
+    examples: list[Example] = []
+    async with library_of(corpora) as (library, retriever):
+        for row in json_lines(questions, "question", "answer", "gold_doc"):
+            retrieval = await search(row["question"], library.audience(), retriever)
+            found = candidates(row["question"], retrieval)
+            if found:
+                held = _holds(found[0], row["answer"], row["gold_doc"])
+                examples.append(Example(certainty.features(retrieval, found), "faq", True, held, is_faq=True))
+    return examples
+
+
+def _holds(candidate: Candidate, answer: str, gold_doc: str) -> bool:
+    if candidate.passage.document_id.partition("/")[2] != gold_doc:
+        return False
+    wanted = _words(answer)
+    lines = [_words(line) for line in re.split(r"\n|(?<=[.!?])\s", candidate.text)]
+    held = sum(len(line.split()) for line in lines if line and line in wanted)
+    return held >= 0.5 * min(len(wanted.split()), 110)
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))

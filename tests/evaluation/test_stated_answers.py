@@ -1,0 +1,79 @@
+"""`plumbline eval answers` on questions with keys."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.evaluation.stated_answers import Reply, cases_of, figures_of, run
+from core.errors import MalformedInput
+
+PAGES = {
+    "guides/runner.md": "# Runners\n\nIntroduction.\n\n## Drain a runner\n\nTo drain the runner, run `drain --now`.",
+    "guides/key.md": "# Keys\n\nThe signing key is rotated on Mondays.",
+    "guides/cache.md": "# Caches\n\nThe cache is flushed by hand.",
+}
+QUESTIONS = [
+    {"id": "1", "question": "how do I drain the runner?", "key": r"drain\W+now", "kind": "howto"},
+    {"id": "2", "question": "when is the signing key rotated?", "key": "on Mondays", "key_must": ["signing key"]},
+    {"id": "3", "question": "what does the canteen serve on Friday?", "key": None},
+]
+
+
+def written(path: Path, rows: list[Any]) -> Path:
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    return path
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return written(tmp_path / "corpus-small.jsonl", [{"path": path, "text": text} for path, text in PAGES.items()])
+
+
+def test_plumbline_and_both_baselines_are_measured_by_what_they_show(tmp_path: Path, corpus: Path) -> None:
+    figures = run(written(tmp_path / "questions.jsonl", QUESTIONS), [corpus])
+    assert figures["cases"] == 3
+    for found in figures["results"].values():
+        assert found["states"] == 1.0
+    assert figures["results"]["plumbline"]["abstained"] == 1.0
+    assert figures["results"]["bm25_section"]["abstained"] == 0.0
+    assert figures["by_kind"]["howto"]["plumbline"]["cases"] == 1
+
+
+def test_each_figure_counts_the_questions_that_it_is_about(tmp_path: Path) -> None:
+    with_answer, other, without = cases_of(written(tmp_path / "questions.jsonl", QUESTIONS))
+    figures = figures_of(
+        [
+            Reply(with_answer, "run drain --now", certain=True),
+            Reply(other, "no idea", ("the signing key is rotated on Mondays",)),
+            Reply(without, "Fish.", certain=True),
+        ]
+    )
+    assert figures["states"] == 0.5
+    assert figures["states_anywhere"] == 1.0
+    assert figures["certain_precision"] == 0.5
+    assert figures["certain_share"] == 0.5
+    assert figures["hedged_right"] == 0.0
+    assert figures["abstained"] == 0.0
+    assert figures["wrongly_abstained"] == 0.0
+    assert figures["words"] == 2
+
+
+def test_a_follow_up_is_asked_after_its_first_turn(tmp_path: Path) -> None:
+    rows = [*QUESTIONS, {"id": "4", "question": "and by whom?", "key": "by hand", "after": "2"}]
+    found = cases_of(written(tmp_path / "questions.jsonl", rows))
+    assert [case.before for case in found] == [(), (), (), ("when is the signing key rotated?",)]
+
+
+def test_every_expression_has_to_match(tmp_path: Path) -> None:
+    [case] = cases_of(written(tmp_path / "questions.jsonl", [{"question": "q", "key": "one", "key_must": ["two"]}]))
+    assert case.stated_in("ONE\nand two")
+    assert not case.stated_in("one and three")
+
+
+def test_a_key_that_is_no_expression_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MalformedInput, match="regular expression"):
+        cases_of(written(tmp_path / "questions.jsonl", [{"question": "q", "key": "("}]))

@@ -1,0 +1,107 @@
+"""Which excerpt of the retrieved passages is shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.answering.excerpts import EXCERPT_WORDS, WHOLE_WORDS, candidates, named_families
+from core.answering.pieces import pieces, word_count
+from core.knowledge.document import Document
+from core.knowledge.markdown import BlockKind
+from core.knowledge.passages import passages_of
+from core.knowledge.ranking import RankedPassage
+from core.knowledge.retriever import Retrieval
+from core.knowledge.terms import terms
+
+FILLER = " ".join(f"Filler sentence number {number} says nothing." for number in range(40))
+
+
+def retrieval(query: str, *texts: str, families: tuple[str, ...] = ()) -> Retrieval:
+    found = [
+        RankedPassage(passage, 1.0, 0.0, 1.0)
+        for number, text in enumerate(texts)
+        for passage in passages_of(
+            Document(f"docs/{number}", "docs", families[number] if families else "f", f"Page {number}", text)
+        )
+    ]
+    return Retrieval(found, dict.fromkeys(terms(query), 1.0), 1.0, 10.0, frozenset(families or ("f",)))
+
+
+def best(query: str, *texts: str) -> str:
+    return candidates(query, retrieval(query, *texts))[0].text
+
+
+def test_an_excerpt_is_a_contiguous_piece_of_the_page() -> None:
+    text = f"# Runners\n\n{FILLER}\n\n## Drain\n\nTo drain a runner:\n\n```\ndrain --now\n```\n\nThen wait.\n\n## Rest\n\n{FILLER}"
+    found = best("how do I drain a runner?", text)
+    assert "## Drain\n\nTo drain a runner:\n\n```\ndrain --now\n```\n\nThen wait." in found
+    assert " ".join(found.split()) in " ".join(text.split())
+
+
+def test_an_excerpt_is_no_longer_than_stated() -> None:
+    text = "\n\n".join(f"## Part {number}\n\n{FILLER} The pool has {number} runners." for number in range(5))
+    for candidate in candidates("how many runners has the pool?", retrieval("runners pool", text)):
+        assert word_count(candidate.text) <= WHOLE_WORDS
+
+
+def test_a_command_is_never_shown_without_the_condition_above_it() -> None:
+    text = f"# Keys\n\n{FILLER}\n\nOnly if the key leaked, revoke it:\n\n```\nkey revoke --all\n```\n\n{FILLER}"
+    for candidate in candidates("how do I revoke a key?", retrieval("revoke key", text)):
+        if "key revoke" in candidate.text:
+            assert "Only if the key leaked" in candidate.text
+
+
+def test_no_excerpt_ends_with_what_only_announces_the_next_piece() -> None:
+    text = f"# Keys\n\n{' '.join(['word'] * (EXCERPT_WORDS - 8))}.\n\nRevoke the key as follows:\n\n{FILLER}"
+    [first, *_] = candidates("revoke the key", retrieval("revoke key", text))
+    assert not any(each.text.endswith("follows:") for each in [first])
+
+
+def test_a_table_is_cut_between_rows_and_keeps_its_header() -> None:
+    rows = "\n".join(f"| runner-{number} | {number} GB |" for number in range(200))
+    table = f"| Runner | Memory |\n| --- | --- |\n{rows}"
+    found = best("memory of a runner", table)
+    assert found.startswith("| Runner | Memory |\n| --- | --- |\n| runner-")
+
+
+def test_code_that_is_cut_is_closed() -> None:
+    code = "\n".join(f"run step {number} now" for number in range(100))
+    found = best("run step", f"Run all steps:\n\n```sh\n{code}\n```")
+    assert found.count("```") == 2
+    assert found.endswith("```")
+
+
+def test_the_sentence_that_holds_most_of_the_question_is_marked() -> None:
+    text = "# Keys\n\nKeys are secret. The signing key is rotated on Mondays. Ask before."
+    found = candidates("when is the signing key rotated?", retrieval("signing key rotated", text))
+    assert found[0].marked.text == "The signing key is rotated on Mondays."
+
+
+def test_the_family_that_the_question_names_is_preferred() -> None:
+    same = "# Retries\n\nSet the retry limit in the configuration."
+    found = candidates(
+        "retry limit of Ferry Control",
+        retrieval("retry limit ferry control", same, same, families=("depot", "ferry-control")),
+    )
+    assert found[0].passage.family == "ferry-control"
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [("the argocd sync", {"argo-cd"}), ("Argo CD sync", {"argo-cd"}), ("in loki", {"loki"}), ("the sync", set[str]())],
+)
+def test_families_are_named_in_one_word_or_several(query: str, named: set[str]) -> None:
+    assert named_families(query, frozenset({"argo-cd", "loki", "flux"})) == named
+
+
+def test_pieces_lose_nothing_of_a_page() -> None:
+    text = "# Title\n\nOne. Two!\n\n- item\n\n| A |\n| - |\n| b |\n\n```\ncode\n```"
+    [passage] = passages_of(Document("docs/1", "docs", "f", "Title", text))
+    kinds = [piece.kind for piece in pieces(passage)]
+    assert kinds == [
+        BlockKind.HEADING, BlockKind.PARAGRAPH, BlockKind.PARAGRAPH, BlockKind.LIST_ITEM, BlockKind.TABLE, BlockKind.CODE
+    ]  # fmt: skip
+
+
+def test_nothing_found_gives_no_candidate() -> None:
+    assert candidates("zebra", retrieval("zebra")) == []

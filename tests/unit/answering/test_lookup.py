@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from core.answering.lookup import Fact, Lookup, Names, known_services, lookup, period
+from core.conversation import Speaker, Turn
+from core.team import Team
+
+NOW = datetime(2026, 3, 18, 12, 0, tzinfo=UTC)  # a Wednesday
+MIDNIGHT = NOW.replace(hour=0)
+DAY = timedelta(days=1)
+TEAMS = (
+    Team("bookings", "Bookings", services=frozenset({"booking-api", "pricing"})),
+    Team("payments", "Payments", services=frozenset({"payment-gateway"}), aliases=("billing",)),
+)
+NAMES = Names(known_services(TEAMS, {"pricing": ("flags",)}), TEAMS, frozenset({"PricingSlow"}))
+
+
+def looked_up(question: str, *before: str) -> Lookup | None:
+    return lookup(question, [Turn(Speaker.PERSON, each) for each in before], NAMES, NOW)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Who owns booking-api?", Lookup(Fact.OWNER, service="booking-api")),
+        ("which team does booking api belong to", Lookup(Fact.OWNER, service="booking-api")),
+        ("Wer ist der Eigentümer von pricing?", Lookup(Fact.OWNER, service="pricing")),
+        ("who is on call for billing?", Lookup(Fact.ON_CALL, team="payments")),
+        ("who is on call next for the payments team?", Lookup(Fact.ON_CALL, team="payments", later=True)),
+        ("who do I page for payment-gateway?", Lookup(Fact.ON_CALL, service="payment-gateway")),
+        ("is pricing in an incident?", Lookup(Fact.INCIDENTS, service="pricing")),
+        ("what is the runbook of PricingSlow?", Lookup(Fact.RUNBOOK, alert="PricingSlow")),
+        ("runbook for alert KubePodCrashLooping", Lookup(Fact.RUNBOOK, alert="KubePodCrashLooping")),
+        ("any recent deploys of flags?", Lookup(Fact.CHANGES, service="flags")),
+        ("who owns bookng-api?", Lookup(Fact.OWNER, service="booking-api", misspelt="bookng-api")),
+    ],
+)
+def test_a_question_about_a_known_name_is_looked_up(question: str, expected: Lookup) -> None:
+    assert looked_up(question) == expected
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "how do I change who is on call for payments?",
+        "can I release pricing on Friday?",
+        "pricing is down",
+        "what is the release process of pricing?",
+        "is there a change freeze today?",
+        "who can grant a freeze exemption?",
+        "what does pricing change?",
+        "who is on call for payments and pricing?",
+        "what changed?",
+        "what is the runbook of pricing?",
+    ],
+)
+def test_a_question_that_says_anything_else_is_left_to_the_documents(question: str) -> None:
+    assert looked_up(question) is None
+
+
+def test_a_thing_without_a_known_name_is_looked_for_in_what_teams_claim() -> None:
+    found = looked_up("who owns booking-ui?")
+    assert found is not None
+    assert (found.service, found.claimed) == ("", "who owns booking-ui?")
+
+
+def test_a_pronoun_takes_the_name_of_the_earlier_question() -> None:
+    assert looked_up("and who is on call there?", "who owns pricing?") == Lookup(Fact.ON_CALL, service="pricing")
+
+
+def test_only_the_clause_that_asks_decides() -> None:
+    pasted = "ERROR deploy of pricing failed, owner unknown. Who is on call for payments?"
+    assert looked_up(pasted) == Lookup(Fact.ON_CALL, team="payments")
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("today", MIDNIGHT, NOW),
+        ("yesterday", MIDNIGHT - DAY, MIDNIGHT),
+        ("since yesterday", MIDNIGHT - DAY, NOW),
+        ("in the last 3 hours", NOW - timedelta(hours=3), NOW),
+        ("since 09:30", NOW.replace(hour=9, minute=30), NOW),
+        ("since 23:30", NOW.replace(hour=23, minute=30) - DAY, NOW),
+        ("on Monday", MIDNIGHT - 2 * DAY, MIDNIGHT - DAY),
+        ("since 2026-03-01", datetime(2026, 3, 1, tzinfo=UTC), NOW),
+        ("on 16 March", MIDNIGHT - 2 * DAY, MIDNIGHT - DAY),
+        ("on December 31st", datetime(2025, 12, 31, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_a_time_is_read_as_a_period_in_utc(text: str, start: datetime, end: datetime) -> None:
+    window, rest = period(f"what changed {text} there", NOW)
+    assert window is not None
+    assert (window.start, window.end) == (start, end)
+    assert rest.split() == ["what", "changed", "there"]
+
+
+@pytest.mark.parametrize("text", ["no time at all", "on 31 February", "since 25:10", "on 2031-01-01"])
+def test_what_is_no_time_in_the_past_is_no_period(text: str) -> None:
+    assert period(text, NOW) == (None, text)

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from core.answering.answer import Answer
+from core.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
+from core.errors import ToolUnavailable
+from core.knowledge.document import Document
+from core.knowledge.retriever import Retriever
+from core.on_call import Rota
+from core.ports import Change, ChangeReader, TimeWindow
+from core.team import Team
+from handlers.answer_from_records import MAX_SHOWN, Records, answer_from_records, wanted_record
+from handlers.ingest_knowledge import ingest_knowledge
+from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
+from tests.fakes.store import InMemoryStore
+
+NOW = datetime(2026, 3, 18, 12, 0, tzinfo=UTC)
+WEEK = timedelta(days=7)
+TEAMS = (
+    Team(
+        "bookings",
+        "Bookings",
+        document="# Bookings\n\n## We own\n\n- pricing, and the fare tables\n\n## We do not own\n\n- the card terminals",
+        services=frozenset({"pricing", "seats"}),
+        channel="bookings",
+        on_call=("Priya", "Jonas"),
+    ),
+    Team(
+        "payments",
+        "Payments",
+        services=frozenset({"gateway"}),
+        channel="payments-private",
+        on_call=("Asha", "Mateo"),
+        rota=Rota(("Asha", "Mateo"), NOW - timedelta(days=2), WEEK),
+    ),
+)
+CHANNELS = (Channel("bookings", {}), Channel("payments-private", {}, private=True))
+EVERYBODY = Audience(frozenset({PUBLIC}))
+
+
+class Deployments:
+    name = "deployments"
+
+    def __init__(self, *changes: Change) -> None:
+        self._changes = changes
+
+    async def changes(self, window: TimeWindow) -> list[Change]:
+        return [change for change in self._changes if window.start <= change.at < window.end]
+
+
+class Broken:
+    name = "broken"
+
+    async def changes(self, window: TimeWindow) -> list[Change]:
+        raise ToolUnavailable("no way there")
+
+
+class Runbooks:
+    name = "runbooks"
+
+    async def documents(self) -> AsyncIterator[Document]:
+        for key, readers in (("PricingSlow", PUBLIC), ("GatewayDown", "channel:payments-private")):
+            text = f"# {key}\n\nRestart it with `restart --now`."
+            yield Document(f"runbooks/{key}", "runbooks", "runbooks", key, text, readers=frozenset({readers}))
+
+
+def change(number: int, service: str = "pricing") -> Change:
+    return Change(f"C{number}", NOW - timedelta(hours=number), "deploy", service, "Ada", f"version {number}")
+
+
+@pytest.fixture
+async def retriever() -> Retriever:
+    index, encoders = FakePassageIndex(), FakeEncoderStore()
+    await ingest_knowledge([Runbooks()], index, encoders, None)
+    return Retriever(index, encoders, None)
+
+
+async def asked(
+    text: str, retriever: Retriever, changes: Sequence[ChangeReader] = (), audience: Audience = EVERYBODY
+) -> Answer | None:
+    records = Records(TEAMS, changes=changes, channels=CHANNELS, origins={"seats": "CODEOWNERS"})
+    question = Question("q", text, Person(Platform.SLACK, "U1"), Place(Platform.SLACK, "C1"), audience, NOW)
+    store = InMemoryStore()
+    wanted = await wanted_record(question, records, store)
+    assert wanted is not None
+    found = await answer_from_records(question, wanted, records, store=store, retriever=retriever)
+    return found[0] if found else None
+
+
+async def said(text: str, retriever: Retriever, *changes: ChangeReader) -> str:
+    answer = await asked(text, retriever, changes)
+    assert answer is not None
+    assert not answer.tentative
+    return answer.text
+
+
+async def test_an_owner_is_told_with_a_channel_that_everybody_may_know_of(retriever: Retriever) -> None:
+    assert await said("who owns pricing?", retriever) == "Bookings owns pricing. They are reached in #bookings."
+    assert await said("who owns gateway?", retriever) == "Payments owns gateway."
+
+
+async def test_an_owner_is_cited_to_where_it_stands(retriever: Retriever) -> None:
+    answers = [await asked(f"who owns {name}?", retriever) for name in ("pricing", "seats")]
+    titles = [answer.citations[0].title for answer in answers if answer is not None]
+    assert titles == ["plumbline.yaml", "CODEOWNERS"]
+
+
+async def test_people_who_take_turns_are_told_with_the_end_of_the_turn_and_who_is_next(retriever: Retriever) -> None:
+    told = await said("who is on call for payments?", retriever)
+    assert told == "On call for Payments: Asha until 2026-03-23 12:00 UTC, then Mateo."
+    assert await said("who is on call for bookings?", retriever) == "On call for Bookings: Priya first, then Jonas."
+
+
+async def test_changes_are_told_newest_first_each_with_its_record(retriever: Retriever) -> None:
+    answer = await asked(
+        "what changed in pricing today?", retriever, [Deployments(change(3), change(1), change(2, "seats"))]
+    )
+    assert answer is not None
+    assert [citation.title for citation in answer.citations] == ["C1", "C3"]
+    assert "deploy of pricing by Ada: version 1" in answer.text
+
+
+async def test_more_changes_than_are_shown_are_counted(retriever: Retriever) -> None:
+    changes = Deployments(*(change(number) for number in range(1, MAX_SHOWN + 3)))
+    assert "2 earlier changes of pricing" in await said("what changed in pricing today?", retriever, changes)
+
+
+async def test_that_nothing_changed_is_not_said_for_sure_while_a_system_cannot_be_read(retriever: Retriever) -> None:
+    assert "No change of pricing" in await said("what changed in pricing today?", retriever, Deployments())
+    answer = await asked("what changed in pricing today?", retriever, [Deployments(), Broken()])
+    assert answer is not None
+    assert answer.tentative
+    assert "broken" in answer.note
+
+
+async def test_a_misspelt_name_is_told_of_with_a_hedge(retriever: Retriever) -> None:
+    answer = await asked("who owns pricng?", retriever)
+    assert answer is not None
+    assert answer.tentative
+    assert "Bookings owns pricing" in answer.text
+
+
+async def test_a_thing_that_only_one_team_claims_is_its_own_with_a_hedge(retriever: Retriever) -> None:
+    answer = await asked("who owns the fare tables?", retriever)
+    assert answer is not None
+    assert answer.tentative
+    assert "Bookings" in answer.text
+    assert await asked("who owns the card terminals?", retriever) is None
+
+
+async def test_a_runbook_is_told_to_those_who_may_read_it(retriever: Retriever) -> None:
+    assert "“PricingSlow”" in await said("what is the runbook of PricingSlow?", retriever)
+    assert await asked("what is the runbook of GatewayDown?", retriever) is None
+    private = replace(EVERYBODY, readers=frozenset({PUBLIC, "channel:payments-private"}))
+    assert await asked("what is the runbook of GatewayDown?", retriever, audience=private) is not None
+
+
+@pytest.mark.parametrize(
+    "text", ["who owns pricing?", "who is on call for payments?", "what changed in pricing today?"]
+)
+async def test_where_outsiders_read_along_nothing_is_told_of_the_workspace(text: str, retriever: Retriever) -> None:
+    assert await asked(text, retriever, [Deployments(change(1))], Audience(frozenset({"channel:guests"}))) is None

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pytest
+
+from core.knowledge.clean_text import clean, with_whole_links, without_dead_links
+
+PAGE = "https://docs.example/guides/runner/"
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("a <!-- not for\n\nreaders --> b", "a  b"),
+        ('{{< admonition type="note" >}}\nDrain first.\n{{< /admonition >}}', "**Note:**\nDrain first."),
+        ('{{% alert color="warning" title="Slow" %}}\nWait.\n{{% /alert %}}', "**Warning: Slow**\nWait."),
+        ('{{% tab "Linux" %}}\nRun it.\n{{% /tab %}}', "**Linux**\n\nRun it."),
+        ('see {{< tooltip text="the pod" id="pod" >}}', "see the pod"),
+        ('[here]({{< relref "../drain.md" >}})', "[here](../drain.md)"),
+        (
+            '!!! warning "Stop"\n    Drain first.\n\n    ```\n    drain\n    ```\nThen go on.',
+            "**Warning: Stop**\nDrain first.\n\n```\ndrain\n```\n\nThen go on.",
+        ),
+        (":::tip Faster\nUse the cache.\n:::", "**Tip: Faster**\nUse the cache."),
+        ("> [!NOTE]\n> Drain first.", "> **Note:** Drain first."),
+        ("![logo](x.png)\n\nText.", "Text."),
+        ("![The queue grows while the runner drains](x.png)", "The queue grows while the runner drains"),
+        ("[![Build](b.svg)](https://ci.example) Text.", "Text."),
+        ('<a name="x"></a>Run <code>drain</code>, see <a href="/y">this</a>.', "Run `drain`, see [this](/y)."),
+        ("<details>\n<summary>More</summary>\n\nText.\n</details>", "**More**\n\nText."),
+        ("## Drain {#drain-it}\n\nText.", "## Drain\n\nText."),
+        ("[Home](a.md) | [Next](b.md)\n\nText.", "Text."),
+        ("## Contents\n\n- [A](#a)\n- [B](#b)\n- [C](#c)\n\n## A", "## A"),
+        ("5 &lt; 6&nbsp;s", "5 < 6 s"),
+        ("import Tabs from '@theme/Tabs';\n\nText.", "Text."),
+    ],
+)
+def test_what_a_site_is_built_from_becomes_text_or_goes(written: str, read: str) -> None:
+    assert clean(written) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Run `{{< not a shortcode >}}` and `<br>`.",
+        "```\n<!-- kept -->\n{{< kept >}}\n!!! note\n```",
+        "Text:\n\n    <div>{{% kept %}}</div>\n\nText.",
+        "Replace <SERVICE> and <name> by yours; 3 < 4.",
+        "- one\n\n  ```yaml\n  a: {{ .Values.b }}\n  ```",
+        "a: {{ .Values.b }}",
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+        "A comment <!-- never closed stays.",
+    ],
+)
+def test_code_and_plain_text_stay_as_they_are(text: str) -> None:
+    assert clean(text) == text
+
+
+@pytest.mark.parametrize(
+    ("written", "whole"),
+    [
+        ("[a](../drain/#now)", "[a](https://docs.example/guides/drain/#now)"),
+        ("[a](#now)", f"[a]({PAGE}#now)"),
+        ("[a](/top)", "[a](https://docs.example/top)"),
+        ("[a](https://other.example/)", "[a](https://other.example/)"),
+        ("`[a](b)`", "`[a](b)`"),
+    ],
+)
+def test_relative_links_lead_where_they_do_on_the_page(written: str, whole: str) -> None:
+    assert with_whole_links(written, PAGE) == whole
+
+
+def test_a_link_from_the_root_of_a_site_leads_nowhere_in_a_code_forge() -> None:
+    assert with_whole_links("[a](/docs/b)", "https://forge.example/team/repo/blob/main/c.md") == "a"
+
+
+def test_a_page_without_an_address_keeps_its_links_until_it_is_shown() -> None:
+    assert with_whole_links("[a](b.md)", "") == "[a](b.md)"
+    assert (
+        without_dead_links("[a](b.md), [c](https://d.example) and `[e](f)`") == "a, [c](https://d.example) and `[e](f)`"
+    )
+
+
+def test_many_unclosed_marks_take_no_long_time() -> None:
+    for mark in ("<!--", "{{< ", "![", "[![", "<a href='", "`", ":::", "> [!", '!!! a "', "    "):
+        clean(mark * 5_000)
+        clean(f"{mark}\n" * 2_000)

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from core.knowledge.document import Document
+from core.knowledge.encoder import Encoder
+from core.knowledge.passages import passages_of
+from core.knowledge.spelling import Spelling, spelt
+
+STATISTICS = Encoder.fitted(
+    passages_of(
+        Document(
+            "a/b",
+            "a",
+            "a",
+            "Canary",
+            "How to rollback a canary: the retention of logs in Loki, and exit code 86 of the freeze.",
+        )
+    )
+).statistics
+
+
+@pytest.mark.parametrize(
+    ("query", "searched", "corrected"),
+    [
+        ("how do i rollbak a canery", "how do i rollback a canary", {"rollbak": "rollback", "canery": "canary"}),
+        ("whats teh retntion", "whats the retention", {"retntion": "retention"}),
+        ("exit cod 86", "exit code 86", {"cod": "code"}),
+    ],
+)
+def test_one_slip_in_a_word_is_mended_by_the_words_of_the_corpus(
+    query: str, searched: str, corrected: dict[str, str]
+) -> None:
+    found = spelt(query, STATISTICS)
+    assert (found.query, found.corrected) == (searched, corrected)
+
+
+@pytest.mark.parametrize(
+    "query", ["how do I rollback a canary?", "is Jenkins there", "exit code 87", "KUBE_FOO and f00"]
+)
+def test_words_that_are_known_or_like_no_other_stay(query: str) -> None:
+    assert spelt(query, STATISTICS) == Spelling(query)
+
+
+def test_of_a_question_in_another_language_the_known_words_are_searched_for() -> None:
+    assert spelt("Wie lange werden Logs in Loki aufbewahrt?", STATISTICS) == Spelling("Logs Loki", foreign=True)
