@@ -24,7 +24,7 @@ class _Record(BaseModel):
     id: _Short
     at: AwareDatetime
     kind: _Short
-    service: _Short
+    service: _Short = ""
     author: _Short = ""
     title: _Short
     detail: _Long = ""

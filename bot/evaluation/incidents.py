@@ -1,0 +1,241 @@
+"""`plumbline eval incidents`: is the change that broke it named first, or that none did, and does the badge mean something?
+
+`DIR/*/` holds one incident each: `alert.json` (an Alertmanager webhook), and in the formats of the file tools
+`changes.jsonl`, `logs/`, `metrics/` and `traces/`, perhaps `dependencies.json` (caller → services that it calls).
+`truth.json` says `class`, `culprits` (every id that names the change, none if no change did it), `decoys` (ids of
+innocent changes), `first_failing` (a service) and perhaps `developed_on`: whether the class was one to develop on.
+The product's own investigation reads all but the truth, as it would five minutes after the alert.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from adapters.alerts.alertmanager import parse
+from adapters.tools.change_files import ChangeFiles
+from adapters.tools.log_files import LogFiles
+from adapters.tools.metric_files import MetricFiles
+from adapters.tools.trace_files import TraceFiles
+from bot.evaluation.intervals import SEED, bootstrap_interval
+from bot.evaluation.report import print_whole
+from core.confidence.calibrator import badge_for, raw_score
+from core.confidence.measures import auroc, ece
+from core.conversation import Place, Platform
+from core.errors import MalformedInput
+from core.folding import open_from
+from core.incident import EvidenceKind, Explanation, Hypothesis, Incident
+from core.rca.explain import explain
+from core.rca.observations import Observations
+from core.triage.history import IncidentHistory
+from handlers.observe_incident import Readers, observe_incident
+
+INVESTIGATED_AFTER = timedelta(minutes=5)  # from the alert
+AMONG = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What is known of a case."""
+
+    kind: str
+    culprits: frozenset[str]
+    decoys: frozenset[str]
+    first_failing: str
+    developed_on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """How one case went. `probability` is what the badge of the first cause says, None where none was named."""
+
+    truth: Truth
+    first: bool
+    among: bool
+    decoy: bool
+    service: bool
+    probability: float | None
+    late: bool  # the first cause is a change from after the first sign
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """Clock that stands still."""
+
+    at: datetime
+
+    def now(self) -> datetime:
+        return self.at
+
+
+def run(folder: Path, without: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the figures; `without` names what is left out of what is read (see ABLATIONS).
+
+    Raises MalformedInput for a folder that is not as described.
+    """
+    cases = sorted(path.parent for path in folder.glob("*/truth.json"))
+    if not cases:
+        raise MalformedInput(f"No case below {folder}: expected {folder.name}/NAME/truth.json.")
+    graded = [asyncio.run(_graded(case, without)) for case in cases]
+    held = [each for each in graded if not each.truth.developed_on]
+    headline = held or graded
+    return {
+        "measure": "incidents",
+        "engine": "evidence",
+        "seed": SEED,
+        "cases": len(headline),
+        **_figures(headline),
+        "without": list(without),
+        "developed_on": _figures([each for each in graded if each.truth.developed_on]),
+        "by_class": {
+            kind: _figures([each for each in graded if each.truth.kind == kind])
+            for kind in sorted({each.truth.kind for each in graded})
+        },
+    }
+
+
+@contextmanager
+def invented(count: int, seed: int) -> Iterator[Path]:
+    """Write invented incidents to a folder that is removed afterwards. Raises MalformedInput outside of a checkout."""
+    try:
+        generator = import_module("tests.evaluation.generate_incidents")
+    except ModuleNotFoundError:
+        raise MalformedInput(
+            "The generator of incidents is in the tests: run `python -m bot eval incidents` at the root of a checkout."
+        ) from None
+    with TemporaryDirectory() as folder:
+        generator.generate(Path(folder), count, seed)
+        yield Path(folder)
+
+
+def print_table(figures: Mapping[str, Any], console: Console) -> None:
+    keys = ("cases", "first", "among3", "decoy_first", "none_recognised", "first_failing_service", "auroc", "ece")
+    table = Table("", *keys, title=f"{figures['cases']} incidents of classes that were not developed on")
+    rows = {"not developed on": figures, "developed on": figures["developed_on"], **figures["by_class"]}
+    for name, row in rows.items():
+        table.add_row(name, *(_shown(row.get(key)) for key in keys))
+    print_whole(table, console)
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def _figures(graded: Sequence[Graded]) -> dict[str, Any]:
+    if not graded:
+        return {"cases": 0}
+    none = [each for each in graded if not each.truth.culprits]
+    told = [each for each in graded if each.probability is not None]
+    sure = np.array([each.probability for each in told], float)
+    right = np.array([each.first for each in told], float)
+    mixed = 0 < right.sum() < len(right)
+    return {
+        "cases": len(graded),
+        "first": _mean([each.first for each in graded]),
+        "first_ci": bootstrap_interval([float(each.first) for each in graded]),
+        "among3": _mean([each.among for each in graded]),
+        "decoy_first": _mean([each.decoy for each in graded]),
+        "none_recognised": _mean([each.first for each in none]) if none else None,
+        "first_failing_service": _mean([each.service for each in graded]),
+        "auroc": round(float(auroc(sure, right)), 4) if mixed else None,
+        "ece": round(float(ece(sure, right)), 4) if told else None,
+        "named": round(len(told) / len(graded), 4),
+        "after_first_sign": sum(each.late for each in graded),
+        "case_seconds_mean": round(float(np.mean([each.seconds for each in graded])), 4),
+    }
+
+
+def _mean(values: Sequence[bool]) -> float:
+    return round(float(np.mean(values)), 4)
+
+
+async def _graded(case: Path, without: Sequence[str]) -> Graded:
+    truth, incident = _truth(case / "truth.json"), _alerted(case)
+    clock = _At(incident.started_at + INVESTIGATED_AFTER)
+    observations = await observe_incident(incident, _readers(case), history=IncidentHistory([]), clock=clock)
+    for name in without:
+        observations = ABLATIONS[name](observations)
+    began = asyncio.get_running_loop().time()
+    explanation, evaluation = explain(observations)
+    seconds = asyncio.get_running_loop().time() - began
+    named = [_named(each, observations) for each in explanation.hypotheses]
+    right = [bool(one & truth.culprits) if truth.culprits else not one for one in named]
+    badge = badge_for(evaluation, None) if evaluation else None
+    return Graded(
+        truth=truth,
+        first=right[:1] == [True],
+        among=any(right[:AMONG]),
+        decoy=bool(named and named[0] & truth.decoys),
+        service=_first_failing(explanation) == truth.first_failing,
+        probability=(badge.probability if badge.probability is not None else raw_score(evaluation))
+        if badge and evaluation
+        else None,
+        late=False,
+        seconds=seconds,
+    )
+
+
+def _named(hypothesis: Hypothesis, observations: Observations) -> frozenset[str]:
+    """The change that a cause blames; none if it blames no change."""
+    sources = [each.source for each in hypothesis.evidence if each.kind is EvidenceKind.CHANGE][:1]
+    return frozenset(
+        change.id for change in observations.changes for source in sources if f" {change.id} by" in f" {source}"
+    )
+
+
+def _first_failing(explanation: Explanation) -> str:
+    return explanation.hypotheses[0].service if explanation.hypotheses else ""
+
+
+def _readers(case: Path) -> Readers:
+    written = case / "dependencies.json"
+    known = json.loads(written.read_text("utf-8")) if written.exists() else {}
+    return Readers(
+        [LogFiles("logs", case)],
+        [MetricFiles("metrics", case)],
+        [ChangeFiles("changes", case)],
+        {caller: tuple(callees) for caller, callees in known.items()},
+        graphs=[TraceFiles("traces", case / "traces")],
+    )
+
+
+def _alerted(case: Path) -> Incident:
+    body = (case / "alert.json").read_bytes()
+    try:
+        began = datetime.fromisoformat(json.loads(body)["alerts"][0]["startsAt"])
+        delivery = parse(body, began + timedelta(seconds=5))
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise MalformedInput(f"{case / 'alert.json'} is no Alertmanager webhook: {error!r}.") from error
+    return open_from(delivery, case.name, Place(Platform.CONSOLE, "incidents"))
+
+
+def _truth(path: Path) -> Truth:
+    try:
+        known = json.loads(path.read_text("utf-8"))
+        return Truth(
+            known["class"],
+            frozenset(known["culprits"]),
+            frozenset(known["decoys"]),
+            known["first_failing"],
+            bool(known.get("developed_on", False)),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise MalformedInput(f"{path} is not as described in `bot/evaluation/incidents.py`: {error!r}.") from error
+
+
+ABLATIONS = {
+    "metrics": lambda seen: replace(seen, series=()),
+}
