@@ -104,8 +104,7 @@ async def explain_incident(
             readers=readers,
         )
         if explanation.cause is not None:
-            scores = [hypothesis.score for hypothesis in explanation.hypotheses]
-            evaluation = evaluate_cause(scores, scene, observations)
+            evaluation = evaluate_cause(explanation.hypotheses, scene, observations)
     return await claimed(explanation, evaluation)
 
 

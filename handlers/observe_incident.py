@@ -21,6 +21,7 @@ from core.ports import (
     FailedBuild,
     LogReader,
     MetricReader,
+    SpanReader,
     TimeWindow,
     Toolbox,
 )
@@ -35,6 +36,7 @@ from handlers.offer_tools import open_toolboxes
 DEADLINE = 8.0  # seconds that one question to one tool may take
 MAX_SERVICES = 16  # services whose logs and metrics are read
 MAX_LOG_LINES = 20_000  # records read of one service
+MAX_SPANS = 50_000  # read of one system, the last ones
 SIMILAR = 3  # similar past incidents shown
 MIN_SIMILARITY = 0.15  # below which a past incident resembles this one by chance
 
@@ -70,16 +72,20 @@ async def observe_incident(
 ) -> Observations:
     """What the tools say, and what was pasted. One that fails or does not answer in time is named, the rest goes on."""
     now = clock.now()
-    window = signal_window(incident, now)
     tools = _Tools()
-    traced = await tools.ask([(each.name, _graph(each, change_window(incident, now))) for each in readers.graphs])
+    traced, changes = await asyncio.gather(
+        tools.ask([(each.name, _graph(each, change_window(incident, now))) for each in readers.graphs]),
+        tools.ask([(each.name, each.changes(change_window(incident, now))) for each in readers.changes]),
+    )
     dependencies = united([readers.dependencies, *traced])
     service = service_of(incident, dependencies)
     services = neighbourhood(service, dependencies, MAX_SERVICES) if service else []
-    logs, series, changes, outputs, builds = await asyncio.gather(
+    window = signal_window(incident, now, changes, services)
+    tracers = [each for each in readers.graphs if isinstance(each, SpanReader)]
+    logs, series, spans, outputs, builds = await asyncio.gather(
         tools.ask([(each.name, each.lines(name, window, MAX_LOG_LINES)) for each in readers.logs for name in services]),
         tools.ask([(each.name, each.series(name, window)) for each in readers.metrics for name in services]),
-        tools.ask([(each.name, each.changes(change_window(incident, now))) for each in readers.changes]),
+        tools.ask([(each.name, each.spans(window, MAX_SPANS)) for each in tracers]),
         _outputs(readers, services, window, tools),
         _builds(replace(incident, service=service), readers, window.end, tools),
     )
@@ -94,6 +100,7 @@ async def observe_incident(
         logs=tuple(logs),
         series=tuple(series),
         changes=tuple(changes),
+        spans=tuple(spans),
         dependencies=dependencies,
         similar=_similar(incident, history),
         unavailable=tuple(sorted(tools.unavailable)),

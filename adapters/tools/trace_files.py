@@ -6,7 +6,7 @@ https://opentelemetry.io/docs/specs/otel/protocol/file-exporter/
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -109,21 +109,29 @@ def _read(path: Path) -> list[Span]:
     """The spans in a file, with what their traces say of each; a line that is none is skipped."""
     found = [(service, span) for traces in _lines(path) for service, span in _within(traces)]
     service_of = {(span.traceId, span.spanId): service for service, span in found}
+    below: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for _, span in found:
+        below[span.traceId, span.parentSpanId] += _milliseconds(span)
     failing = {(span.traceId, span.parentSpanId) for _, span in found if span.status.code in FAILED}
     return [
         Span(
             service=service,
             operation=span.name[:MAX_TEXT],
             at=datetime.fromtimestamp(span.startTimeUnixNano / 1e9, UTC),
-            milliseconds=max(0, span.endTimeUnixNano - span.startTimeUnixNano) / 1e6,
+            milliseconds=_milliseconds(span),
             failed=span.status.code in FAILED,
             message=span.status.message[:MAX_TEXT],
             caller=service_of.get((span.traceId, span.parentSpanId), ""),
             peer=_attribute(span.attributes, *PEERS)[:MAX_TEXT],
             failed_below=(span.traceId, span.spanId) in failing,
+            below=below.get((span.traceId, span.spanId), 0.0),
         )
         for service, span in found
     ]
+
+
+def _milliseconds(span: _Span) -> float:
+    return max(0, span.endTimeUnixNano - span.startTimeUnixNano) / 1e6
 
 
 def _lines(path: Path) -> Iterator[_Traces]:

@@ -36,9 +36,8 @@ from core.confidence.measures import auroc, ece
 from core.conversation import Place, Platform
 from core.errors import MalformedInput
 from core.folding import open_from
-from core.incident import EvidenceKind, Explanation, Hypothesis, Incident
+from core.incident import Explanation, Incident
 from core.rca.explain import explain
-from core.rca.observations import Observations
 from core.triage.history import IncidentHistory
 from handlers.observe_incident import Readers, observe_incident
 
@@ -171,7 +170,7 @@ async def _graded(case: Path, without: Sequence[str]) -> Graded:
     began = asyncio.get_running_loop().time()
     explanation, evaluation = explain(observations)
     seconds = asyncio.get_running_loop().time() - began
-    named = [_named(each, observations) for each in explanation.hypotheses]
+    named = [frozenset({each.change.id} if each.change else ()) for each in explanation.hypotheses]
     right = [bool(one & truth.culprits) if truth.culprits else not one for one in named]
     badge = badge_for(evaluation, None) if evaluation else None
     return Graded(
@@ -185,14 +184,6 @@ async def _graded(case: Path, without: Sequence[str]) -> Graded:
         else None,
         late=False,
         seconds=seconds,
-    )
-
-
-def _named(hypothesis: Hypothesis, observations: Observations) -> frozenset[str]:
-    """The change that a cause blames; none if it blames no change."""
-    sources = [each.source for each in hypothesis.evidence if each.kind is EvidenceKind.CHANGE][:1]
-    return frozenset(
-        change.id for change in observations.changes for source in sources if f" {change.id} by" in f" {source}"
     )
 
 

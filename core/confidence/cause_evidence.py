@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.confidence.prediction import Evaluation
+from core.incident import Hypothesis
 from core.rca.observations import Observations
 from core.rca.scene import Scene
 
-VERSION = "cause-evidence-2"
-RIVAL_WEIGHT = 0.5  # of the first cause's support, that a rival as good as it takes away
+VERSION = "cause-evidence-3"
 FAILED_TOOL_WEIGHT = 0.5  # of what could be known, that is left when a tool could not be read
 
 
-def evaluate_cause(scores: Sequence[float], scene: Scene, observations: Observations) -> Evaluation:
+def evaluate_cause(hypotheses: Sequence[Hypothesis], scene: Scene, observations: Observations) -> Evaluation:
     """COE: whether logs or other outputs of tools, metrics, changes, and a sign of trouble were there to decide with.
 
-    RCE: how well the first cause fits what was seen, less the better its rival fits too. `scores` are those of the
-    named causes, best first, at least one.
+    RCE: the chance of the first cause. `hypotheses` are the named ones, best first, at least one.
     """
     service = observations.incident.service
     known = (
@@ -27,5 +26,4 @@ def evaluate_cause(scores: Sequence[float], scene: Scene, observations: Observat
         bool(scene.signals or observations.outputs or observations.builds),
     )
     coe = sum(known) / len(known) * (FAILED_TOOL_WEIGHT if observations.unavailable else 1.0)
-    rival = scores[1] / scores[0] if len(scores) > 1 else 0.0
-    return Evaluation(coe=coe, rce=scores[0] * (1 - RIVAL_WEIGHT * rival))
+    return Evaluation(coe=coe, rce=hypotheses[0].score)

@@ -44,7 +44,8 @@ class Span:
     """One operation of a service within a trace, as long as it took. Untrusted.
 
     `caller` is the service that asked for it, empty for none that is known; `peer` is the outside host that it called.
-    `failed_below` says that an operation that it called failed as well.
+    `failed_below` says that an operation that it called failed as well; `below` is how long those took together, in
+    milliseconds.
     """
 
     service: str
@@ -56,6 +57,7 @@ class Span:
     caller: str = ""
     peer: str = ""
     failed_below: bool = False
+    below: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

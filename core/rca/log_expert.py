@@ -24,13 +24,20 @@ SURPRISE = 8.0  # log-likelihood ratio at which a change of rate is sure to 63 %
 MIN_RATIO = 3.0  # between the rates before and after, below which it is ordinary traffic
 MIN_STRENGTH = 0.25  # below which a message is not worth mentioning
 BUCKET = timedelta(minutes=1)
+SHOWN = 40  # records of a message that are kept
 
 
-def log_signals(lines: Sequence[LogLine], first: datetime, suspect: datetime, until: datetime) -> list[Signal]:
-    """One service's messages whose rate in [suspect, until) differs from that in [first, suspect), strongest first."""
+def log_signals(
+    lines: Sequence[LogLine], first: datetime, suspect: datetime, until: datetime
+) -> tuple[list[Signal], frozenset[str]]:
+    """Return one service's messages whose rate in [suspect, until) differs from that before, strongest first.
+
+    Beside them stand the terms of all that it logged in [first, suspect).
+    """
     templates = grouped(sorted(lines, key=lambda line: line.at))
+    usual = frozenset(term for template in templates if template.lines[0].at < suspect for term in terms(template.text))
     found = [signal for template in templates if (signal := _signal(template, first, suspect, until)) is not None]
-    return sorted(found, key=lambda signal: -signal.strength)
+    return sorted(found, key=lambda signal: -signal.strength), usual
 
 
 def _signal(template: Template, first: datetime, suspect: datetime, until: datetime) -> Signal | None:
@@ -72,6 +79,8 @@ def _appeared(template: Template, before: Sequence[LogLine], after: Sequence[Log
         evidence=Evidence(EvidenceKind.LOG, f"log of {line.service}", quote_of(line.text), line.at),
         trouble=level in TROUBLE,
         frames=frames(line.text),
+        subject=template.text,
+        texts=tuple(each.text for each in after[:SHOWN]),
     )
 
 

@@ -16,6 +16,7 @@ from core.rca.metric_expert import metric_signals
 from core.rca.metric_origins import metric_origins
 from core.rca.observations import Observations, suspect_from
 from core.rca.signals import CLEAR, Signal, combined
+from core.rca.span_expert import span_signals
 
 EARLY_SHARE = 0.25  # of the trouble in the incident's service, that has begun at the first sign
 SLACK = timedelta(minutes=3)  # by which an effect may seem to come before its cause: buckets, scrapes, clocks
@@ -39,6 +40,7 @@ class Scene:
     distances: Mapping[str, int]
     first_sign: datetime
     origins: Mapping[str, float]
+    usual_terms: frozenset[str] = frozenset()  # of what is logged on a calm day
 
     def trouble(self, service: str) -> float:
         """How sure it is, in [0, 1], that something is wrong in a service."""
@@ -90,9 +92,10 @@ def precedes(cause: datetime, effect: datetime) -> float:
 
 
 def survey(observations: Observations) -> Scene:
-    """The signs that logs and metrics show, compared with the time before."""
+    """Return the signs that logs, metrics and traces show, compared with the time before."""
     incident = observations.incident
-    found = [*_log_signals(observations), *_metric_signals(observations)]
+    logged, usual = _log_signals(observations)
+    found = [*logged, *_metric_signals(observations), *_span_signals(observations)]
     services = dict.fromkeys(signal.service for signal in found)
     signals = {service: tuple(signal for signal in found if signal.service == service) for service in services}
     return Scene(
@@ -104,21 +107,32 @@ def survey(observations: Observations) -> Scene:
         origins=metric_origins(
             observations.series, observations.dependencies, incident.service, _metrics_suspect_from(observations)
         ),
+        usual_terms=usual,
     )
 
 
-def _log_signals(observations: Observations) -> list[Signal]:
+def _log_signals(observations: Observations) -> tuple[list[Signal], frozenset[str]]:
+    """The signs, and the terms of what was logged before any."""
     first = min((line.at for line in observations.logs), default=observations.until)
     by_service: defaultdict[str, list[LogLine]] = defaultdict(list)
     for line in observations.logs:
         by_service[line.service].append(line)
     found: list[Signal] = []
+    usual: set[str] = set()
     for service, lines in by_service.items():
         # Where the earliest records were not read, nothing is new only because it was not seen before.
         known_from = min(line.at for line in lines) if service in observations.cut else first
         suspect = suspect_from(known_from, observations.incident)
-        found += log_signals(lines, known_from, suspect, observations.until)
-    return found
+        signals, said = log_signals(lines, known_from, suspect, observations.until)
+        found += signals
+        usual.update(said)
+    return found, frozenset(usual)
+
+
+def _span_signals(observations: Observations) -> list[Signal]:
+    if not observations.spans:
+        return []
+    return span_signals(observations.spans, suspect_from(observations.spans[0].at, observations.incident))
 
 
 def _metric_signals(observations: Observations) -> list[Signal]:

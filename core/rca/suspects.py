@@ -1,150 +1,580 @@
-"""Possible causes: changes before the first sign, and services in trouble of their own. Scored against the scene."""
+"""Possible causes, weighed against each other: what was changed, and what is no change of ours.
+
+A change is eligible by time and chosen by content: whether the services that it reaches moved after it and not before,
+whether the trouble arises there, and whether what it touched is what the new errors, spans and metrics speak of. That
+nobody's change did it is a hypothesis with evidence of its own. All compete: the chances of one rise as those of the
+others fall (conditional logit, McFadden 1974), by weights that `tests/evaluation/fit_causes.py` fits.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
-from math import exp
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+from math import exp, log, log1p
 
-from core.incident import EvidenceKind
+from core.incident import EvidenceKind, Origin
 from core.knowledge.terms import terms
 from core.ports import Change
-from core.rca.dependencies import callees
-from core.rca.scene import SLACK, Scene, precedes
-from core.rca.signals import Signal
+from core.rca.dependencies import callees, callers
+from core.rca.failures import Kind, brought_about_by, kinds_of
+from core.rca.observations import Observations
+from core.rca.revisions import Revision, revisions
+from core.rca.scene import SLACK, Scene
+from core.rca.signals import CLEAR, Signal, combined
+from core.rca.span_expert import calls_per_minute
 from core.rca.stack_traces import same_file
 
-RECENCY = timedelta(minutes=45)  # before the first sign, in which a change loses 63 % of its weight
-EFFECT = timedelta(minutes=10)  # after a change, in which its own service's signs lose 63 % of their weight
-EXPLAINED_AWAY = 0.8  # of a suspect's score, when a callee's earlier trouble explains all of its service's
-BASE, EFFECT_SHARE, WORDS_SHARE = 0.4, 0.4, 0.2  # of a change's score: being there, its effect, its words in the signs
-SERVICE_WEIGHT = 0.65  # of a service in trouble to which nothing was done, against a change that fits wholly
-OWN_SERVICE_WEIGHT = 0.55  # of the incident's own: that it is in trouble says where it shows, and hardly why
-ENOUGH_WORDS = 2.0  # rare words shared by a change and the signs that make them speak of the same thing
+EFFECT = timedelta(minutes=15)  # after a change, in which its signs lose 63 % of their weight
+JUST_BEFORE = timedelta(minutes=1)  # of a change, from which a sign may be its effect: clocks and scrapes differ
+MORE_CALLS = 1.5  # times the usual calls for each request, from which a caller asks too much
+TOGETHER = timedelta(minutes=4)  # within which services begin to suffer at once
+SAME_RECORD = 0.8  # of the records of a message that must name one thing for it to be to blame
+MIN_RECORDS = 4  # of a message, without which nothing is said of what they name
+MAX_SAID = 2_000  # characters of a change's diff and detail that are compared
+NEAR, AWAY = 0.6, 0.2  # how much a sign in a caller or callee, and one elsewhere, counts for a change, against its own
+
+WEIGHTS: Mapping[str, float] = {
+    "own": 3.0,
+    "callers": 1.5,
+    "callees": 2.0,
+    "older": -1.5,
+    "origin": 1.0,
+    "beside": 0.5,
+    "words": 2.0,
+    "frame": 2.0,
+    "kinds": 1.0,
+    "gap": -0.3,
+    "late": -1.5,
+    "between": -0.3,
+    "setting": 0.3,
+    "none": 0.5,
+    "evidence": 4.0,
+    "quiet": 1.5,
+}
+"""Log-odds for each feature, all of which are in [0, 1] or the logarithm of a small number."""
+
+UNKNOWN = 1.0  # log-odds of a cause of which nothing was seen: what does not reach it, is not named
+
+_GENERIC = frozenset(
+    terms(
+        "error errors fail failed failure exception request requests response call calls service server client value null "
+        "none true false return self this new add fix update change test tests data get set post put import def class "
+        "const let var func public private void string int http https src main java app com internal lib py ts go js sql "
+        "yaml yml json log info warn debug timeout failing message index id name type list code run start end handle"
+    )
+)
+"""Terms that changes and errors share without speaking of the same thing."""
+
+_NUMBER = re.compile(r"(?<![\w.])\d{2,}")
+_FOREIGN = re.compile(
+    r"(?<![\w@.$/-])(?!com\.|org\.|net\.|io\.)((?:[a-z0-9-]+\.){1,4}"
+    r"(?:com|net|org|io|dev|cloud|app|co|eu|us|uk|de|fr|ai|example))(?![\w(]|\.\w)",
+    re.IGNORECASE,
+)
+_OURS = re.compile(r"\.(?:internal|local|svc|cluster|lan|intra|corp)\b|localhost", re.IGNORECASE)
+_PROVIDER = re.compile(
+    r"\b(?:third[- ]party|(?:external|upstream|payment|cloud|sms|mail|identity) provider|vendor|"
+    r"provider (?:is |returned |responded )?\w+|status ?page)\b",
+    re.IGNORECASE,
+)
+_RECORD = re.compile(
+    r"(?<![\w.])((?:[a-z]{1,16}[-_:#=/ ])?[a-z]{0,4}-?\d{4,18}(?:-\w+)*|[0-9a-f]{8}-[0-9a-f-]{20,27})"
+    r"(?! ?(?:ms|s|sec\w*|min\w*|[kmg]i?b|bytes|calls|requests|rows|%)\b)(?![\d.:])",
+    re.IGNORECASE,
+)
+_RATE = re.compile(r"requests?_(?:per|rate|total|count)|\brps\b|\bqps\b|throughput|_rps\b|requests?\b", re.IGNORECASE)
+_METRIC_KINDS = (
+    (re.compile(r"memory|heap|rss|\bgc", re.IGNORECASE), Kind.MEMORY),
+    (re.compile(r"pool|connection", re.IGNORECASE), Kind.POOL),
+    (re.compile(r"cpu|queue|lag|pending|backlog|threads", re.IGNORECASE), Kind.LOAD),
+    (re.compile(r"disk|iops|volume", re.IGNORECASE), Kind.DISK),
+    (re.compile(r"lock|deadlock", re.IGNORECASE), Kind.LOCK),
+    (re.compile(r"open_?f|fds?\b|descriptors", re.IGNORECASE), Kind.LIMIT),
+)
+_CLEAR_OF_OURS = {
+    Origin.PLATFORM: frozenset({Kind.DISK, Kind.HOST, Kind.STORE, Kind.PLACEMENT}),
+    Origin.EXTERNAL: frozenset({Kind.CERTIFICATE, Kind.QUOTA}),
+}
+_EXPIRED = re.compile(
+    r"expired|expiry|quota|plan\b|licen[cs]e|subscription|(?:daily|monthly|request) limit", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """`change` is None for a service in trouble that nobody changed. `objection` says what speaks against it."""
+    """A possible cause in a service. `revision` is None for what is no change of ours; then `origin` says what it is.
+
+    `score` in [0, 1] is its chance among the suspects, `odds` its log-odds before that. `signals` are the signs that
+    followed, the most telling first; `shared` the words that a change and the signs have in common, the rarest first;
+    `subject` the outside host, the record or the node that is to blame. `objection` says what speaks against it.
+    """
 
     service: str
-    score: float
-    change: Change | None
+    origin: Origin
+    revision: Revision | None
     signals: tuple[Signal, ...]
     objection: str
+    features: Mapping[str, float]
+    shared: tuple[str, ...] = ()
+    traced: str = ""
+    subject: str = ""
+    odds: float = 0.0
+    score: float = 0.0
+
+    @property
+    def change(self) -> Change | None:
+        return self.revision.change if self.revision else None
 
 
-def suspects(scene: Scene, changes: Sequence[Change]) -> list[Suspect]:
-    """Every possible cause, best first."""
-    rarity = _rarity(changes)
-    found = [_changed(scene, change, rarity) for change in changes]
-    found += [_troubled(scene, service) for service in scene.signals if scene.trouble(service)]
-    return sorted(found, key=lambda suspect: (-suspect.score, suspect.change is None, suspect.service))
-
-
-def _changed(scene: Scene, change: Change, rarity: Mapping[str, float]) -> Suspect:
-    gap = scene.first_sign - change.at
-    if gap < -SLACK:
-        return Suspect(change.service, 0.0, change, (), f"it came {_minutes(-gap)} after the first sign")
-    place = scene.place_weight(change.service)
-    callee, explained = scene.explained_by(change.service)
-    own = [signal for signal in scene.signals.get(change.service, ()) if signal.since >= change.at - SLACK]
-    after = sorted(own, key=lambda signal: -_effect(signal, change))
-    blamed = 0.0 if change.service == scene.incident.service else scene.blamed(change.service)
-    effect = max([blamed, *(_effect(signal, change) for signal in own if signal.trouble)])
-    words = 1.0 if traced_file(scene, change) else _shared_words(scene, change, rarity)
-    score = (
-        place
-        * exp(-max(timedelta(), gap) / RECENCY)
-        # A change that shows at once in its own service needs no other explanation.
-        * (1 - EXPLAINED_AWAY * explained * (1 - effect))
-        * (BASE + EFFECT_SHARE * effect + WORDS_SHARE * words)
-    )
-    return Suspect(
-        change.service, score, change, tuple(after), _objection(scene, change, gap, callee, explained, effect)
-    )
-
-
-def traced_file(scene: Scene, change: Change) -> str:
-    """The first file of a change that a stack trace among the signs of its service or of a caller leads through."""
-    traced = [
-        frame.path
-        for service, signals in scene.signals.items()
-        if service == change.service or change.service in callees(service, scene.dependencies)
-        for signal in signals
-        if signal.trouble
-        for frame in signal.frames
+def suspects(scene: Scene, observations: Observations) -> list[Suspect]:
+    """Return every possible cause, best first; those with score 0 are ruled out."""
+    view = _View(scene, observations)
+    eligible = [_changed(view, revision) for revision in view.eligible]
+    others = [*_external(view), *_load(view), *_record(view), *_platform(view), *_itself(view)]
+    weighed = [_weighed(each) for each in (*eligible, *others)]
+    most = max([UNKNOWN, *(each.odds for each in weighed)])
+    total = exp(UNKNOWN - most) + sum(exp(each.odds - most) for each in weighed)
+    ranked = [_scored(each, exp(each.odds - most) / total) for each in weighed]
+    ruled_out = [_ruled_out(view, revision) for revision in view.revisions if revision not in view.eligible]
+    return [
+        *sorted(ranked, key=lambda suspect: (-suspect.score, suspect.change is None, suspect.service)),
+        *ruled_out,
     ]
-    return next((file for file in change.files if any(same_file(path, file) for path in traced)), "")
 
 
-def _effect(signal: Signal, change: Change) -> float:
-    delay = max(timedelta(), signal.since - change.at)
-    return signal.strength * exp(-delay / EFFECT)
+def _weighed(suspect: Suspect) -> Suspect:
+    return _with(suspect, odds=sum(WEIGHTS[name] * value for name, value in suspect.features.items()))
 
 
-def _objection(scene: Scene, change: Change, gap: timedelta, callee: str, explained: float, effect: float) -> str:
-    if scene.place_weight(change.service) < 0.2:
-        return f"{scene.incident.service} does not call {change.service}, directly or through others"
-    if explained > 0.5 and scene.trouble(change.service):
-        return (
-            f"what shows in {change.service} is explained by {callee}, and {_minutes(gap)} passed before the first sign"
-        )
-    if effect < 0.2:
-        return f"nothing unusual shows in {change.service} in the minutes after it"
-    return f"{_minutes(gap)} passed between it and the first sign"
+def _scored(suspect: Suspect, score: float) -> Suspect:
+    return _with(suspect, score=score)
 
 
-def _troubled(scene: Scene, service: str) -> Suspect:
-    callee, explained = scene.explained_by(service)
-    own = sorted(
-        (signal for signal in scene.signals[service] if signal.trouble),
-        key=lambda signal: (-signal.strength, signal.since),
+def _with(suspect: Suspect, odds: float | None = None, score: float | None = None) -> Suspect:
+    return Suspect(
+        suspect.service,
+        suspect.origin,
+        suspect.revision,
+        suspect.signals,
+        suspect.objection,
+        suspect.features,
+        suspect.shared,
+        suspect.traced,
+        suspect.subject,
+        suspect.odds if odds is None else odds,
+        suspect.score if score is None else score,
     )
-    telling = _beyond_the_symptom(scene, service, own)
-    weight = OWN_SERVICE_WEIGHT if service == scene.incident.service else SERVICE_WEIGHT
-    sure = max((signal.strength for signal in telling), default=0.0)
-    in_time = precedes(min(signal.since for signal in own), scene.first_sign)
-    score = weight * sure * in_time * scene.place_weight(service) * (1 - EXPLAINED_AWAY * explained)
-    if not telling:
-        objection = "it shows nothing but the symptom itself"
-    elif not in_time:
-        objection = "its trouble began after the first sign"
-    elif explained > 0.5:
-        objection = f"its trouble is explained by that of {callee}, which began no later"
-    else:
-        objection = "its signs are weak"
-    return Suspect(service, score, None, tuple(own), objection)
 
 
-def _beyond_the_symptom(scene: Scene, service: str, own: Sequence[Signal]) -> Sequence[Signal]:
-    """In the incident's own service a metric that moved is the symptom; only what its log says is more than that."""
-    if service != scene.incident.service:
-        return own
-    return [signal for signal in own if signal.evidence.kind is EvidenceKind.LOG]
+@dataclass
+class _View:
+    """What all suspects are judged by, worked out once."""
+
+    scene: Scene
+    observations: Observations
+    said: dict[Revision | None, frozenset[str]] = field(init=False, repr=False)
+
+    @cached_property
+    def revisions(self) -> list[Revision]:
+        names = {*self.observations.services, *self.scene.signals, *self.scene.dependencies}
+        return revisions(self.observations.changes, names)
+
+    @cached_property
+    def eligible(self) -> list[Revision]:
+        """Those in force before the first sign, with SLACK."""
+        return [each for each in self.revisions if not each.waits and each.at <= self.scene.first_sign + SLACK]
+
+    @cached_property
+    def origin(self) -> Mapping[str, float]:
+        """How far trouble arises in each service, against the one where it does most, in [0, 1]."""
+        found = {
+            service: self.scene.trouble(service) * (1 - self.scene.explained_by(service)[1]) * self._in_time(service)
+            for service in self.scene.signals
+        }
+        most = max(found.values(), default=0.0)
+        return {service: weight / most for service, weight in found.items()} if most > 0 else {}
+
+    def _in_time(self, service: str) -> float:
+        began = self.scene.began(service)
+        late = max(timedelta(), began - self.scene.first_sign) if began else TOGETHER
+        own = any(signal.own and signal.trouble for signal in self.scene.signals[service])
+        return exp(-late / TOGETHER) * (1.0 if own else 0.5)
+
+    def trouble(self, service: str) -> list[Signal]:
+        return [signal for signal in self.scene.signals.get(service, ()) if signal.trouble]
+
+    def around(self, services: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
+        """The direct callers and callees of services, without those themselves."""
+        own = frozenset(services)
+        above = frozenset(name for each in own for name in callers(each, self.scene.dependencies)) - own
+        below = frozenset(name for each in own for name in self.scene.dependencies.get(each, ())) - own
+        return above, below
+
+    @cached_property
+    def words(self) -> Mapping[int, frozenset[str]]:
+        """Place among the eligible → the terms of what was changed; names of services do not count."""
+        names = {term for service in (*self.scene.signals, *self.scene.dependencies) for term in terms(service)}
+        return {
+            place: _terms(_said(revision)) - names - {term for name in revision.live for term in terms(name)}
+            for place, revision in enumerate(self.eligible)
+        }
+
+    @cached_property
+    def rarity(self) -> Mapping[str, float]:
+        counts = Counter(term for said in self.words.values() for term in said)
+        many = len(self.words) + 1
+        return {term: log(1 + many / count) / log(1 + many) for term, count in counts.items()}
+
+    @cached_property
+    def brought(self) -> Mapping[int, frozenset[Kind]]:
+        return {place: brought_about_by(_said(revision)) for place, revision in enumerate(self.eligible)}
+
+    @cached_property
+    def kind_rarity(self) -> Mapping[Kind, float]:
+        counts = Counter(kind for kinds in self.brought.values() for kind in kinds)
+        many = len(self.brought) + 1
+        return {kind: log(1 + many / count) / log(1 + many) for kind, count in counts.items()}
+
+    @cached_property
+    def signs(self) -> list[tuple[Signal, frozenset[str], frozenset[Kind]]]:
+        """Every sign of trouble with its terms and kinds."""
+        return [
+            (signal, _sign_terms(signal), _sign_kinds(signal))
+            for signals in self.scene.signals.values()
+            for signal in signals
+            if signal.trouble
+        ]
 
 
-def _shared_words(scene: Scene, change: Change, rarity: Mapping[str, float]) -> float:
-    """How far the change and the signs of trouble use the same words, in [0, 1]; names of services do not count."""
-    names = {term for service in scene.signals for term in terms(service)} | set(terms(change.service))
-    signs = {
-        term for signals in scene.signals.values() for signal in signals if signal.trouble for term in signal.terms
+# Changes.
+
+
+def _changed(view: _View, revision: Revision) -> Suspect:
+    scene, place = view.scene, view.eligible.index(revision)
+    services = tuple(revision.live)
+    above, below = view.around(services)
+    own, followed = _effect(view, revision.live)
+    upper, followed_above = _effect(view, dict.fromkeys(above, revision.at), own=True)
+    lower, followed_below = _loaded(view, revision, below)
+    older = max((_older(view, service, at) for service, at in revision.live.items()), default=0.0)
+    shared = _shared(view, place, services, above | below)
+    traced = _traced(view, revision, services, above)
+    kinds = _kinds(view, place, services, above | below)
+    gap = scene.first_sign - revision.at
+    later = [
+        other
+        for other in view.eligible
+        if revision.at < other.at and other.live.keys() & revision.live.keys() and other is not revision
+    ]
+    origin = max((view.origin.get(service, 0.0) for service in services), default=0.0)
+    beside = max((view.origin.get(service, 0.0) for service in above | below), default=0.0)
+    features = {
+        "own": own,
+        "callers": max(0.0, upper - own),
+        "callees": max(0.0, lower - own),
+        "older": older * (1 - own),
+        "origin": origin,
+        "beside": max(0.0, beside - origin),
+        "words": log1p(sum(shared.values())),
+        "frame": float(bool(traced)),
+        "kinds": kinds,
+        "gap": log1p(max(timedelta(), gap) / timedelta(minutes=10)),
+        "late": min(1.0, max(timedelta(), -gap) / SLACK),
+        "between": min(3, len(later)) / 3,
+        "setting": float(not revision.shipped_by and revision.change.kind.lower() in ("config", "flag", "migration")),
     }
-    return min(1.0, sum(rarity[term] for term in (_words(change) & signs) - names) / ENOUGH_WORDS)
-
-
-def _rarity(changes: Sequence[Change]) -> dict[str, float]:
-    """Term → 1 if a single change uses it, less the more do."""
-    counts = Counter(term for change in changes for term in _words(change))
-    return {term: 1 / count for term, count in counts.items()}
-
-
-def _words(change: Change) -> frozenset[str]:
-    return frozenset(
-        term for term in terms(f"{change.title}\n{change.detail}\n{' '.join(change.files)}") if len(term) > 2
+    service = max(services, key=lambda name: view.origin.get(name, 0.0), default=revision.change.service)
+    return Suspect(
+        service,
+        Origin.CHANGE,
+        revision,
+        (followed or (followed_above if upper >= lower else followed_below)),
+        _objection(view, revision, features),
+        features,
+        tuple(sorted(shared, key=lambda term: -shared[term])),
+        traced,
     )
+
+
+def _effect(view: _View, live: Mapping[str, datetime], *, own: bool = False) -> tuple[float, tuple[Signal, ...]]:
+    """How clearly the services moved after a time and soon, in [0, 1], and the signs of it, the most telling first.
+
+    With `own`, only what is not explained by a callee of theirs counts.
+    """
+    weighed: list[tuple[float, Signal]] = []
+    for service, at in live.items():
+        share = view.origin.get(service, 0.0) if own else 1.0
+        for signal in view.trouble(service):
+            if signal.since >= at - JUST_BEFORE:
+                delay = max(timedelta(), signal.since - at)
+                weighed.append((share * signal.strength * exp(-delay / EFFECT), signal))
+    weighed.sort(key=lambda each: (-each[0], each[1].since))
+    return combined_weight([weight for weight, _ in weighed[:3]]), tuple(signal for _, signal in weighed)
+
+
+def combined_weight(weights: Sequence[float]) -> float:
+    left = 1.0
+    for weight in weights:
+        left *= 1 - min(weight, 1.0)
+    return 1 - left
+
+
+def _loaded(view: _View, revision: Revision, below: Iterable[str]) -> tuple[float, tuple[Signal, ...]]:
+    """How clearly callees suffer after a change because their caller asks more of them, in [0, 1]."""
+    best: tuple[float, tuple[Signal, ...]] = (0.0, ())
+    for callee in below:
+        effect, signals = _effect(view, {callee: revision.at})
+        if effect <= best[0]:
+            continue
+        more = max((_more_calls(view, caller, callee, at) for caller, at in revision.live.items()), default=0.0)
+        busier = max(
+            (
+                signal.strength
+                for signal in view.scene.signals.get(callee, ())
+                if signal.evidence.kind is EvidenceKind.METRIC and _RATE.search(signal.subject)
+            ),
+            default=0.0,
+        )
+        weight = effect * max(more, 0.7 * busier)
+        if weight > best[0]:
+            best = (weight, signals)
+    return best
+
+
+def _more_calls(view: _View, caller: str, callee: str, at: datetime) -> float:
+    """1 where a service calls another at least twice MORE_CALLS as often for each request as before, 0 below that."""
+    found = calls_per_minute(view.observations.spans, caller, callee, at)
+    if found is None:
+        return 0.0
+    before, after = found
+    return min(1.0, max(0.0, after / max(before, 0.05) / MORE_CALLS - 1))
+
+
+def _older(view: _View, service: str, at: datetime) -> float:
+    """How sure it is that a service was in trouble before a change, in [0, 1]."""
+    return max((signal.strength for signal in view.trouble(service) if signal.since < at - SLACK), default=0.0)
+
+
+def _shared(view: _View, place: int, services: Sequence[str], near: frozenset[str]) -> dict[str, float]:
+    """The terms that a change and the signs have in common, with how much each says."""
+    said = view.words[place]
+    found: dict[str, float] = {}
+    for signal, sign_terms, _ in view.signs:
+        closeness = 1.0 if signal.service in services else NEAR if signal.service in near else AWAY
+        for term in said & sign_terms:
+            usual = 0.5 if term in view.scene.usual_terms else 1.0
+            found[term] = max(found.get(term, 0.0), view.rarity[term] * closeness * signal.strength * usual)
+    return found
+
+
+def _kinds(view: _View, place: int, services: Sequence[str], near: frozenset[str]) -> float:
+    """How far the change can have brought about failures of the kinds that are seen, in [0, 1], rare ones counting more."""
+    weights: dict[Kind, float] = {}
+    for signal, _, kinds in view.signs:
+        closeness = 1.0 if signal.service in services else NEAR if signal.service in near else AWAY
+        for kind in kinds:
+            weights[kind] = max(weights.get(kind, 0.0), closeness * signal.strength)
+    brought = view.brought[place]
+    total = sum(weights.values())
+    return (
+        sum(weight * view.kind_rarity[kind] for kind, weight in weights.items() if kind in brought) / total
+        if total
+        else 0.0
+    )
+
+
+def _traced(view: _View, revision: Revision, services: Sequence[str], above: frozenset[str]) -> str:
+    """The first file of a change that a stack trace among the signs of its services or of a caller leads through."""
+    frames = [
+        frame.path for service in (*services, *above) for signal in view.trouble(service) for frame in signal.frames
+    ]
+    files = [file for change in revision.content for file in change.files]
+    return next((file for file in files if any(same_file(path, file) for path in frames)), "")
+
+
+def _said(revision: Revision) -> str:
+    """What a change says of what it changes: its texts, its paths, and the lines that it takes away or adds."""
+    parts: list[str] = []
+    for change in revision.content:
+        moved = "\n".join(
+            line[1:] for line in change.diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")
+        )
+        parts += [change.title, change.detail[:MAX_SAID], " ".join(change.files), moved[:MAX_SAID]]
+    return "\n".join(parts)
+
+
+def _terms(text: str) -> frozenset[str]:
+    words = frozenset(term for term in terms(text) if len(term) > 2 and not term.isdigit())
+    return (words - _GENERIC) | frozenset(_NUMBER.findall(text))
+
+
+def _sign_terms(signal: Signal) -> frozenset[str]:
+    frames = " ".join(f"{frame.symbol} {frame.path}" for frame in signal.frames)
+    said = "\n".join([signal.evidence.quote, signal.subject, *signal.texts[:1]])
+    return _terms(f"{said[:MAX_SAID]}\n{frames}")
+
+
+def _sign_kinds(signal: Signal) -> frozenset[Kind]:
+    if signal.evidence.kind is EvidenceKind.METRIC:
+        return frozenset(kind for pattern, kind in _METRIC_KINDS if pattern.search(signal.subject))
+    return kinds_of(signal.evidence.quote)
+
+
+def _objection(view: _View, revision: Revision, features: Mapping[str, float]) -> str:
+    gap = _minutes(view.scene.first_sign - revision.at)
+    service = next(iter(revision.live), revision.change.service)
+    callee, explained = view.scene.explained_by(service)
+    if features["older"] > CLEAR:
+        return f"{service} was in trouble before it"
+    if explained > CLEAR and view.scene.trouble(service):
+        return f"what shows in {service} is explained by {callee}, and {gap} passed before the first sign"
+    if not max(features["own"], features["callers"], features["callees"]):
+        return f"nothing unusual shows in {service or 'any service'} after it"
+    return f"{gap} passed between it and the first sign, and little connects them"
+
+
+def _ruled_out(view: _View, revision: Revision) -> Suspect:
+    late = revision.at - view.scene.first_sign
+    why = (
+        "it was not deployed before the first sign"
+        if revision.waits
+        else f"it came {_minutes(late)} after the first sign"
+    )
+    service = next(iter(revision.live), revision.change.service)
+    return Suspect(service, Origin.CHANGE, revision, (), why, {})
+
+
+# What is no change of ours.
+
+
+def _other(
+    view: _View, service: str, origin: Origin, evidence: float, signals: Sequence[Signal], subject: str = ""
+) -> Suspect:
+    touched = [
+        revision
+        for revision in view.eligible
+        if service in revision.live or revision.live.keys() & (view.around([service])[0] | view.around([service])[1])
+    ]
+    features = {"none": 1.0, "evidence": evidence, "quiet": float(not touched)}
+    return Suspect(service, origin, None, tuple(signals), "its signs are weak", features, subject=subject)
+
+
+def _external(view: _View) -> list[Suspect]:
+    """Errors that name a host that is not ours, or say that something of a provider's expired or is used up."""
+    found: dict[tuple[str, str], list[Signal]] = {}
+    for signal, _, kinds in view.signs:
+        text = "\n".join([signal.evidence.quote, *signal.texts])
+        hosts = [signal.peer, *_FOREIGN.findall(text)]
+        host = next((each for each in hosts if each and _is_foreign(each, view)), "")
+        ran_out = bool(kinds & _CLEAR_OF_OURS[Origin.EXTERNAL]) and _EXPIRED.search(text) is not None
+        if host or ran_out or _PROVIDER.search(text):
+            found.setdefault((signal.service, host), []).append(signal)
+    return [
+        _other(
+            view, service, Origin.EXTERNAL, combined(signals) * view.origin.get(service, 0.0), _strongest(signals), host
+        )
+        for (service, host), signals in found.items()
+    ]
+
+
+def _is_foreign(host: str, view: _View) -> bool:
+    if _OURS.search(host) or "." not in host:
+        return False
+    parts = set(host.lower().split("."))
+    return not parts & {service.lower() for service in (*view.scene.signals, *view.scene.dependencies)}
+
+
+def _load(view: _View) -> list[Suspect]:
+    """More requests than usual in most services, from before the first sign."""
+    measured = {one.service for one in view.observations.series if _RATE.search(one.metric)}
+    risen = [
+        signal
+        for signals in view.scene.signals.values()
+        for signal in signals
+        if signal.evidence.kind is EvidenceKind.METRIC
+        and _RATE.search(signal.subject)
+        and " rose " in signal.what
+        and signal.since <= view.scene.first_sign + SLACK
+    ]
+    services = {signal.service for signal in risen}
+    if not services:
+        return []
+    service = max(view.origin, key=lambda name: view.origin[name], default=view.scene.incident.service)
+    share = len(services) / len(measured)
+    strength = max(signal.strength for signal in risen)
+    return [_other(view, service, Origin.LOAD, strength * share, _strongest([*risen, *view.trouble(service)]))]
+
+
+def _record(view: _View) -> list[Suspect]:
+    """Errors that are all about one record, tenant or message."""
+    found: list[Suspect] = []
+    for signal, _, _ in view.signs:
+        if signal.evidence.kind is not EvidenceKind.LOG or len(signal.texts) < MIN_RECORDS:
+            continue
+        named = Counter(name.strip() for text in signal.texts for name in set(_RECORD.findall(text.partition("\n")[0])))
+        name, count = max(named.items(), key=lambda item: item[1], default=("", 0))
+        if count >= SAME_RECORD * len(signal.texts):
+            evidence = signal.strength * view.origin.get(signal.service, 0.0) * count / len(signal.texts)
+            found.append(_other(view, signal.service, Origin.DATA, evidence, [signal], name))
+    return found
+
+
+def _platform(view: _View) -> list[Suspect]:
+    """A disk, a store or a node that fails, or services that begin to suffer at once and have nothing to do with each other."""
+    wanted = _CLEAR_OF_OURS[Origin.PLATFORM]
+    found: list[Suspect] = []
+    for service in view.scene.signals:
+        signals = [signal for signal, _, kinds in view.signs if signal.service == service and kinds & wanted]
+        if signals:
+            evidence = combined(signals) * view.origin.get(service, 0.0)
+            found.append(_other(view, service, Origin.PLATFORM, evidence, _strongest(signals)))
+    apart = _apart(view)
+    if len(apart) > 2:
+        signals = [_strongest(view.trouble(service))[0] for service in apart]
+        found.append(_other(view, apart[0], Origin.PLATFORM, 1 - 0.6 ** (len(apart) - 1), signals))
+    return found
+
+
+def _apart(view: _View) -> list[str]:
+    """Services in trouble of their own that began at once, none of which calls another one of them."""
+    began = {
+        service: at
+        for service, weight in view.origin.items()
+        if weight > 0.3 and (at := view.scene.began(service)) is not None and at >= view.scene.first_sign - TOGETHER
+    }
+    chosen: list[str] = []
+    for service in sorted(began, key=lambda name: began[name]):
+        if began[service] - min(began.values()) > TOGETHER:
+            break
+        reached = set(callees(service, view.scene.dependencies))
+        if not any(other in reached or service in callees(other, view.scene.dependencies) for other in chosen):
+            chosen.append(service)
+    return chosen
+
+
+def _itself(view: _View) -> list[Suspect]:
+    """The services in which trouble arises, for whatever reason."""
+    found: list[Suspect] = []
+    for service, weight in view.origin.items():
+        signals = _strongest(view.trouble(service))
+        telling = [signal for signal in signals if _beyond_the_symptom(view.scene, signal)]
+        if telling and weight > 0.3:
+            evidence = 0.3 * weight * max(signal.strength for signal in telling)
+            found.append(_other(view, service, Origin.SERVICE, evidence, signals))
+    return found
+
+
+def _beyond_the_symptom(scene: Scene, signal: Signal) -> bool:
+    """In the incident's own service a metric that moved is the symptom; only what its log or its spans say is more."""
+    return signal.service != scene.incident.service or signal.evidence.kind is not EvidenceKind.METRIC
+
+
+def _strongest(signals: Iterable[Signal]) -> list[Signal]:
+    return sorted(signals, key=lambda signal: (-signal.strength, signal.since))
 
 
 def _minutes(gap: timedelta) -> str:

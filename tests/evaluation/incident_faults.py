@@ -505,7 +505,10 @@ def overloading_caller(world: World, onset: float) -> Truth:
         (f"Poll {noun} state", ["POLL_SECONDS = 60"], ["POLL_SECONDS = 1"]),
     )
     title, minus, plus = variants[int(world.random.integers(len(variants)))]
-    world.scale(callee.name, "rate", world.step(onset, world.between(2, 6), 2))
+    more = world.between(2, 6)
+    world.scale(callee.name, "rate", world.step(onset, more, 2))
+    if world.chance(0.8):  # elsewhere the traces are sampled by root, and show no more calls
+        world.repeats[caller.name, callee.name] = (onset, 1 + int(more))
     world.add(callee.name, "cpu", world.step(onset, 45, 2))
     world.add(callee.name, "queue", world.step(onset, callee.base["queue"] * 10, 3))
     text = world.pick(

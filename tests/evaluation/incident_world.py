@@ -140,6 +140,7 @@ class World:
     logs: dict[str, list[LogEntry]] = field(default_factory=dict[str, list[LogEntry]])
     changes: list[Record] = field(default_factory=list[Record])
     span_faults: list[SpanFault] = field(default_factory=list[SpanFault])
+    repeats: dict[tuple[str, str], tuple[float, int]] = field(default_factory=dict[tuple[str, str], tuple[float, int]])
     number: int = 0
 
     @property
@@ -505,7 +506,8 @@ def _trace(
                 if fault.message:
                     failed, message, peer = True, fault.message, fault.peer
     for callee in world.calls.get(service.name, ()) if depth < 4 else ():
-        if random.random() < 0.7:
+        start_of, times = world.repeats.get((service.name, callee), (float(AFTER), 1))
+        for _ in range(times if minute >= start_of else int(random.random() < 0.7)):
             below, broken = _trace(world, world.services[callee], start, minute, trace, span, spans, depth + 1)
             took += below
             if broken and random.random() < 0.85 and not failed:
