@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -38,6 +38,7 @@ from core.errors import MalformedInput
 from core.folding import open_from
 from core.incident import Explanation, Incident
 from core.rca.explain import explain
+from core.rca.observations import Observations
 from core.triage.history import IncidentHistory
 from handlers.observe_incident import Readers, observe_incident
 
@@ -161,10 +162,15 @@ def _mean(values: Sequence[bool]) -> float:
     return round(float(np.mean(values)), 4)
 
 
-async def _graded(case: Path, without: Sequence[str]) -> Graded:
+async def observed(case: Path) -> tuple[Truth, Observations]:
+    """Return the truth about a case, and what the investigation reads of it."""
     truth, incident = _truth(case / "truth.json"), _alerted(case)
     clock = _At(incident.started_at + INVESTIGATED_AFTER)
-    observations = await observe_incident(incident, _readers(case), history=IncidentHistory([]), clock=clock)
+    return truth, await observe_incident(incident, _readers(case), history=IncidentHistory([]), clock=clock)
+
+
+async def _graded(case: Path, without: Sequence[str]) -> Graded:
+    truth, observations = await observed(case)
     for name in without:
         observations = ABLATIONS[name](observations)
     began = asyncio.get_running_loop().time()
@@ -227,6 +233,16 @@ def _truth(path: Path) -> Truth:
         raise MalformedInput(f"{path} is not as described in `bot/evaluation/incidents.py`: {error!r}.") from error
 
 
-ABLATIONS = {
+def _changed(seen: Observations, **fields: Any) -> Observations:
+    return replace(seen, changes=tuple(replace(change, **fields) for change in seen.changes))
+
+
+ABLATIONS: Mapping[str, Callable[[Observations], Observations]] = {
+    "diffs": lambda seen: _changed(seen, diff=""),
+    "paths": lambda seen: _changed(seen, files=()),
+    "messages": lambda seen: _changed(seen, title="", detail=""),
     "metrics": lambda seen: replace(seen, series=()),
+    "traces": lambda seen: replace(seen, spans=()),
+    "logs": lambda seen: replace(seen, logs=()),
 }
+"""What can be left out of what is read, to see what it is worth."""

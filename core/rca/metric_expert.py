@@ -56,20 +56,21 @@ def _creep(series: Series, suspect: datetime) -> Signal | None:
     total = float(((values - values.mean()) ** 2).sum())
     if total <= 0 or breaks[-1] <= seconds[0]:
         return None
-    hinges = [np.maximum(0.0, seconds - at) for at in breaks]
-    fits = [_fit(values, hinge) for hinge in hinges]
-    best = min(range(len(fits)), key=lambda place: fits[place][0])
-    error, slope, base = fits[best]
-    rise = slope * float(hinges[best][-1])
-    steps = min(
-        _fit(values, (seconds >= at).astype(np.float64))[0] for at in seconds[:: max(1, seconds.size // 40)][1:]
+    hinges = np.maximum(0.0, seconds - breaks[:, None])
+    errors, slopes = _fits(values, hinges)
+    steps, _ = _fits(
+        values, (seconds >= seconds[1 :: max(1, seconds.size // CREEP_BREAKS)][:, None]).astype(np.float64)
     )
+    best = int(np.argmin(errors))
+    error, slope = float(errors[best]), float(slopes[best])
+    rise = slope * float(hinges[best][-1])
+    base = float(values.mean() - slope * hinges[best].mean())
     noise = (error / values.size) ** 0.5
     if (
-        error > (1 - CREEP_FIT) * total
-        or error > CREEP_BETTER * min(steps, fits[0][0] if best else steps)
+        best == 0  # it has risen all the time
+        or error > (1 - CREEP_FIT) * total
+        or error > CREEP_BETTER * min(float(steps.min()), float(errors[0]))
         or rise < max(CREEP_RISE * abs(base), SIGMAS / 2 * noise)
-        or best == 0
     ):
         return None
     since = next(at for at in series.times if at.timestamp() >= breaks[best])
@@ -86,13 +87,13 @@ def _creep(series: Series, suspect: datetime) -> Signal | None:
     )
 
 
-def _fit(values: NDArray[np.float64], rise: NDArray[np.float64]) -> tuple[float, float, float]:
-    """The squared error, the slope and the level of values that follow a rise."""
-    centred = rise - rise.mean()
-    spread = float(centred @ centred)
-    slope = float(centred @ values) / spread if spread > 0 else 0.0
-    base = float(values.mean() - slope * rise.mean())
-    return float(((values - base - slope * rise) ** 2).sum()), slope, base
+def _fits(values: NDArray[np.float64], rises: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The squared error and the slope of values that follow each of the rises, shape (rises, values), from a level."""
+    centred = rises - rises.mean(axis=1, keepdims=True)
+    spread = np.maximum((centred**2).sum(axis=1), 1e-12)
+    slopes = centred @ values / spread
+    total = float(((values - values.mean()) ** 2).sum())
+    return total - slopes**2 * spread, slopes
 
 
 def _signal(series: Series, suspect: datetime) -> Signal | None:

@@ -107,7 +107,9 @@ def _shipped(
     between = [
         commit.id
         for commit in commits.values()
-        if since is not None and since < commit.at <= until and services & set(touched_services(commit, names))
+        if (since is None or since < commit.at)
+        and commit.at <= until
+        and services & set(touched_services(commit, names))
     ]
     return list(dict.fromkeys([*between, head]))
 

@@ -18,7 +18,7 @@ from core.rca.observations import Observations, suspect_from
 from core.rca.signals import CLEAR, Signal, combined
 from core.rca.span_expert import span_signals
 
-EARLY_SHARE = 0.25  # of the trouble in the incident's service, that has begun at the first sign
+SURE = 0.9  # strength of the signs in the incident's service together, at which its trouble has begun
 SLACK = timedelta(minutes=3)  # by which an effect may seem to come before its cause: buckets, scrapes, clocks
 STEP_WEIGHT = 0.95  # of a cause one call further away
 CALLER_WEIGHT = 0.35  # of a cause in a caller, which can only bring too much load
@@ -145,12 +145,12 @@ def _metrics_suspect_from(observations: Observations) -> datetime:
 
 
 def _first_sign(signals: Sequence[Signal], started_at: datetime) -> datetime:
-    """When EARLY_SHARE of the trouble had begun: a single stray sign must not move it."""
+    """When it was SURE that something is wrong: a single weak sign must not move it, nor a rise that began long before."""
     clear = sorted(
-        (signal for signal in signals if signal.trouble and signal.strength >= CLEAR), key=lambda signal: signal.since
+        (signal for signal in signals if signal.trouble and signal.strength >= CLEAR and not signal.creeps),
+        key=lambda signal: signal.since,
     )
-    wanted = EARLY_SHARE * sum(signal.strength for signal in clear)
     for index, signal in enumerate(clear):
-        if sum(earlier.strength for earlier in clear[: index + 1]) >= wanted:
+        if combined(clear[: index + 1]) >= SURE:
             return min(signal.since, started_at)
-    return started_at
+    return min(clear[0].since, started_at) if clear else started_at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
@@ -39,50 +40,56 @@ def span_signals(spans: Sequence[Span], suspect: datetime) -> list[Signal]:
     return _specific(found)
 
 
-def calls_per_minute(spans: Sequence[Span], caller: str, callee: str, at: datetime) -> tuple[float, float] | None:
-    """Return how often one service called another for each request that it served, before and after a time.
+class CallCounts:
+    """When each service was asked, and when it asked which other one."""
 
-    None where too few calls were seen before to compare with.
-    """
-    counts = [0.0, 0.0]
-    served = [0.0, 0.0]
-    for span in spans:
-        after = span.at >= at
-        served[after] += span.service == caller
-        counts[after] += span.service == callee and span.caller == caller
-    if min(served) < MIN_SPANS or counts[0] < MIN_SPANS:
-        return None
-    return counts[0] / served[0], counts[1] / served[1]
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self._served: defaultdict[str, list[datetime]] = defaultdict(list)
+        self._calls: defaultdict[tuple[str, str], list[datetime]] = defaultdict(list)
+        for span in spans:
+            self._served[span.service].append(span.at)
+            if span.caller:
+                self._calls[span.caller, span.service].append(span.at)
+
+    def for_each_request(self, caller: str, callee: str, at: datetime) -> tuple[float, float] | None:
+        """Return how often one service called another for each request that it served, before and after a time.
+
+        None where too few calls were seen before to compare with.
+        """
+        calls, served = self._calls[caller, callee], self._served[caller]
+        called, was_served = bisect_left(calls, at), bisect_left(served, at)
+        if min(called, was_served, len(served) - was_served) < MIN_SPANS:
+            return None
+        return called / was_served, (len(calls) - called) / (len(served) - was_served)
 
 
 def _specific(found: list[Signal]) -> list[Signal]:
-    """Without what a service shows as a whole where one of its operations shows it as clearly."""
-    return [
-        signal
-        for signal in found
-        if signal.subject
-        or not any(
-            other.subject and other.service == signal.service and other.strength >= 0.7 * signal.strength
-            for other in found
-        )
-    ]
+    """Of the signs of one service, what its requests show as a whole, or the one operation that alone shows it."""
+    kept: list[Signal] = []
+    for signal in found:
+        operations = [
+            each
+            for each in found
+            if each.subject
+            and (each.service, each.peer) == (signal.service, signal.peer)
+            and bool(each.texts) == bool(signal.texts)
+        ]
+        if (len(operations) == 1) if signal.subject else (len(operations) != 1):
+            kept.append(signal)
+    return kept
 
 
 def _failures(service: str, operation: str, before: Sequence[Span], after: Sequence[Span]) -> list[Signal]:
-    failed = [span for span in after if span.failed]
     usual = (sum(span.failed for span in before) + 0.5) / (len(before) + 1)
-    expected = usual * len(after)
-    if len(failed) < 2 or len(failed) <= expected:
-        return []
-    strength = FULL_STRENGTH * (
-        1 - exp(-(len(failed) * log(len(failed) / expected) - len(failed) + expected) / SURPRISE)
-    )
-    if strength < MIN_STRENGTH:
+    start, surprise = _outbreak([span.failed for span in after], usual)
+    failed = [span for span in after[start:] if span.failed]
+    strength = FULL_STRENGTH * (1 - exp(-surprise / SURPRISE))
+    if len(failed) < 2 or strength < MIN_STRENGTH:
         return []
     own = [span for span in failed if not span.failed_below]
     first = (own or failed)[0]
     peers = [span.peer for span in own if span.peer]
-    said = f"{operation or 'requests'} of {service} failed {len(failed)} of {len(after)} times"
+    said = f"{operation or 'requests'} of {service} failed {len(failed)} of {len(after) - start} times"
     return [
         _signal(
             first,
@@ -97,19 +104,35 @@ def _failures(service: str, operation: str, before: Sequence[Span], after: Seque
     ]
 
 
+def _outbreak(happened: Sequence[bool], usual: float) -> tuple[int, float]:
+    """Since which place something happens more often than is usual, and the log-likelihood ratio for that (0: it does not)."""
+    best = (0, 0.0)
+    places = [place for place, did in enumerate(happened) if did]
+    for index, place in enumerate(places):
+        count, expected = len(places) - index, usual * (len(happened) - place)
+        if count > expected:
+            best = max(best, (place, count * log(count / expected) - count + expected), key=lambda each: each[1])
+    return best
+
+
 def _slowness(service: str, operation: str, before: Sequence[Span], after: Sequence[Span]) -> list[Signal]:
     usual, now = (np.array([_own(span) for span in spans]) for spans in (before, after))
     middle = float(np.median(usual))
     if middle <= 0:
         return []
-    spread = float(np.quantile(usual, 0.9)) / middle
-    slow = np.flatnonzero(now > middle * max(SLOWER, spread))
-    times = float(np.median(now)) / middle
-    if len(slow) < 3 or times < SLOWER:
+    slow = now > max(middle * SLOWER, float(np.quantile(usual, 0.9)))
+    start, surprise = _outbreak(
+        slow.tolist(),
+        (float((usual > max(middle * SLOWER, float(np.quantile(usual, 0.9)))).sum()) + 0.5) / (len(usual) + 1),
+    )
+    times = float(np.median(now[start:])) / middle
+    if slow[start:].sum() < 3 or times < SLOWER:
         return []
-    strength = FULL_STRENGTH * (1 - exp(-times / FULLY_SLOWER)) * min(1.0, len(after) / (2 * MIN_SPANS))
-    first = after[int(slow[0])]
-    moved = f"{middle:.0f} to {np.median(now):.0f} ms"
+    strength = FULL_STRENGTH * (1 - exp(-surprise / SURPRISE)) * (1 - exp(-times / FULLY_SLOWER))
+    if strength < MIN_STRENGTH:
+        return []
+    first = after[start]
+    moved = f"{middle:.0f} to {np.median(now[start:]):.0f} ms"
     return [
         _signal(
             first,
@@ -143,7 +166,7 @@ def _signal(
         what=what,
         terms=frozenset(terms(f"{first.operation} {' '.join(texts[:1])}")),
         evidence=Evidence(EvidenceKind.TRACE, f"traces of {first.service}", quote, first.at),
-        subject=subject or first.operation,
+        subject=subject,
         texts=texts,
         peer=peer,
         own=own,

@@ -25,16 +25,18 @@ from core.rca.observations import Observations
 from core.rca.revisions import Revision, revisions
 from core.rca.scene import SLACK, Scene
 from core.rca.signals import CLEAR, Signal, combined
-from core.rca.span_expert import calls_per_minute
+from core.rca.span_expert import CallCounts
 from core.rca.stack_traces import same_file
 
-EFFECT = timedelta(minutes=15)  # after a change, in which its signs lose 63 % of their weight
+EFFECT = timedelta(minutes=40)  # after a change, in which its signs lose 63 % of their weight
 JUST_BEFORE = timedelta(minutes=1)  # of a change, from which a sign may be its effect: clocks and scrapes differ
 MORE_CALLS = 1.5  # times the usual calls for each request, from which a caller asks too much
 TOGETHER = timedelta(minutes=4)  # within which services begin to suffer at once
 SAME_RECORD = 0.8  # of the records of a message that must name one thing for it to be to blame
 MIN_RECORDS = 4  # of a message, without which nothing is said of what they name
 MAX_SAID = 2_000  # characters of a change's diff and detail that are compared
+USUAL = 0.3  # how much a word counts that is logged on calm days too
+PASSED_ON = 0.3  # how much a sign counts for a service that says that it comes from another one
 NEAR, AWAY = 0.6, 0.2  # how much a sign in a caller or callee, and one elsewhere, counts for a change, against its own
 
 WEIGHTS: Mapping[str, float] = {
@@ -91,6 +93,7 @@ _METRIC_KINDS = (
     (re.compile(r"memory|heap|rss|\bgc", re.IGNORECASE), Kind.MEMORY),
     (re.compile(r"pool|connection", re.IGNORECASE), Kind.POOL),
     (re.compile(r"cpu|queue|lag|pending|backlog|threads", re.IGNORECASE), Kind.LOAD),
+    (re.compile(r"latency|duration|response_time|_ms\b", re.IGNORECASE), Kind.TIMEOUT),
     (re.compile(r"disk|iops|volume", re.IGNORECASE), Kind.DISK),
     (re.compile(r"lock|deadlock", re.IGNORECASE), Kind.LOCK),
     (re.compile(r"open_?f|fds?\b|descriptors", re.IGNORECASE), Kind.LIMIT),
@@ -189,6 +192,10 @@ class _View:
         return [each for each in self.revisions if not each.waits and each.at <= self.scene.first_sign + SLACK]
 
     @cached_property
+    def calls(self) -> CallCounts:
+        return CallCounts(self.observations.spans)
+
+    @cached_property
     def origin(self) -> Mapping[str, float]:
         """How far trouble arises in each service, against the one where it does most, in [0, 1]."""
         found = {
@@ -203,6 +210,22 @@ class _View:
         late = max(timedelta(), began - self.scene.first_sign) if began else TOGETHER
         own = any(signal.own and signal.trouble for signal in self.scene.signals[service])
         return exp(-late / TOGETHER) * (1.0 if own else 0.5)
+
+    @cached_property
+    def _names(self) -> re.Pattern[str]:
+        names = {*self.scene.signals, *self.scene.dependencies, *self.observations.services}
+        names |= {callee for called in self.scene.dependencies.values() for callee in called}
+        listed = sorted((re.escape(name) for name in names if name), key=len, reverse=True)
+        return re.compile(rf"(?<![\w-])(?:{'|'.join(listed) or '(?!)'})(?![\w-])")
+
+    @cached_property
+    def blamed(self) -> Mapping[int, frozenset[str]]:
+        """The id of each sign → the other services that it names as where it comes from."""
+        return {
+            id(signal): frozenset(self._names.findall(signal.evidence.quote)) - {signal.service}
+            for signals in self.scene.signals.values()
+            for signal in signals
+        }
 
     def trouble(self, service: str) -> list[Signal]:
         return [signal for signal in self.scene.signals.get(service, ()) if signal.trouble]
@@ -226,8 +249,8 @@ class _View:
     @cached_property
     def rarity(self) -> Mapping[str, float]:
         counts = Counter(term for said in self.words.values() for term in said)
-        many = len(self.words) + 1
-        return {term: log(1 + many / count) / log(1 + many) for term, count in counts.items()}
+        many = len(self.words) + 2
+        return {term: log(many / count) / log(many) for term, count in counts.items()}
 
     @cached_property
     def brought(self) -> Mapping[int, frozenset[Kind]]:
@@ -236,8 +259,8 @@ class _View:
     @cached_property
     def kind_rarity(self) -> Mapping[Kind, float]:
         counts = Counter(kind for kinds in self.brought.values() for kind in kinds)
-        many = len(self.brought) + 1
-        return {kind: log(1 + many / count) / log(1 + many) for kind, count in counts.items()}
+        many = len(self.brought) + 2
+        return {kind: log(many / count) / log(many) for kind, count in counts.items()}
 
     @cached_property
     def signs(self) -> list[tuple[Signal, frozenset[str], frozenset[Kind]]]:
@@ -258,7 +281,7 @@ def _changed(view: _View, revision: Revision) -> Suspect:
     services = tuple(revision.live)
     above, below = view.around(services)
     own, followed = _effect(view, revision.live)
-    upper, followed_above = _effect(view, dict.fromkeys(above, revision.at), own=True)
+    upper, followed_above = _effect(view, dict.fromkeys(above, revision.at), blaming=frozenset(services))
     lower, followed_below = _loaded(view, revision, below)
     older = max((_older(view, service, at) for service, at in revision.live.items()), default=0.0)
     shared = _shared(view, place, services, above | below)
@@ -275,7 +298,7 @@ def _changed(view: _View, revision: Revision) -> Suspect:
     features = {
         "own": own,
         "callers": max(0.0, upper - own),
-        "callees": max(0.0, lower - own),
+        "callees": lower,
         "older": older * (1 - own),
         "origin": origin,
         "beside": max(0.0, beside - origin),
@@ -292,7 +315,7 @@ def _changed(view: _View, revision: Revision) -> Suspect:
         service,
         Origin.CHANGE,
         revision,
-        (followed or (followed_above if upper >= lower else followed_below)),
+        max((own, followed), (upper, followed_above), (lower, followed_below), key=lambda each: each[0])[1],
         _objection(view, revision, features),
         features,
         tuple(sorted(shared, key=lambda term: -shared[term])),
@@ -300,18 +323,22 @@ def _changed(view: _View, revision: Revision) -> Suspect:
     )
 
 
-def _effect(view: _View, live: Mapping[str, datetime], *, own: bool = False) -> tuple[float, tuple[Signal, ...]]:
+def _effect(
+    view: _View, live: Mapping[str, datetime], blaming: frozenset[str] = frozenset()
+) -> tuple[float, tuple[Signal, ...]]:
     """How clearly the services moved after a time and soon, in [0, 1], and the signs of it, the most telling first.
 
-    With `own`, only what is not explained by a callee of theirs counts.
+    What is said to come from another service counts little, or with `blaming`, only what is said to come from one of those.
     """
     weighed: list[tuple[float, Signal]] = []
     for service, at in live.items():
-        share = view.origin.get(service, 0.0) if own else 1.0
         for signal in view.trouble(service):
-            if signal.since >= at - JUST_BEFORE:
-                delay = max(timedelta(), signal.since - at)
-                weighed.append((share * signal.strength * exp(-delay / EFFECT), signal))
+            blamed = view.blamed[id(signal)]
+            if signal.since < at - JUST_BEFORE or (blaming and not blamed & blaming):
+                continue
+            passed_on = not blaming and (blamed or not signal.own)
+            delay = max(timedelta(), signal.since - at)
+            weighed.append((signal.strength * exp(-delay / EFFECT) * (PASSED_ON if passed_on else 1.0), signal))
     weighed.sort(key=lambda each: (-each[0], each[1].since))
     return combined_weight([weight for weight, _ in weighed[:3]]), tuple(signal for _, signal in weighed)
 
@@ -347,7 +374,7 @@ def _loaded(view: _View, revision: Revision, below: Iterable[str]) -> tuple[floa
 
 def _more_calls(view: _View, caller: str, callee: str, at: datetime) -> float:
     """1 where a service calls another at least twice MORE_CALLS as often for each request as before, 0 below that."""
-    found = calls_per_minute(view.observations.spans, caller, callee, at)
+    found = view.calls.for_each_request(caller, callee, at)
     if found is None:
         return 0.0
     before, after = found
@@ -366,7 +393,7 @@ def _shared(view: _View, place: int, services: Sequence[str], near: frozenset[st
     for signal, sign_terms, _ in view.signs:
         closeness = 1.0 if signal.service in services else NEAR if signal.service in near else AWAY
         for term in said & sign_terms:
-            usual = 0.5 if term in view.scene.usual_terms else 1.0
+            usual = USUAL if term in view.scene.usual_terms else 1.0
             found[term] = max(found.get(term, 0.0), view.rarity[term] * closeness * signal.strength * usual)
     return found
 

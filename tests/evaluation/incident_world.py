@@ -499,12 +499,12 @@ def _trace(
     span = f"{int(random.integers(1, 2**62)):016x}"
     operation = service.operations[int(random.integers(len(service.operations)))]
     took, failed, message, peer = service.base["latency"] * 0.3 * float(random.lognormal(0, 0.25)), False, "", ""
-    for fault in world.span_faults:
-        if fault.service == service.name and minute >= fault.start and fault.operation in ("", operation):
-            if random.random() < fault.share:
-                took *= fault.slower
-                if fault.message:
-                    failed, message, peer = True, fault.message, fault.peer
+    faults = (each for each in world.span_faults if each.service == service.name and minute >= each.start)
+    for fault in faults:
+        if fault.operation in ("", operation) and random.random() < fault.share:
+            took *= fault.slower
+            if fault.message:
+                failed, message, peer = True, fault.message, fault.peer
     for callee in world.calls.get(service.name, ()) if depth < 4 else ():
         start_of, times = world.repeats.get((service.name, callee), (float(AFTER), 1))
         for _ in range(times if minute >= start_of else int(random.random() < 0.7)):

@@ -1,0 +1,81 @@
+"""Fit the weights of `core.rca.suspects` on invented incidents: `python -m tests.evaluation.fit_causes DIR`.
+
+Only the classes that are for developing are read. Weights are kept near 0 by a normal prior, and have the sign that
+their meaning gives them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from bot.evaluation.incidents import Truth, observed
+from core.rca.scene import survey
+from core.rca.suspects import UNKNOWN, WEIGHTS, suspects
+
+DEVIATION = 3.0  # of the weights' prior
+FALLING = frozenset({"older", "gap", "late", "between"})  # what speaks against a change
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The features of a case's suspects, one row each, and which of them are right."""
+
+    kind: str
+    features: NDArray[np.float64]
+    right: NDArray[np.bool_]
+
+
+def choices(folder: Path, *, developed_on: bool = True) -> list[Choice]:
+    """Return the cases below a folder that name a right suspect at all."""
+    found: list[Choice] = []
+    for path in sorted(folder.glob("*/truth.json")):
+        truth, observations = asyncio.run(observed(path.parent))
+        if truth.developed_on is not developed_on:
+            continue
+        listed = [each for each in suspects(survey(observations), observations) if each.features]
+        rows = np.array([[each.features.get(name, 0.0) for name in WEIGHTS] for each in listed])
+        right = np.array([_is_right(each.change.id if each.change else "", truth) for each in listed])
+        if right.any():
+            found.append(Choice(truth.kind, rows, right))
+    return found
+
+
+def _is_right(named: str, truth: Truth) -> bool:
+    return named in truth.culprits if truth.culprits else not named
+
+
+def fitted(cases: Sequence[Choice]) -> dict[str, float]:
+    """Return the most probable weights."""
+    start = np.array(list(WEIGHTS.values()))
+    bounds = [(None, 0.0) if name in FALLING else (None, None) if name == "none" else (0.0, None) for name in WEIGHTS]
+
+    def loss(weights: NDArray[np.float64]) -> float:
+        total = float(((weights / DEVIATION) ** 2).sum() / 2)
+        for case in cases:
+            odds = np.append(case.features @ weights, UNKNOWN)
+            chances = np.exp(odds - odds.max())
+            total -= float(np.log(chances[:-1][case.right].sum() / chances.sum()))
+        return total
+
+    result = minimize(loss, start, method="L-BFGS-B", bounds=bounds)
+    return dict(zip(WEIGHTS, (round(float(weight), 2) for weight in result.x), strict=True))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    cases = choices(parser.parse_args().folder)
+    for name, weight in fitted(cases).items():
+        print(f'    "{name}": {weight},')  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
