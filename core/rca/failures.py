@@ -261,7 +261,7 @@ FAILURES = (
         K.HOST,
         PLATFORM,
         TOPIC,
-        r"NotReady|DiskPressure|MemoryPressure|PIDPressure|steal time|noisy neighbou?r|heartbeat (?:late|missed)|event loop blocked",
+        r"NotReady|DiskPressure|MemoryPressure|PIDPressure|steal time|noisy neighbou?r|heartbeat (?:late|missed)|event loop blocked|cpu (?:is )?throttl\w*|(?:local )?disk (?:took|latency|wait)",
     ),
     Failure(K.OTHER, OWN_CODE, CAUSE, r"no matches for|not (?:allowed|set|satisfied|able to)|run out of|ran out of"),
     Failure(K.OTHER, DEPENDENCY, CAUSE, r"misbehaving|circuit breaker (?:\S+ ){0,3}(?:is )?open"),

@@ -27,17 +27,15 @@ BUCKET = timedelta(minutes=1)
 SHOWN = 40  # records of a message that are kept
 
 
-def log_signals(
-    lines: Sequence[LogLine], first: datetime, suspect: datetime, until: datetime
-) -> tuple[list[Signal], frozenset[str]]:
-    """Return one service's messages whose rate in [suspect, until) differs from that before, strongest first.
+def log_signals(lines: Sequence[LogLine], first: datetime, suspect: datetime, until: datetime) -> list[Signal]:
+    """Return one service's messages whose rate in [suspect, until) differs from that in [first, suspect), strongest first."""
+    return message_signals(grouped(sorted(lines, key=lambda line: line.at)), first, suspect, until)
 
-    Beside them stand the terms of all that it logged in [first, suspect).
-    """
-    templates = grouped(sorted(lines, key=lambda line: line.at))
-    usual = frozenset(term for template in templates if template.lines[0].at < suspect for term in terms(template.text))
+
+def message_signals(templates: Sequence[Template], first: datetime, suspect: datetime, until: datetime) -> list[Signal]:
+    """Return the same for records that are grouped already."""
     found = [signal for template in templates if (signal := _signal(template, first, suspect, until)) is not None]
-    return sorted(found, key=lambda signal: -signal.strength), usual
+    return sorted(found, key=lambda signal: -signal.strength)
 
 
 def _signal(template: Template, first: datetime, suspect: datetime, until: datetime) -> Signal | None:

@@ -84,6 +84,7 @@ def _creep(series: Series, suspect: datetime) -> Signal | None:
         evidence=Evidence(EvidenceKind.METRIC, f"metrics of {series.service}", f"{series.metric} {change}", since),
         subject=series.metric,
         creeps=True,
+        rises=True,
     )
 
 
@@ -162,6 +163,7 @@ def _moved(
         terms=frozenset(terms(series.metric)),
         evidence=Evidence(EvidenceKind.METRIC, f"metrics of {series.service}", f"{series.metric} {change}", since),
         subject=series.metric,
+        rises=extreme > median,
     )
 
 

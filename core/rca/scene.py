@@ -11,7 +11,8 @@ from core.incident import Incident
 from core.knowledge.terms import terms
 from core.ports import LogLine
 from core.rca.dependencies import callees, callers
-from core.rca.log_expert import log_signals
+from core.rca.log_expert import message_signals
+from core.rca.log_templates import grouped
 from core.rca.metric_expert import metric_signals
 from core.rca.metric_origins import metric_origins
 from core.rca.observations import Observations, suspect_from
@@ -123,9 +124,9 @@ def _log_signals(observations: Observations) -> tuple[list[Signal], frozenset[st
         # Where the earliest records were not read, nothing is new only because it was not seen before.
         known_from = min(line.at for line in lines) if service in observations.cut else first
         suspect = suspect_from(known_from, observations.incident)
-        signals, said = log_signals(lines, known_from, suspect, observations.until)
-        found += signals
-        usual.update(said)
+        templates = grouped(sorted(lines, key=lambda line: line.at))
+        found += message_signals(templates, known_from, suspect, observations.until)
+        usual.update(term for each in templates if each.lines[0].at < suspect for term in terms(each.text))
     return found, frozenset(usual)
 
 

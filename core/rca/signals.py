@@ -21,7 +21,7 @@ class Signal:
     not complain, such as “configuration reloaded”: it dates what happened, but is no symptom. `frames` are those of the
     stack trace in it. `subject` is what moved: the metric, the operation, or the message; `texts` are up to a few dozen
     records as they stand. `peer` is the outside host that failing spans called. `own` is False where the trouble is said
-    to come from a callee. A metric that `creeps` rises slowly since then.
+    to come from a callee. A metric that `creeps` rises slowly since then; one that `rises` is higher than usual.
     """
 
     service: str
@@ -37,6 +37,7 @@ class Signal:
     peer: str = ""
     own: bool = True
     creeps: bool = False
+    rises: bool = False
 
 
 def combined(signals: Iterable[Signal]) -> float:

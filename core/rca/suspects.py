@@ -19,7 +19,7 @@ from math import exp, log, log1p
 from core.incident import EvidenceKind, Origin
 from core.knowledge.terms import terms
 from core.ports import Change
-from core.rca.dependencies import callees, callers
+from core.rca.dependencies import callers
 from core.rca.failures import Kind, brought_about_by, kinds_of
 from core.rca.observations import Observations
 from core.rca.revisions import Revision, revisions
@@ -30,32 +30,36 @@ from core.rca.stack_traces import same_file
 
 EFFECT = timedelta(minutes=40)  # after a change, in which its signs lose 63 % of their weight
 JUST_BEFORE = timedelta(minutes=1)  # of a change, from which a sign may be its effect: clocks and scrapes differ
+CREEP_SLACK = timedelta(minutes=12)  # by which the beginning of a slow rise can be made out
 MORE_CALLS = 1.5  # times the usual calls for each request, from which a caller asks too much
 TOGETHER = timedelta(minutes=4)  # within which services begin to suffer at once
 SAME_RECORD = 0.8  # of the records of a message that must name one thing for it to be to blame
 MIN_RECORDS = 4  # of a message, without which nothing is said of what they name
 MAX_SAID = 2_000  # characters of a change's diff and detail that are compared
 USUAL = 0.3  # how much a word counts that is logged on calm days too
+ARISES = 0.3  # of the origin's weight, from which trouble arises in a service too
 PASSED_ON = 0.3  # how much a sign counts for a service that says that it comes from another one
 NEAR, AWAY = 0.6, 0.2  # how much a sign in a caller or callee, and one elsewhere, counts for a change, against its own
 
 WEIGHTS: Mapping[str, float] = {
-    "own": 3.0,
-    "callers": 1.5,
-    "callees": 2.0,
-    "older": -1.5,
-    "origin": 1.0,
-    "beside": 0.5,
-    "words": 2.0,
-    "frame": 2.0,
-    "kinds": 1.0,
-    "gap": -0.3,
-    "late": -1.5,
+    "own": 2.9,
+    "callers": 2.3,
+    "callees": 3.5,
+    "creep": 2.5,
+    "older": -2.0,
+    "origin": 1.4,
+    "covers": 1.0,
+    "beside": 0.7,
+    "words": 2.9,
+    "frame": 2.8,
+    "kinds": 3.0,
+    "gap": -0.7,
+    "late": -2.2,
     "between": -0.3,
-    "setting": 0.3,
-    "none": 0.5,
-    "evidence": 4.0,
-    "quiet": 1.5,
+    "setting": 0.8,
+    "none": 1.3,
+    "evidence": 8.0,
+    "quiet": 2.0,
 }
 """Log-odds for each feature, all of which are in [0, 1] or the logarithm of a small number."""
 
@@ -84,10 +88,12 @@ _PROVIDER = re.compile(
     re.IGNORECASE,
 )
 _RECORD = re.compile(
-    r"(?<![\w.])((?:[a-z]{1,16}[-_:#=/ ])?[a-z]{0,4}-?\d{4,18}(?:-\w+)*|[0-9a-f]{8}-[0-9a-f-]{20,27})"
-    r"(?! ?(?:ms|s|sec\w*|min\w*|[kmg]i?b|bytes|calls|requests|rows|%)\b)(?![\d.:])",
+    r"(?<![\w.:-])(?!(?:line|port|code|error|errno|status|version|after|than|of|limit|length|size|exceeds|over|in|took)\b)"
+    r"((?:[a-z_]{1,24}[-_#=/ ])?[a-z]{0,4}-?\d{4,18}(?:-\w+)*|[0-9a-f]{8}-[0-9a-f-]{20,27})"
+    r"(?! ?(?:ms|s|sec\w*|min\w*|[kmg]i?b|bytes|calls|requests|rows|%)\b)(?!\d|[.:]\d)",
     re.IGNORECASE,
 )
+_NODE = re.compile(r"\b(?:node|host|vm|ip|rack|worker)[-_][a-z0-9][a-z0-9.-]*\b", re.IGNORECASE)
 _RATE = re.compile(r"requests?_(?:per|rate|total|count)|\brps\b|\bqps\b|throughput|_rps\b|requests?\b", re.IGNORECASE)
 _METRIC_KINDS = (
     (re.compile(r"memory|heap|rss|\bgc", re.IGNORECASE), Kind.MEMORY),
@@ -198,18 +204,29 @@ class _View:
     @cached_property
     def origin(self) -> Mapping[str, float]:
         """How far trouble arises in each service, against the one where it does most, in [0, 1]."""
-        found = {
-            service: self.scene.trouble(service) * (1 - self.scene.explained_by(service)[1]) * self._in_time(service)
-            for service in self.scene.signals
-        }
+        found = {service: self._arising(service) * self._in_time(service) for service in self.scene.signals}
         most = max(found.values(), default=0.0)
         return {service: weight / most for service, weight in found.items()} if most > 0 else {}
+
+    def _arising(self, service: str) -> float:
+        """How sure it is that trouble arises in a service: what it says of itself, and metrics that no callee explains."""
+        unexplained = 1 - self.scene.explained_by(service)[1]
+        left = 1.0
+        for signal in self.trouble(service):
+            if self.is_passed_on(signal):
+                continue
+            is_metric = signal.evidence.kind is EvidenceKind.METRIC
+            left *= 1 - signal.strength * (unexplained if is_metric else 1.0)
+        return 1 - left
+
+    def is_passed_on(self, signal: Signal) -> bool:
+        """Whether a sign says that it comes from another service."""
+        return not signal.own or bool(self.blamed[id(signal)])
 
     def _in_time(self, service: str) -> float:
         began = self.scene.began(service)
         late = max(timedelta(), began - self.scene.first_sign) if began else TOGETHER
-        own = any(signal.own and signal.trouble for signal in self.scene.signals[service])
-        return exp(-late / TOGETHER) * (1.0 if own else 0.5)
+        return exp(-late / TOGETHER)
 
     @cached_property
     def _names(self) -> re.Pattern[str]:
@@ -226,6 +243,12 @@ class _View:
             for signals in self.scene.signals.values()
             for signal in signals
         }
+
+    def busier(self, service: str) -> float:
+        """How sure it is that a service gets more requests than usual, in [0, 1]."""
+        return max(
+            (each.strength for each in self.scene.signals.get(service, ()) if _is_more_requests(each)), default=0.0
+        )
 
     def trouble(self, service: str) -> list[Signal]:
         return [signal for signal in self.scene.signals.get(service, ()) if signal.trouble]
@@ -299,8 +322,10 @@ def _changed(view: _View, revision: Revision) -> Suspect:
         "own": own,
         "callers": max(0.0, upper - own),
         "callees": lower,
-        "older": older * (1 - own),
+        "creep": _creeps_since(view, revision),
+        "older": max(0.0, older - CLEAR) / (1 - CLEAR),
         "origin": origin,
+        "covers": sum(view.origin.get(service, 0.0) for service in services) / max(sum(view.origin.values()), 1e-9),
         "beside": max(0.0, beside - origin),
         "words": log1p(sum(shared.values())),
         "frame": float(bool(traced)),
@@ -336,7 +361,7 @@ def _effect(
             blamed = view.blamed[id(signal)]
             if signal.since < at - JUST_BEFORE or (blaming and not blamed & blaming):
                 continue
-            passed_on = not blaming and (blamed or not signal.own)
+            passed_on = not blaming and view.is_passed_on(signal)
             delay = max(timedelta(), signal.since - at)
             weighed.append((signal.strength * exp(-delay / EFFECT) * (PASSED_ON if passed_on else 1.0), signal))
     weighed.sort(key=lambda each: (-each[0], each[1].since))
@@ -358,14 +383,7 @@ def _loaded(view: _View, revision: Revision, below: Iterable[str]) -> tuple[floa
         if effect <= best[0]:
             continue
         more = max((_more_calls(view, caller, callee, at) for caller, at in revision.live.items()), default=0.0)
-        busier = max(
-            (
-                signal.strength
-                for signal in view.scene.signals.get(callee, ())
-                if signal.evidence.kind is EvidenceKind.METRIC and _RATE.search(signal.subject)
-            ),
-            default=0.0,
-        )
+        busier = view.busier(callee) * (1 - max((view.busier(caller) for caller in revision.live), default=0.0))
         weight = effect * max(more, 0.7 * busier)
         if weight > best[0]:
             best = (weight, signals)
@@ -382,8 +400,26 @@ def _more_calls(view: _View, caller: str, callee: str, at: datetime) -> float:
 
 
 def _older(view: _View, service: str, at: datetime) -> float:
-    """How sure it is that a service was in trouble before a change, in [0, 1]."""
-    return max((signal.strength for signal in view.trouble(service) if signal.since < at - SLACK), default=0.0)
+    """How sure it is that a service was in trouble of its own before a change, in [0, 1]."""
+    earlier = (
+        signal.strength
+        for signal in view.trouble(service)
+        if signal.since < at - (CREEP_SLACK if signal.creeps else SLACK) and not view.is_passed_on(signal)
+    )
+    return max(earlier, default=0.0)
+
+
+def _creeps_since(view: _View, revision: Revision) -> float:
+    """How clearly a metric of its services began to rise slowly when a change came into force, in [0, 1]."""
+    return max(
+        (
+            signal.strength * exp(-abs(signal.since - at) / CREEP_SLACK)
+            for service, at in revision.live.items()
+            for signal in view.trouble(service)
+            if signal.creeps
+        ),
+        default=0.0,
+    )
 
 
 def _shared(view: _View, place: int, services: Sequence[str], near: frozenset[str]) -> dict[str, float]:
@@ -522,10 +558,7 @@ def _load(view: _View) -> list[Suspect]:
         signal
         for signals in view.scene.signals.values()
         for signal in signals
-        if signal.evidence.kind is EvidenceKind.METRIC
-        and _RATE.search(signal.subject)
-        and " rose " in signal.what
-        and signal.since <= view.scene.first_sign + SLACK
+        if _is_more_requests(signal) and signal.since <= view.scene.first_sign + SLACK
     ]
     services = {signal.service for signal in risen}
     if not services:
@@ -534,6 +567,10 @@ def _load(view: _View) -> list[Suspect]:
     share = len(services) / len(measured)
     strength = max(signal.strength for signal in risen)
     return [_other(view, service, Origin.LOAD, strength * share, _strongest([*risen, *view.trouble(service)]))]
+
+
+def _is_more_requests(signal: Signal) -> bool:
+    return signal.evidence.kind is EvidenceKind.METRIC and _RATE.search(signal.subject) is not None and signal.rises
 
 
 def _record(view: _View) -> list[Suspect]:
@@ -559,28 +596,27 @@ def _platform(view: _View) -> list[Suspect]:
         if signals:
             evidence = combined(signals) * view.origin.get(service, 0.0)
             found.append(_other(view, service, Origin.PLATFORM, evidence, _strongest(signals)))
-    apart = _apart(view)
-    if len(apart) > 2:
-        signals = [_strongest(view.trouble(service))[0] for service in apart]
-        found.append(_other(view, apart[0], Origin.PLATFORM, 1 - 0.6 ** (len(apart) - 1), signals))
+    together = _together(view)
+    if len(together) > 2:
+        signals = [
+            _strongest(signal for signal in view.trouble(service) if not view.is_passed_on(signal))[0]
+            for service in together
+        ]
+        hosts = Counter(host for signal in signals for host in set(_NODE.findall(signal.evidence.quote)))
+        host = max(hosts, key=lambda name: hosts[name], default="")
+        found.append(_other(view, together[0], Origin.PLATFORM, 1 - 0.6 ** (len(together) - 1), signals, host))
     return found
 
 
-def _apart(view: _View) -> list[str]:
-    """Services in trouble of their own that began at once, none of which calls another one of them."""
+def _together(view: _View) -> list[str]:
+    """Services in which trouble of their own began at once, in order of when."""
     began = {
-        service: at
+        service: min(signal.since for signal in view.trouble(service) if not view.is_passed_on(signal))
         for service, weight in view.origin.items()
-        if weight > 0.3 and (at := view.scene.began(service)) is not None and at >= view.scene.first_sign - TOGETHER
+        if weight > ARISES
     }
-    chosen: list[str] = []
-    for service in sorted(began, key=lambda name: began[name]):
-        if began[service] - min(began.values()) > TOGETHER:
-            break
-        reached = set(callees(service, view.scene.dependencies))
-        if not any(other in reached or service in callees(other, view.scene.dependencies) for other in chosen):
-            chosen.append(service)
-    return chosen
+    first = min(began.values(), default=view.scene.first_sign)
+    return sorted((each for each, at in began.items() if at - first <= TOGETHER), key=lambda each: began[each])
 
 
 def _itself(view: _View) -> list[Suspect]:
@@ -589,7 +625,7 @@ def _itself(view: _View) -> list[Suspect]:
     for service, weight in view.origin.items():
         signals = _strongest(view.trouble(service))
         telling = [signal for signal in signals if _beyond_the_symptom(view.scene, signal)]
-        if telling and weight > 0.3:
+        if telling and weight > ARISES:
             evidence = 0.3 * weight * max(signal.strength for signal in telling)
             found.append(_other(view, service, Origin.SERVICE, evidence, signals))
     return found
