@@ -9,7 +9,7 @@ others fall (conditional logit, McFadden 1974), by weights that `tests/evaluatio
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -38,6 +38,7 @@ MIN_RECORDS = 4  # of a message, without which nothing is said of what they name
 MAX_SAID = 2_000  # characters of a change's diff and detail that are compared
 USUAL = 0.3  # how much a word counts that is logged on calm days too
 ARISES = 0.3  # of the origin's weight, from which trouble arises in a service too
+ACCUSED = 0.6  # how much it counts that another service says that its trouble comes from one
 PASSED_ON = 0.3  # how much a sign counts for a service that says that it comes from another one
 NEAR, AWAY = 0.6, 0.2  # how much a sign in a caller or callee, and one elsewhere, counts for a change, against its own
 
@@ -204,27 +205,49 @@ class _View:
     @cached_property
     def origin(self) -> Mapping[str, float]:
         """How far trouble arises in each service, against the one where it does most, in [0, 1]."""
-        found = {service: self._arising(service) * self._in_time(service) for service in self.scene.signals}
+        found = {
+            service: self._arising(service) * self._in_time(service)
+            for service in dict.fromkeys((*self.scene.signals, *self._accusations))
+        }
         most = max(found.values(), default=0.0)
         return {service: weight / most for service, weight in found.items()} if most > 0 else {}
 
     def _arising(self, service: str) -> float:
-        """How sure it is that trouble arises in a service: what it says of itself, and metrics that no callee explains."""
-        unexplained = 1 - self.scene.explained_by(service)[1]
-        left = 1.0
-        for signal in self.trouble(service):
-            if self.is_passed_on(signal):
-                continue
-            is_metric = signal.evidence.kind is EvidenceKind.METRIC
-            left *= 1 - signal.strength * (unexplained if is_metric else 1.0)
-        return 1 - left
+        """How sure it is that trouble arises in a service, in [0, 1].
+
+        By what it says of itself, by what its callers say of it, and by metrics, as far as no callee explains them and it
+        does not say that its trouble comes from elsewhere.
+        """
+        said = [signal for signal in self.trouble(service) if signal.evidence.kind is not EvidenceKind.METRIC]
+        own = combined(signal for signal in said if not self.is_passed_on(signal))
+        passed_on = combined(signal for signal in said if self.is_passed_on(signal))
+        measured = combined(signal for signal in self.trouble(service) if signal not in said)
+        unexplained = (1 - self.scene.explained_by(service)[1]) * (1 - passed_on * (1 - own))
+        accused = max((signal.strength for signal in self._accusations.get(service, ())), default=0.0)
+        return combined_weight([own, measured * unexplained, ACCUSED * accused])
+
+    @cached_property
+    def _accusations(self) -> Mapping[str, list[Signal]]:
+        """Service → the signs elsewhere that name it."""
+        found: defaultdict[str, list[Signal]] = defaultdict(list)
+        for signals in self.scene.signals.values():
+            for signal in signals:
+                if signal.trouble:
+                    for name in self.blamed[id(signal)]:
+                        found[name].append(signal)
+        return found
+
+    def arises(self, signal: Signal) -> float:
+        """How far trouble arises where a sign is, or where it says that it comes from, in [0, 1]."""
+        return max(self.origin.get(name, 0.0) for name in (signal.service, *self.blamed[id(signal)]))
 
     def is_passed_on(self, signal: Signal) -> bool:
         """Whether a sign says that it comes from another service."""
         return not signal.own or bool(self.blamed[id(signal)])
 
     def _in_time(self, service: str) -> float:
-        began = self.scene.began(service)
+        accusing = (signal.since for signal in self._accusations.get(service, ()) if signal.strength >= CLEAR)
+        began = self.scene.began(service) or min(accusing, default=None)
         late = max(timedelta(), began - self.scene.first_sign) if began else TOGETHER
         return exp(-late / TOGETHER)
 
@@ -544,6 +567,11 @@ def _external(view: _View) -> list[Suspect]:
     ]
 
 
+def _weight(view: _View, signals: Iterable[Signal]) -> float:
+    """The strength of signs together, each as far as trouble arises where it points to, in [0, 1]."""
+    return combined_weight([signal.strength * view.arises(signal) for signal in signals])
+
+
 def _is_foreign(host: str, view: _View) -> bool:
     if _OURS.search(host) or "." not in host:
         return False
@@ -582,7 +610,7 @@ def _record(view: _View) -> list[Suspect]:
         named = Counter(name.strip() for text in signal.texts for name in set(_RECORD.findall(text.partition("\n")[0])))
         name, count = max(named.items(), key=lambda item: item[1], default=("", 0))
         if count >= SAME_RECORD * len(signal.texts):
-            evidence = signal.strength * view.origin.get(signal.service, 0.0) * count / len(signal.texts)
+            evidence = _weight(view, [signal]) * count / len(signal.texts)
             found.append(_other(view, signal.service, Origin.DATA, evidence, [signal], name))
     return found
 
@@ -590,12 +618,14 @@ def _record(view: _View) -> list[Suspect]:
 def _platform(view: _View) -> list[Suspect]:
     """A disk, a store or a node that fails, or services that begin to suffer at once and have nothing to do with each other."""
     wanted = _CLEAR_OF_OURS[Origin.PLATFORM]
-    found: list[Suspect] = []
-    for service in view.scene.signals:
-        signals = [signal for signal, _, kinds in view.signs if signal.service == service and kinds & wanted]
-        if signals:
-            evidence = combined(signals) * view.origin.get(service, 0.0)
-            found.append(_other(view, service, Origin.PLATFORM, evidence, _strongest(signals)))
+    failing: defaultdict[str, list[Signal]] = defaultdict(list)
+    for signal, _, kinds in view.signs:
+        if kinds & wanted:
+            failing[min(view.blamed[id(signal)], default=signal.service)].append(signal)
+    found = [
+        _other(view, service, Origin.PLATFORM, _weight(view, signals), _strongest(signals), service)
+        for service, signals in failing.items()
+    ]
     together = _together(view)
     if len(together) > 2:
         signals = [
@@ -611,9 +641,10 @@ def _platform(view: _View) -> list[Suspect]:
 def _together(view: _View) -> list[str]:
     """Services in which trouble of their own began at once, in order of when."""
     began = {
-        service: min(signal.since for signal in view.trouble(service) if not view.is_passed_on(signal))
+        service: min(own)
         for service, weight in view.origin.items()
         if weight > ARISES
+        and (own := [signal.since for signal in view.trouble(service) if not view.is_passed_on(signal)])
     }
     first = min(began.values(), default=view.scene.first_sign)
     return sorted((each for each, at in began.items() if at - first <= TOGETHER), key=lambda each: began[each])
