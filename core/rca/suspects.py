@@ -22,7 +22,7 @@ from core.ports import Change
 from core.rca.dependencies import callers
 from core.rca.failures import Kind, brought_about_by, kinds_of
 from core.rca.observations import Observations
-from core.rca.revisions import Revision, revisions
+from core.rca.revisions import Revision, is_setting, revisions
 from core.rca.scene import SLACK, Scene
 from core.rca.signals import CLEAR, Signal, combined
 from core.rca.span_expert import CallCounts
@@ -90,10 +90,12 @@ _PROVIDER = re.compile(
 )
 _RECORD = re.compile(
     r"(?<![\w.:-])(?!(?:line|port|code|error|errno|status|version|after|than|of|limit|length|size|exceeds|over|in|took)\b)"
-    r"((?:[a-z_]{1,24}[-_#=/ ])?[a-z]{0,4}-?\d{4,18}(?:-\w+)*|[0-9a-f]{8}-[0-9a-f-]{20,27})"
+    r"([a-z_]{1,24}[-_#=/ ][a-z]{0,4}-?\d{4,18}(?:-\w+)*|\d{6,18}|[0-9a-f]{8}-[0-9a-f-]{20,27})"
     r"(?! ?(?:ms|s|sec\w*|min\w*|[kmg]i?b|bytes|calls|requests|rows|%)\b)(?!\d|[.:]\d)",
     re.IGNORECASE,
 )
+"""What names one record: a word and a number, a long number, or a UUID; no duration, size or count."""
+
 _NODE = re.compile(r"\b(?:node|host|vm|ip|rack|worker)[-_][a-z0-9][a-z0-9.-]*\b", re.IGNORECASE)
 _RATE = re.compile(r"requests?_(?:per|rate|total|count)|\brps\b|\bqps\b|throughput|_rps\b|requests?\b", re.IGNORECASE)
 _METRIC_KINDS = (
@@ -144,7 +146,8 @@ def suspects(scene: Scene, observations: Observations) -> list[Suspect]:
     """Return every possible cause, best first; those with score 0 are ruled out."""
     view = _View(scene, observations)
     eligible = [_changed(view, revision) for revision in view.eligible]
-    others = [*_external(view), *_load(view), *_record(view), *_platform(view), *_itself(view)]
+    others = [*_external(view), *_load(view), *_record(view), *_platform(view)]
+    others += [each for each in _itself(view) if all(each.service != other.service for other in others)]
     weighed = [_weighed(each) for each in (*eligible, *others)]
     most = max([UNKNOWN, *(each.odds for each in weighed)])
     total = exp(UNKNOWN - most) + sum(exp(each.odds - most) for each in weighed)
@@ -356,14 +359,21 @@ def _changed(view: _View, revision: Revision) -> Suspect:
         "gap": log1p(max(timedelta(), gap) / timedelta(minutes=10)),
         "late": min(1.0, max(timedelta(), -gap) / SLACK),
         "between": min(3, len(later)) / 3,
-        "setting": float(not revision.shipped_by and revision.change.kind.lower() in ("config", "flag", "migration")),
+        "setting": float(not revision.shipped_by and is_setting(revision.change)),
     }
     service = max(services, key=lambda name: view.origin.get(name, 0.0), default=revision.change.service)
     return Suspect(
         service,
         Origin.CHANGE,
         revision,
-        max((own, followed), (upper, followed_above), (lower, followed_below), key=lambda each: each[0])[1],
+        next(
+            (
+                signs
+                for effect, signs in ((own, followed), (lower, followed_below), (upper, followed_above))
+                if effect > CLEAR
+            ),
+            followed or followed_above or followed_below,
+        ),
         _objection(view, revision, features),
         features,
         tuple(sorted(shared, key=lambda term: -shared[term])),
@@ -513,6 +523,8 @@ def _sign_kinds(signal: Signal) -> frozenset[Kind]:
 def _objection(view: _View, revision: Revision, features: Mapping[str, float]) -> str:
     gap = _minutes(view.scene.first_sign - revision.at)
     service = next(iter(revision.live), revision.change.service)
+    if features["late"]:
+        return f"it came {_minutes(revision.at - view.scene.first_sign)} after the first sign"
     callee, explained = view.scene.explained_by(service)
     if features["older"] > CLEAR:
         return f"{service} was in trouble before it"
@@ -551,19 +563,25 @@ def _other(
 
 def _external(view: _View) -> list[Suspect]:
     """Errors that name a host that is not ours, or say that something of a provider's expired or is used up."""
-    found: dict[tuple[str, str], list[Signal]] = {}
+    found: defaultdict[str, list[Signal]] = defaultdict(list)
+    named: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for signal, _, kinds in view.signs:
         text = "\n".join([signal.evidence.quote, *signal.texts])
-        hosts = [signal.peer, *_FOREIGN.findall(text)]
-        host = next((each for each in hosts if each and _is_foreign(each, view)), "")
+        hosts = [each for each in (signal.peer, *_FOREIGN.findall(text)) if each and _is_foreign(each, view)]
         ran_out = bool(kinds & _CLEAR_OF_OURS[Origin.EXTERNAL]) and _EXPIRED.search(text) is not None
-        if host or ran_out or _PROVIDER.search(text):
-            found.setdefault((signal.service, host), []).append(signal)
+        if hosts or ran_out or _PROVIDER.search(text):
+            found[signal.service].append(signal)
+            named[signal.service].update(hosts)
     return [
         _other(
-            view, service, Origin.EXTERNAL, combined(signals) * view.origin.get(service, 0.0), _strongest(signals), host
+            view,
+            service,
+            Origin.EXTERNAL,
+            _weight(view, signals),
+            _strongest(signals),
+            max(named[service], key=lambda host: named[service][host], default=""),
         )
-        for (service, host), signals in found.items()
+        for service, signals in found.items()
     ]
 
 
@@ -594,7 +612,15 @@ def _load(view: _View) -> list[Suspect]:
     service = max(view.origin, key=lambda name: view.origin[name], default=view.scene.incident.service)
     share = len(services) / len(measured)
     strength = max(signal.strength for signal in risen)
-    return [_other(view, service, Origin.LOAD, strength * share, _strongest([*risen, *view.trouble(service)]))]
+    return [
+        _other(
+            view,
+            service,
+            Origin.LOAD,
+            strength * share,
+            [*sorted(risen, key=lambda signal: -signal.strength), *_strongest(view.trouble(service))],
+        )
+    ]
 
 
 def _is_more_requests(signal: Signal) -> bool:
@@ -628,6 +654,7 @@ def _platform(view: _View) -> list[Suspect]:
     ]
     together = _together(view)
     if len(together) > 2:
+        found = [each for each in found if each.service not in together]
         signals = [
             _strongest(signal for signal in view.trouble(service) if not view.is_passed_on(signal))[0]
             for service in together
@@ -668,7 +695,16 @@ def _beyond_the_symptom(scene: Scene, signal: Signal) -> bool:
 
 
 def _strongest(signals: Iterable[Signal]) -> list[Signal]:
-    return sorted(signals, key=lambda signal: (-signal.strength, signal.since))
+    """Those that are clear before the others, of them what a log says before what was measured, the strongest first."""
+    return sorted(
+        signals,
+        key=lambda signal: (
+            signal.strength < CLEAR,
+            signal.evidence.kind is not EvidenceKind.LOG,
+            -signal.strength,
+            signal.since,
+        ),
+    )
 
 
 def _minutes(gap: timedelta) -> str:

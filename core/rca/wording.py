@@ -101,7 +101,9 @@ def _changed(revision: Revision, suspect: Suspect, scene: Scene) -> str:
     change = revision.change
     minutes = max(0, round((scene.first_sign - revision.at).total_seconds() / 60))
     when = f"{minutes} min before the first sign" if minutes else "less than a minute before the first sign"
-    told = telling(change.detail, suspect) or " → ".join(line[1:].strip() for line in moved_lines(revision, suspect))
+    moved = [line[1:].strip() for line in moved_lines(revision, suspect)]
+    replaced = " → ".join(moved) if len(moved) > 1 or suspect.shared else ""
+    told = telling(change.detail, suspect) or replaced
     effect = next((f" Then {signal.what}." for signal in suspect.signals if signal.trouble), "")
     return f"{named(revision, scene)}, {when}: {change.title.rstrip('.')}{f' ({told[:MAX_DETAIL]})' if told else ''}.{effect}"
 
@@ -117,6 +119,10 @@ def named(revision: Revision, scene: Scene) -> str:
 
 def _unchanged(suspect: Suspect, scene: Scene) -> str:
     signs = "; ".join(dict.fromkeys(signal.what for signal in suspect.signals[:2]))
+    services = list(dict.fromkeys(signal.service for signal in suspect.signals))
+    if suspect.origin is Origin.PLATFORM and len(services) > 1:
+        where = f" on {suspect.subject}" if suspect.subject else ""
+        return f"No change of ours: {', '.join(services[:4])} began to suffer at once{where}: {signs}."
     if suspect.origin in NO_CHANGE:
         subject = suspect.subject or "something outside that it depends on"
         return f"{NO_CHANGE[suspect.origin][0].format(service=suspect.service, subject=subject)}: {signs}."

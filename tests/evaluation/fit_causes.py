@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from bot.evaluation.incidents import Truth, observed
+from core.confidence.cause_evidence import measures
 from core.rca.scene import survey
 from core.rca.suspects import UNKNOWN, WEIGHTS, suspects
 
@@ -89,12 +90,41 @@ def fitted(cases: Sequence[Choice]) -> dict[str, float]:
     return dict(zip(WEIGHTS, (round(float(weight), 2) for weight in result.x), strict=True))
 
 
+def badges(cases: Sequence[Choice]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what a badge is made of, and whether the first cause was right, each class by the weights of the others."""
+    rows: list[tuple[float, float]] = []
+    right: list[float] = []
+    for kind in sorted({case.kind for case in cases}):
+        weights = np.array(list(fitted([case for case in cases if case.kind != kind]).values()))
+        for case in (case for case in cases if case.kind == kind):
+            odds = np.append(case.features @ weights, UNKNOWN)
+            chances = np.exp(odds - odds.max()) / np.exp(odds - odds.max()).sum()
+            order = np.argsort(-chances[:-1])
+            rival = float(chances[order[1]]) if len(order) > 1 else 0.0
+            rows.append(measures(float(chances[order[0]]), rival))
+            right.append(float(case.right[order[0]]))
+    return np.array(rows), np.array(right)
+
+
+def calibrated(rows: NDArray[np.float64], right: NDArray[np.float64]) -> list[float]:
+    """Return the intercept and the slopes of the most probable logistic curve that falls in none of its measures."""
+    columns = np.column_stack([np.ones(len(rows)), rows])
+
+    def loss(weights: NDArray[np.float64]) -> float:
+        linear = columns @ weights
+        return float(np.logaddexp(0, linear).sum() - right @ linear + (weights[1:] ** 2).sum() / 2)
+
+    found = minimize(loss, np.zeros(columns.shape[1]), method="L-BFGS-B", bounds=[(None, None), (0, None), (0, None)])
+    return [round(float(weight), 2) for weight in found.x]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     cases = choices(parser.parse_args().folder)
     for name, weight in fitted(cases).items():
         print(f'    "{name}": {weight},')  # noqa: T201
+    print("badge:", calibrated(*badges(cases)))  # noqa: T201
 
 
 if __name__ == "__main__":
