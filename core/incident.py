@@ -316,6 +316,9 @@ class TimelineEntry:
     text: str
 
 
+TIED = 0.6  # of the first cause's score, from which the second one is about as likely
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why it probably broke: hypotheses best first, or none and what was ruled out.
@@ -333,6 +336,12 @@ class Explanation:
     prediction_id: str | None = None
     engine: str = "evidence"
     trajectory: Trajectory | None = None
+    first_failing: str = ""  # the service in which the trouble first showed; empty if none did
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether the second cause is about as likely as the first, so that both are to be told."""
+        return len(self.hypotheses) > 1 and self.hypotheses[1].score >= TIED * self.hypotheses[0].score
 
     @property
     def cause(self) -> Hypothesis | None:

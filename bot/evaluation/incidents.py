@@ -3,7 +3,8 @@
 `DIR/*/` holds one incident each: `alert.json` (an Alertmanager webhook), and in the formats of the file tools
 `changes.jsonl`, `logs/`, `metrics/` and `traces/`, perhaps `dependencies.json` (caller → services that it calls).
 `truth.json` says `class`, `culprits` (every id that names the change, none if no change did it), `decoys` (ids of
-innocent changes), `first_failing` (a service) and perhaps `developed_on`: whether the class was one to develop on.
+innocent changes), `first_failing` (a service) and perhaps `onset` (when the trouble began) and `developed_on` (whether the
+class was one to develop on).
 The product's own investigation reads all but the truth, as it would five minutes after the alert.
 """
 
@@ -31,7 +32,8 @@ from adapters.tools.metric_files import MetricFiles
 from adapters.tools.trace_files import TraceFiles
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.report import print_whole
-from core.confidence.calibrator import badge_for, raw_score
+from core.confidence.badge import Strength
+from core.confidence.calibrator import PROBABLE, badge_for
 from core.confidence.measures import auroc, ece
 from core.conversation import Place, Platform
 from core.errors import MalformedInput
@@ -39,6 +41,7 @@ from core.folding import open_from
 from core.incident import Explanation, Incident
 from core.rca.explain import explain
 from core.rca.observations import Observations
+from core.rca.scene import SLACK
 from core.triage.history import IncidentHistory
 from handlers.observe_incident import Readers, observe_incident
 
@@ -55,6 +58,7 @@ class Truth:
     decoys: frozenset[str]
     first_failing: str
     developed_on: bool
+    onset: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,8 @@ class Graded:
     decoy: bool
     service: bool
     probability: float | None
-    late: bool  # the first cause is a change from after the first sign
+    strong: bool  # the badge says so
+    late: bool  # the first cause is a change that came into force after the trouble had begun
     seconds: float
 
 
@@ -122,7 +127,18 @@ def invented(count: int, seed: int) -> Iterator[Path]:
 
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
-    keys = ("cases", "first", "among3", "decoy_first", "none_recognised", "first_failing_service", "auroc", "ece")
+    keys = (
+        "cases",
+        "first",
+        "among3",
+        "decoy_first",
+        "none_recognised",
+        "first_failing_service",
+        "auroc",
+        "ece",
+        "strong",
+        "strong_right",
+    )
     table = Table("", *keys, title=f"{figures['cases']} incidents of classes that were not developed on")
     rows = {"not developed on": figures, "developed on": figures["developed_on"], **figures["by_class"]}
     for name, row in rows.items():
@@ -152,6 +168,10 @@ def _figures(graded: Sequence[Graded]) -> dict[str, Any]:
         "first_failing_service": _mean([each.service for each in graded]),
         "auroc": round(float(auroc(sure, right)), 4) if mixed else None,
         "ece": round(float(ece(sure, right)), 4) if told else None,
+        "strong": round(sum(each.strong for each in graded) / len(graded), 4),
+        "strong_right": _mean([each.first for each in graded if each.strong])
+        if any(each.strong for each in graded)
+        else None,
         "named": round(len(told) / len(graded), 4),
         "after_first_sign": sum(each.late for each in graded),
         "case_seconds_mean": round(float(np.mean([each.seconds for each in graded])), 4),
@@ -178,23 +198,22 @@ async def _graded(case: Path, without: Sequence[str]) -> Graded:
     seconds = asyncio.get_running_loop().time() - began
     named = [frozenset({each.change.id} if each.change else ()) for each in explanation.hypotheses]
     right = [bool(one & truth.culprits) if truth.culprits else not one for one in named]
-    badge = badge_for(evaluation, None) if evaluation else None
     return Graded(
         truth=truth,
         first=right[:1] == [True],
         among=any(right[:AMONG]),
         decoy=bool(named and named[0] & truth.decoys),
-        service=_first_failing(explanation) == truth.first_failing,
-        probability=(badge.probability if badge.probability is not None else raw_score(evaluation))
-        if badge and evaluation
-        else None,
-        late=False,
+        service=explanation.first_failing == truth.first_failing,
+        probability=evaluation.rce if evaluation else None,
+        strong=badge_for(evaluation, None, scale=PROBABLE).strength is Strength.STRONG if evaluation else False,
+        late=_is_late(explanation, truth),
         seconds=seconds,
     )
 
 
-def _first_failing(explanation: Explanation) -> str:
-    return explanation.hypotheses[0].service if explanation.hypotheses else ""
+def _is_late(explanation: Explanation, truth: Truth) -> bool:
+    change = explanation.cause.change if explanation.cause else None
+    return change is not None and truth.onset is not None and change.at > truth.onset + SLACK
 
 
 def _readers(case: Path) -> Readers:
@@ -228,6 +247,7 @@ def _truth(path: Path) -> Truth:
             frozenset(known["decoys"]),
             known["first_failing"],
             bool(known.get("developed_on", False)),
+            datetime.fromisoformat(known["onset"]) if "onset" in known else None,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedInput(f"{path} is not as described in `bot/evaluation/incidents.py`: {error!r}.") from error

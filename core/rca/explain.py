@@ -15,7 +15,7 @@ from core.rca.failure_history import FailureHistory
 from core.rca.merge import joined
 from core.rca.observations import Observations
 from core.rca.scene import Scene, survey
-from core.rca.suspects import Suspect, suspects
+from core.rca.suspects import Suspect, first_failing, suspects
 from core.rca.tool_causes import by_service, tool_causes
 from core.rca.wording import hypothesis, named
 
@@ -52,6 +52,7 @@ def explain(
         similar=observations.similar,
         timeline=_timeline(best, scene, observations),
         unavailable=observations.unavailable,
+        first_failing=first_failing(scene, observations),
     )
     return explanation, evaluate_cause(hypotheses, scene, observations) if hypotheses else None
 

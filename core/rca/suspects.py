@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from math import exp, log, log1p
@@ -148,10 +148,13 @@ def suspects(scene: Scene, observations: Observations) -> list[Suspect]:
     eligible = [_changed(view, revision) for revision in view.eligible]
     others = [*_external(view), *_load(view), *_record(view), *_platform(view)]
     others += [each for each in _itself(view) if all(each.service != other.service for other in others)]
-    weighed = [_weighed(each) for each in (*eligible, *others)]
+    weighed = [
+        replace(each, odds=sum(WEIGHTS[name] * value for name, value in each.features.items()))
+        for each in (*eligible, *others)
+    ]
     most = max([UNKNOWN, *(each.odds for each in weighed)])
     total = exp(UNKNOWN - most) + sum(exp(each.odds - most) for each in weighed)
-    ranked = [_scored(each, exp(each.odds - most) / total) for each in weighed]
+    ranked = [replace(each, score=exp(each.odds - most) / total) for each in weighed]
     ruled_out = [_ruled_out(view, revision) for revision in view.revisions if revision not in view.eligible]
     return [
         *sorted(ranked, key=lambda suspect: (-suspect.score, suspect.change is None, suspect.service)),
@@ -159,28 +162,10 @@ def suspects(scene: Scene, observations: Observations) -> list[Suspect]:
     ]
 
 
-def _weighed(suspect: Suspect) -> Suspect:
-    return _with(suspect, odds=sum(WEIGHTS[name] * value for name, value in suspect.features.items()))
-
-
-def _scored(suspect: Suspect, score: float) -> Suspect:
-    return _with(suspect, score=score)
-
-
-def _with(suspect: Suspect, odds: float | None = None, score: float | None = None) -> Suspect:
-    return Suspect(
-        suspect.service,
-        suspect.origin,
-        suspect.revision,
-        suspect.signals,
-        suspect.objection,
-        suspect.features,
-        suspect.shared,
-        suspect.traced,
-        suspect.subject,
-        suspect.odds if odds is None else odds,
-        suspect.score if score is None else score,
-    )
+def first_failing(scene: Scene, observations: Observations) -> str:
+    """Return the service in which trouble arises most clearly and first; empty where none shows."""
+    origin = _View(scene, observations).origin
+    return max(origin, key=lambda service: origin[service], default="")
 
 
 @dataclass
@@ -189,7 +174,6 @@ class _View:
 
     scene: Scene
     observations: Observations
-    said: dict[Revision | None, frozenset[str]] = field(init=False, repr=False)
 
     @cached_property
     def revisions(self) -> list[Revision]:

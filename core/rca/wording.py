@@ -175,10 +175,12 @@ def _disproof(suspect: Suspect, scene: Scene) -> str:
 def _responsibility(suspect: Suspect, scene: Scene) -> Responsibility | None:
     """Who can put it right; for the incident's own service that nobody changed, what it complains of tells, if anything."""
     change = suspect.change
-    if suspect.origin is Origin.PLATFORM or (change is not None and change.kind in PLATFORM_CHANGES):
+    if change is not None and change.kind in PLATFORM_CHANGES:
         return Responsibility.PLATFORM
     if suspect.origin is Origin.EXTERNAL or suspect.service != scene.incident.service:
         return Responsibility.DEPENDENCY
+    if suspect.origin is Origin.PLATFORM:
+        return Responsibility.PLATFORM
     if change is not None:
         return Responsibility.OWN_CODE
     return responsibility_of("\n".join(signal.evidence.quote for signal in suspect.signals))
