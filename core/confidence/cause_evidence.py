@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from math import exp, log
 
 from core.confidence.prediction import Evaluation
-from core.incident import TIED, Hypothesis
+from core.incident import TIED, Hypothesis, Origin
 from core.rca.observations import Observations
 from core.rca.scene import Scene
 
 VERSION = "cause-evidence-3"
 INTERCEPT, CHANCE, MARGIN = 0.8, 1.0, 0.0  # of the logistic curve that `tests/evaluation/fit_causes.py` fits
+UNEXPLAINED = 0.5  # the most that is claimed for trouble in a service whose reason does not show
 NOT_STRONG = 0.89  # the most that is claimed for one of two causes that are about as likely
 NEAREST = 0.01  # of a chance to 0 and to 1
 FAILED_TOOL_WEIGHT = 0.5  # of what could be known, that is left when a tool could not be read
@@ -33,6 +34,8 @@ def evaluate_cause(hypotheses: Sequence[Hypothesis], scene: Scene, observations:
     coe = sum(known) / len(known) * (FAILED_TOOL_WEIGHT if observations.unavailable else 1.0)
     chance, margin = measures(hypotheses[0].score, hypotheses[1].score if len(hypotheses) > 1 else 0.0)
     rce = 1 / (1 + exp(-(INTERCEPT + CHANCE * chance + MARGIN * margin)))
+    if hypotheses[0].origin is Origin.SERVICE:
+        rce = min(rce, UNEXPLAINED)
     is_tied = len(hypotheses) > 1 and hypotheses[1].score >= TIED * hypotheses[0].score
     return Evaluation(coe=coe, rce=min(rce, NOT_STRONG) if is_tied else rce)
 

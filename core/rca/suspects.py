@@ -541,7 +541,7 @@ def _other(
         for revision in view.eligible
         if service in revision.live or revision.live.keys() & (view.around([service])[0] | view.around([service])[1])
     ]
-    features = {"none": 1.0, "evidence": evidence, "quiet": float(not touched)}
+    features = {"none": 1.0, "evidence": evidence, "quiet": float(bool(view.observations.changes) and not touched)}
     return Suspect(service, origin, None, tuple(signals), "its signs are weak", features, subject=subject)
 
 
