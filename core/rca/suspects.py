@@ -78,10 +78,12 @@ _GENERIC = frozenset(
 
 _NUMBER = re.compile(r"(?<![\w.])\d{2,}")
 _FOREIGN = re.compile(
-    r"(?<![\w@.$/-])(?!com\.|org\.|net\.|io\.)((?:[a-z0-9-]+\.){1,4}"
-    r"(?:com|net|org|io|dev|cloud|app|co|eu|us|uk|de|fr|ai|example))(?![\w(]|\.\w)",
+    r"(?:(?<=//)(?P<url>(?:[a-z0-9-]+\.){1,5}[a-z]{2,16})(?![\w.-])"
+    r"|(?<![\w@.$/-])(?!com\.|org\.|net\.|io\.)(?P<host>(?:[a-z0-9-]+\.){1,4}"
+    r"(?:com|net|org|io|dev|cloud|app|co|eu|us|uk|de|fr|ai|example))(?![\w(]|\.\w))",
     re.IGNORECASE,
 )
+"""A host as part of an address, or by itself with a top-level domain that no file name ends in."""
 _OURS = re.compile(r"\.(?:internal|local|svc|cluster|lan|intra|corp)\b|localhost", re.IGNORECASE)
 _PROVIDER = re.compile(
     r"\b(?:third[- ]party|(?:external|upstream|payment|cloud|sms|mail|identity) provider|vendor|"
@@ -551,7 +553,8 @@ def _external(view: _View) -> list[Suspect]:
     named: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for signal, _, kinds in view.signs:
         text = "\n".join([signal.evidence.quote, *signal.texts])
-        hosts = [each for each in (signal.peer, *_FOREIGN.findall(text)) if each and _is_foreign(each, view)]
+        named_there = (match["url"] or match["host"] for match in _FOREIGN.finditer(text))
+        hosts = [each for each in (signal.peer, *named_there) if each and _is_foreign(each, view)]
         ran_out = bool(kinds & _CLEAR_OF_OURS[Origin.EXTERNAL]) and _EXPIRED.search(text) is not None
         if hosts or ran_out or _PROVIDER.search(text):
             found[signal.service].append(signal)
