@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from core.rca.failures import COMPLAINT, phrases
 from core.rca.tool_outputs.clue import ToolOutput
 from core.rca.tool_outputs.conclusion import conclude
 
@@ -13,11 +13,7 @@ MAX_WORDS = 60  # of a stated cause
 MAX_QUOTES = 3
 MAX_QUOTE = 300  # characters
 
-_KEYWORDS = re.compile(
-    r"error|fail|exception|fatal|panic|critical|warn|denied|refused|timed? ?out|killed|oom|back-?off|crash|evicted"
-    r"|not found|no such|invalid|unable|cannot|unhealthy|exceeded|insufficient|pending",
-    re.IGNORECASE,
-)
+_KEYWORDS = phrases(COMPLAINT)
 
 
 @dataclass(frozen=True, slots=True)
