@@ -208,7 +208,7 @@ def _cause(explanation: Explanation, *, asks: bool) -> Text:
     if explanation.cause is None:
         return Text("Cause: no culprit found")
     badge = f" {explanation.badge.text}" if explanation.badge else ""
-    cause = explanation.cause.cause
+    cause = explanation.told
     named = COULD_IT_BE.format(cause=cause) if asks else cause
     return Text(f"Cause: {named}{badge}\nNext check: {explanation.cause.next_check}")
 

@@ -296,6 +296,13 @@ class Hypothesis:
     followed: tuple[Followed, ...] = ()
     seconds_to_first_sign: float | None = None
 
+    @property
+    def short(self) -> str:
+        """The cause in few words: the change, or the first part of what is said of it."""
+        if self.change is not None:
+            return f"{self.change.kind} {self.change.id} ({self.change.title.rstrip('.')})"
+        return self.cause.rstrip(".")
+
 
 @dataclass(frozen=True, slots=True)
 class SimilarIncident:
@@ -342,6 +349,14 @@ class Explanation:
     def is_tied(self) -> bool:
         """Whether the second cause is about as likely as the first, so that both are to be told."""
         return len(self.hypotheses) > 1 and self.hypotheses[1].score >= TIED * self.hypotheses[0].score
+
+    @property
+    def told(self) -> str:
+        """The first cause in words, with the second one where that is about as likely; empty without a cause."""
+        if not self.hypotheses:
+            return ""
+        first = self.hypotheses[0].cause
+        return f"{first} Or, about as likely: {self.hypotheses[1].short}." if self.is_tied else first
 
     @property
     def cause(self) -> Hypothesis | None:

@@ -185,7 +185,7 @@ def _cause(incident: Incident, *, asks: bool) -> Iterable[str]:
     elif explanation.cause is None:
         yield "*Cause*  no culprit found"
     else:
-        cause = prose(explanation.cause.cause, LINE).rstrip(".")
+        cause = prose(explanation.told, LINE).rstrip(".")
         named = COULD_IT_BE.format(cause=cause) if asks else cause
         yield f"*Cause*  {dotted(named, badge(explanation.badge))}"
         if explanation.cause.next_check:

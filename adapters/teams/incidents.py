@@ -199,7 +199,7 @@ def _cause(incident: Incident, room: Room, *, asks: bool) -> list[Element]:
         return line(dotted(doing, [_code(incident.progress, MAX_NAME)] if incident.progress else []))
     if explanation.cause is None:
         return line([run("no culprit found", MAX_NAME)])
-    cause = explanation.cause.cause
+    cause = explanation.told
     said = prose(COULD_IT_BE.format(cause=cause) if asks else cause, min(room.characters, 400))
     return line(dotted(said, _badge(explanation.badge)))
 
