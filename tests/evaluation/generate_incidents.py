@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.evaluation.incident_faults import DEVELOPED_ON, FAULTS, distract
-from tests.evaluation.incident_world import invented, written
+from tests.evaluation.incident_world import invented, thinned, written
 
 EPOCH = datetime(2026, 3, 2, 6, tzinfo=UTC)
 ALERTS = (
@@ -25,20 +25,22 @@ ALERTS = (
 )
 
 
-def generate(folder: Path, count: int, seed: int) -> None:
-    """Write `count` incidents below a folder, every class about equally often."""
+def generate(folder: Path, count: int, seed: int, *, thin: bool = False) -> None:
+    """Write `count` incidents below a folder, every class about equally often; `thin` ones hold little of each kind."""
     names = list(FAULTS)
     for number in range(count):
         name = names[number % len(names)]
-        _generate(folder / f"incident-{number:04d}", name, np.random.default_rng([seed, number]))
+        _generate(folder / f"incident-{number:04d}", name, np.random.default_rng([seed, number]), thin=thin)
 
 
-def _generate(folder: Path, name: str, random: np.random.Generator) -> None:
+def _generate(folder: Path, name: str, random: np.random.Generator, *, thin: bool) -> None:
     first = -240 if name == "slow_leak" or random.random() < 0.2 else -150
     world = invented(random, first)
     onset = -world.between(1, 9)
     truth = FAULTS[name](world, onset)
     distract(world, truth, onset)
+    if thin:
+        thinned(world)
     start = EPOCH + timedelta(minutes=int(random.integers(60 * 24 * 100)))
     title, summary = ALERTS[int(random.integers(len(ALERTS)))]
     alert = {
@@ -64,8 +66,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--n", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--thin", action="store_true", help="little of each kind, as if copied by hand")
     given = parser.parse_args()
-    generate(given.folder, given.n, given.seed)
+    generate(given.folder, given.n, given.seed, thin=given.thin)
 
 
 if __name__ == "__main__":

@@ -141,6 +141,8 @@ class World:
     changes: list[Record] = field(default_factory=list[Record])
     span_faults: list[SpanFault] = field(default_factory=list[SpanFault])
     repeats: dict[tuple[str, str], tuple[float, int]] = field(default_factory=dict[tuple[str, str], tuple[float, int]])
+    every: int = 1  # minutes between the values of a metric
+    traces: int = 0  # that are kept; 0: SPANS_A_MINUTE
     number: int = 0
 
     @property
@@ -400,6 +402,19 @@ def _chatter(world: World, service: Service) -> None:
         world.log(service.name, level, text, world.first, rate * world.between(0.5, 2.0))
 
 
+def thinned(world: World) -> None:
+    """Leave what somebody might have copied by hand: some dozens of records, a value each five minutes, a few traces."""
+    for service, entries in world.logs.items():
+        early = [each for each in entries if each.minute < -10]
+        late = [each for each in entries if each.minute >= -10]
+        kept: list[LogEntry] = []
+        for group, most in ((early, 12), (late, 14)):
+            places = world.random.choice(len(group), min(most, len(group)), replace=False) if group else ()
+            kept += [group[int(place)] for place in places]
+        world.logs[service] = kept
+    world.every, world.traces = 5, 24
+
+
 # Writing.
 
 
@@ -421,7 +436,9 @@ def written(world: World, folder: Path, start: datetime, alert: dict[str, str], 
         if columns:
             header = ",".join(["timestamp", *(world.naming[role] for role in columns)])
             rows = np.char.mod("%.5g", np.stack(list(columns.values()), axis=1))
-            lines = [",".join((stamp, *row)) for stamp, row in zip(stamps, rows.tolist(), strict=True)]
+            lines = [
+                ",".join((stamp, *row)) for stamp, row in [*zip(stamps, rows.tolist(), strict=True)][:: world.every]
+            ]
             (folder / "metrics" / f"{service}.csv").write_text("\n".join([header, *lines]) + "\n", "utf-8")
     world.changes.sort(key=lambda record: record.minute)
     changes = [
@@ -468,6 +485,8 @@ def _spans(world: World, start: datetime) -> list[str]:
     roots = [each for each in world.servers() if each.layer <= 1]
     count = int(min(200, -world.first)) + AFTER
     begins = np.sort(random.uniform(AFTER - count, AFTER, count * SPANS_A_MINUTE))
+    if world.traces:
+        begins = np.sort(np.r_[random.uniform(-60, -12, world.traces // 3), random.uniform(-12, AFTER, world.traces)])
     lines: list[str] = []
     for number, minute in enumerate(begins):
         root = roots[int(random.integers(len(roots)))]
