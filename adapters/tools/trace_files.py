@@ -24,7 +24,8 @@ MAX_FILES = 200
 MAX_SPANS = 1_000_000
 MAX_TEXT = 300  # characters of a name or message
 SERVICE = "service.name"  # attribute of a resource, by OpenTelemetry's semantic conventions
-PEERS = ("server.address", "net.peer.name", "peer.service", "http.host")  # attributes of a span, the newest name first
+PEERS = ("server.address", "net.peer.name", "peer.service", "http.host", "url.full", "http.url")
+"""Attributes of a span that name what it called, the newest name first; of an address, the host counts."""
 FAILED = (2, "STATUS_CODE_ERROR")
 
 
@@ -122,7 +123,7 @@ def _read(path: Path) -> list[Span]:
             failed=span.status.code in FAILED,
             message=span.status.message[:MAX_TEXT],
             caller=service_of.get((span.traceId, span.parentSpanId), ""),
-            peer=_attribute(span.attributes, *PEERS)[:MAX_TEXT],
+            peer=_host(_attribute(span.attributes, *PEERS))[:MAX_TEXT],
             failed_below=(span.traceId, span.spanId) in failing,
             below=below.get((span.traceId, span.spanId), 0.0),
         )
@@ -149,6 +150,10 @@ def _within(traces: _Traces) -> Iterator[tuple[str, _Span]]:
     for resource in traces.resourceSpans:
         if service := _attribute(resource.resource.attributes, SERVICE):
             yield from ((service, span) for scope in resource.scopeSpans for span in scope.spans)
+
+
+def _host(named: str) -> str:
+    return named.partition("://")[2].partition("/")[0].partition(":")[0] if "://" in named else named
 
 
 def _attribute(attributes: list[_Attribute], *keys: str) -> str:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from rich.console import Console
@@ -113,7 +113,7 @@ def run(folder: Path, without: Sequence[str] = ()) -> dict[str, Any]:
 
 
 @contextmanager
-def invented(count: int, seed: int) -> Iterator[Path]:
+def invented(count: int, seed: int) -> Generator[Path]:
     """Write invented incidents to a folder that is removed afterwards. Raises MalformedInput outside of a checkout."""
     try:
         generator = import_module("tests.evaluation.generate_incidents")
@@ -218,7 +218,7 @@ def _is_late(explanation: Explanation, truth: Truth) -> bool:
 
 def _readers(case: Path) -> Readers:
     written = case / "dependencies.json"
-    known = json.loads(written.read_text("utf-8")) if written.exists() else {}
+    known = cast("dict[str, list[str]]", json.loads(written.read_text("utf-8")) if written.exists() else {})
     return Readers(
         [LogFiles("logs", case)],
         [MetricFiles("metrics", case)],

@@ -19,7 +19,7 @@ TROUBLE = {"FATAL": 1.0, "CRITICAL": 1.0, "ERROR": 1.0, "SEVERE": 1.0, "PANIC": 
 
 QUIET_WEIGHT = 0.4  # of a level that does not complain
 GONE_WEIGHT = 0.6  # of a message that stopped, against one that appeared
-NEW_ERROR = 0.4  # least strength of an error that was never seen before, even if it is seen only once
+NEW_ERROR = (0.4, 0.55, 0.65)  # least strength of an error that was never seen before, seen once, twice, and more often
 SURPRISE = 8.0  # log-likelihood ratio at which a change of rate is sure to 63 %
 MIN_RATIO = 3.0  # between the rates before and after, below which it is ordinary traffic
 MIN_STRENGTH = 0.25  # below which a message is not worth mentioning
@@ -53,7 +53,7 @@ def _signal(template: Template, first: datetime, suspect: datetime, until: datet
     surprise = _surprise(len(after), most_usual) if len(after) > most_usual else 0.0
     strength = (1 - exp(-surprise / SURPRISE)) * TROUBLE.get(level, QUIET_WEIGHT)
     if not before and level in TROUBLE:
-        strength = max(strength, NEW_ERROR * TROUBLE[level])
+        strength = max(strength, NEW_ERROR[min(len(after), len(NEW_ERROR)) - 1] * TROUBLE[level])
     return None if strength < MIN_STRENGTH else _appeared(template, before, after, strength)
 
 

@@ -15,7 +15,7 @@ LONGEST_LOOK_BACK = timedelta(hours=8)  # of them, where a change is as old
 BEFORE_CHANGE = timedelta(minutes=45)  # of them before the oldest change, to compare with
 LOOK_AHEAD = timedelta(minutes=10)  # of logs and metrics after the start
 SUSPECT = timedelta(minutes=30)  # before the start, in which the fault can have begun; the time before is the baseline
-CHANGES_BACK = timedelta(hours=24)  # of changes before the start
+CHANGES_BACK = timedelta(hours=72)  # of changes before the start: what is deployed today may have been written before
 
 
 @dataclass(frozen=True, slots=True)

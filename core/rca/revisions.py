@@ -69,7 +69,7 @@ def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revisi
         touched = touched_services(change, names)
         live = dict.fromkeys(touched, change.at)
         if deploys:
-            live = {}
+            live = dict[str, datetime]()
             for deploy in deploys:
                 for name in touched_services(deploy, names) or touched:
                     live[name] = min(deploy.at, live.get(name, deploy.at))

@@ -15,7 +15,8 @@ from core.knowledge.terms import terms
 from core.ports import Span
 from core.rca.signals import Signal
 
-MIN_SPANS = 4  # of an operation, before and after, without which nothing is compared
+MIN_SPANS = 4  # of an operation, before and after, without which no durations are compared
+USUAL_SHARE, ORDINARY = 0.04, 0.3  # of requests that fail on any day, and how many failed ones that counts for
 SURPRISE = 5.0  # log-likelihood ratio at which a change of the share that fails is sure to 63 %
 SLOWER = 1.6  # times the usual median, from which an operation is slow
 FULLY_SLOWER = 4.0  # times the usual median, at which that is sure to 63 %
@@ -34,8 +35,8 @@ def span_signals(spans: Sequence[Span], suspect: datetime) -> list[Signal]:
     for (service, operation), all_spans in sorted(operations.items()):
         before = [span for span in all_spans if span.at < suspect]
         after = [span for span in all_spans if span.at >= suspect]
+        found += _failures(service, operation, before, after)
         if len(after) >= MIN_SPANS and len(before) >= MIN_SPANS:
-            found += _failures(service, operation, before, after)
             found += _slowness(service, operation, before, after)
     return _specific(found)
 
@@ -80,7 +81,7 @@ def _specific(found: list[Signal]) -> list[Signal]:
 
 
 def _failures(service: str, operation: str, before: Sequence[Span], after: Sequence[Span]) -> list[Signal]:
-    usual = (sum(span.failed for span in before) + 0.5) / (len(before) + 1)
+    usual = (sum(span.failed for span in before) + ORDINARY) / (len(before) + ORDINARY / USUAL_SHARE)
     start, surprise = _outbreak([span.failed for span in after], usual)
     failed = [span for span in after[start:] if span.failed]
     strength = FULL_STRENGTH * (1 - exp(-surprise / SURPRISE))

@@ -33,8 +33,9 @@ JUST_BEFORE = timedelta(minutes=1)  # of a change, from which a sign may be its 
 CREEP_SLACK = timedelta(minutes=12)  # by which the beginning of a slow rise can be made out
 MORE_CALLS = 1.5  # times the usual calls for each request, from which a caller asks too much
 TOGETHER = timedelta(minutes=4)  # within which services begin to suffer at once
+OPERATED, AT_WORK = 0.6, timedelta(minutes=15)  # evidence of work on a store or host, and how near the first sign
 SAME_RECORD = 0.8  # of the records of a message that must name one thing for it to be to blame
-MIN_RECORDS = 4  # of a message, without which nothing is said of what they name
+MIN_RECORDS = 3  # of a message, without which nothing is said of what they name
 MAX_SAID = 2_000  # characters of a change's diff and detail that are compared
 USUAL = 0.3  # how much a word counts that is logged on calm days too
 ARISES = 0.3  # of the origin's weight, from which trouble arises in a service too
@@ -86,8 +87,9 @@ _FOREIGN = re.compile(
 """A host as part of an address, or by itself with a top-level domain that no file name ends in."""
 _OURS = re.compile(r"\.(?:internal|local|svc|cluster|lan|intra|corp)\b|localhost", re.IGNORECASE)
 _PROVIDER = re.compile(
-    r"\b(?:third[- ]party|(?:external|upstream|payment|cloud|sms|mail|identity) provider|vendor|"
-    r"provider (?:is |returned |responded )?\w+|status ?page)\b",
+    r"\b(?:third[- ]party|(?:external|upstream|payment|cloud|sms|e?mail|identity) provider|vendor|status ?page|"
+    r"stripe|paypal|adyen|braintree|twilio|sendgrid|mailgun|auth0|okta|cloudflare|fastly|akamai|plaid|"
+    r"(?:aws|amazon) \w+|s3|dynamodb|sqs|google (?:maps|cloud|pubsub)|azure|openai|github)\b",
     re.IGNORECASE,
 )
 _RECORD = re.compile(
@@ -99,7 +101,17 @@ _RECORD = re.compile(
 """What names one record: a word and a number, a long number, or a UUID; no duration, size or count."""
 
 _NODE = re.compile(r"\b(?:node|host|vm|ip|rack|worker)[-_][a-z0-9][a-z0-9.-]*\b", re.IGNORECASE)
-_RATE = re.compile(r"requests?_(?:per|rate|total|count)|\brps\b|\bqps\b|throughput|_rps\b|requests?\b", re.IGNORECASE)
+_RATE = re.compile(r"requests?(?:_|\b)|\brps\b|\bqps\b|\btps\b|_rps\b|_qps\b|throughput|traffic|hits", re.IGNORECASE)
+_NO_RATE = re.compile(r"error|fail|reject|time|latency|duration|5xx|4xx|size|in_?flight|queue|pending", re.IGNORECASE)
+_OPERATION = re.compile(
+    r"\b(?:backup|pg_dump|batch|cron(?:job)?|vacuum|compaction|re-?index\w*|fail-?over|drain\w*|reboot\w*|maintenance|"
+    r"nightly|snapshot|bulk (?:import|export|load))\b",
+    re.IGNORECASE,
+)
+"""What is done to hosts and stores in operation, which logs mention and do not complain of."""
+_STORE = re.compile(
+    r"postgres|mysql|mariadb|redis|kafka|rabbit|mongo|elastic|\bdb\b|-db\b|sql|cache|broker", re.IGNORECASE
+)
 _METRIC_KINDS = (
     (re.compile(r"memory|heap|rss|\bgc", re.IGNORECASE), Kind.MEMORY),
     (re.compile(r"pool|connection", re.IGNORECASE), Kind.POOL),
@@ -578,7 +590,7 @@ def _weight(view: _View, signals: Iterable[Signal]) -> float:
 
 
 def _is_foreign(host: str, view: _View) -> bool:
-    if _OURS.search(host) or "." not in host:
+    if _OURS.search(host) or _STORE.search(host):
         return False
     parts = set(host.lower().split("."))
     return not parts & {service.lower() for service in (*view.scene.signals, *view.scene.dependencies)}
@@ -586,7 +598,7 @@ def _is_foreign(host: str, view: _View) -> bool:
 
 def _load(view: _View) -> list[Suspect]:
     """More requests than usual in most services, from before the first sign."""
-    measured = {one.service for one in view.observations.series if _RATE.search(one.metric)}
+    measured = {one.service for one in view.observations.series if _is_rate(one.metric)}
     risen = [
         signal
         for signals in view.scene.signals.values()
@@ -610,8 +622,12 @@ def _load(view: _View) -> list[Suspect]:
     ]
 
 
+def _is_rate(metric: str) -> bool:
+    return _RATE.search(metric) is not None and _NO_RATE.search(metric) is None
+
+
 def _is_more_requests(signal: Signal) -> bool:
-    return signal.evidence.kind is EvidenceKind.METRIC and _RATE.search(signal.subject) is not None and signal.rises
+    return signal.evidence.kind is EvidenceKind.METRIC and signal.rises and _is_rate(signal.subject)
 
 
 def _record(view: _View) -> list[Suspect]:
@@ -639,6 +655,14 @@ def _platform(view: _View) -> list[Suspect]:
         _other(view, service, Origin.PLATFORM, _weight(view, signals), _strongest(signals), service)
         for service, signals in failing.items()
     ]
+    found += [
+        _other(view, service, Origin.PLATFORM, OPERATED * view.origin.get(service, 0.0), [signal], service)
+        for service, signals in view.scene.signals.items()
+        for signal in signals
+        if not signal.trouble
+        and _OPERATION.search(signal.evidence.quote)
+        and abs(signal.since - view.scene.first_sign) <= AT_WORK
+    ][:1]
     together = _together(view)
     if len(together) > 2:
         found = [each for each in found if each.service not in together]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from datetime import UTC
 
 from core.incident import BlamedChange, Evidence, EvidenceKind, Followed, Hypothesis, Origin, SimilarIncident
@@ -214,8 +213,6 @@ def moved_lines(revision: Revision, suspect: Suspect) -> tuple[str, ...]:
 
 
 def _speaks_of(text: str, suspect: Suspect) -> int:
-    signs: Sequence[frozenset[str]] = [signal.terms for signal in suspect.signals]
     said = frozenset(terms(text))
-    return len(said & frozenset(suspect.shared)) * 10 + len(
-        said.intersection(*[frozenset().union(*signs)]) if signs else ()
-    )
+    seen = {term for signal in suspect.signals for term in signal.terms}
+    return len(said.intersection(suspect.shared)) * 10 + len(said & seen)

@@ -12,11 +12,11 @@ SECOND = "9f8e7d6c5b4a"
 
 
 def commit(id_: str, before: float, service: str = "shop", **fields: object) -> Change:
-    return replace(change(id_, service, before, f"Change {id_}", "commit"), revision=id_, **fields)  # type: ignore[arg-type]
+    return replace(change(id_, service, before, f"Change {id_}", "commit"), revision=id_, **fields)
 
 
 def deploy(before: float, service: str = "shop", **fields: object) -> Change:
-    return replace(change(f"D{before}", service, before, "Release", "deploy"), **fields)  # type: ignore[arg-type]
+    return replace(change(f"D{before}", service, before, "Release", "deploy"), **fields)
 
 
 def test_a_commit_is_in_force_from_its_deployment_on_and_both_are_one_candidate() -> None:
