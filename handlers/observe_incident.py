@@ -26,7 +26,7 @@ from core.ports import (
     Toolbox,
 )
 from core.rca.dependencies import neighbourhood, service_of, united
-from core.rca.observations import Observations, change_window, signal_window
+from core.rca.observations import Observations, change_window, graph_window, of_late, signal_window
 from core.rca.pasted import build_links, is_about_a_build, pasted_build, pasted_output
 from core.rca.planned_calls import PlannedCall, planned_calls
 from core.rca.tool_outputs.clue import ToolOutput
@@ -74,9 +74,10 @@ async def observe_incident(
     now = clock.now()
     tools = _Tools()
     traced, changes = await asyncio.gather(
-        tools.ask([(each.name, _graph(each, change_window(incident, now))) for each in readers.graphs]),
+        tools.ask([(each.name, _graph(each, graph_window(incident, now))) for each in readers.graphs]),
         tools.ask([(each.name, each.changes(change_window(incident, now))) for each in readers.changes]),
     )
+    changes = of_late(changes, incident)
     dependencies = united([readers.dependencies, *traced])
     service = service_of(incident, dependencies)
     services = neighbourhood(service, dependencies, MAX_SERVICES) if service else []

@@ -96,9 +96,10 @@ def _ruled_out(
         if suspect not in best
         and (suspect.change or (suspect.origin is not Origin.SERVICE and suspect.service not in blamed))
     ]
-    lines = [f"{_name(suspect, scene)}: {suspect.objection}." for suspect in others[:MAX_RULED_OUT]]
-    if len(others) > MAX_RULED_OUT:
-        lines.append(f"{len(others) - MAX_RULED_OUT} more, less likely than these.")
+    objections = list(dict.fromkeys(f"{_name(suspect, scene)}: {suspect.objection}." for suspect in others))
+    lines = objections[:MAX_RULED_OUT]
+    if len(objections) > MAX_RULED_OUT:
+        lines.append(f"{len(objections) - MAX_RULED_OUT} more, less likely than these.")
     read = {line.service for line in observations.logs} | {series.service for series in observations.series}
     calm = [service for service in observations.services if service in read and service not in scene.signals]
     if calm:

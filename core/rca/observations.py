@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from core.incident import Incident, SimilarIncident
 from core.ports import Change, FailedBuild, LogLine, Series, Span, TimeWindow
+from core.rca.revisions import is_commit
 from core.rca.tool_outputs.clue import ToolOutput
 
 LOOK_BACK = timedelta(minutes=90)  # of logs, metrics and traces before the start, at least
@@ -15,7 +16,8 @@ LONGEST_LOOK_BACK = timedelta(hours=8)  # of them, where a change is as old
 BEFORE_CHANGE = timedelta(minutes=45)  # of them before the oldest change, to compare with
 LOOK_AHEAD = timedelta(minutes=10)  # of logs and metrics after the start
 SUSPECT = timedelta(minutes=30)  # before the start, in which the fault can have begun; the time before is the baseline
-CHANGES_BACK = timedelta(hours=72)  # of changes before the start: what is deployed today may have been written before
+CHANGES_BACK = timedelta(hours=24)  # of changes before the start
+COMMITS_BACK = timedelta(hours=72)  # of commits: what was deployed today may have been written before
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,17 @@ def signal_window(
 
 def change_window(incident: Incident, now: datetime) -> TimeWindow:
     """Return what to read of changes."""
+    return TimeWindow(incident.started_at - COMMITS_BACK, signal_window(incident, now).end)
+
+
+def graph_window(incident: Incident, now: datetime) -> TimeWindow:
+    """Return what to read of traces, to know which service calls which."""
     return TimeWindow(incident.started_at - CHANGES_BACK, signal_window(incident, now).end)
+
+
+def of_late(changes: Iterable[Change], incident: Incident) -> list[Change]:
+    """Return the changes of CHANGES_BACK, and the commits of COMMITS_BACK."""
+    return [change for change in changes if is_commit(change) or change.at >= incident.started_at - CHANGES_BACK]
 
 
 def suspect_from(first: datetime, incident: Incident) -> datetime:
