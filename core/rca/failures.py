@@ -137,7 +137,7 @@ STORE platform topic           in recovery mode|election in progress|fail(?:ing 
 STORE platform topic           replication \w+ ?\w* ?stopped
 CRASH own_code cause           panic(?:ked)?:|panicked|segmentation fault|SIGSEGV|core dumped|nil pointer
 CRASH own_code cause           NullPointer\w*|stack ?overflow|assert(?:ion)? fail\w*
-CODE own_code cause            [\w.$]*[a-z](?:Error|Exception):(?= \S)
+CODE own_code cause            (?<![\w.$])[\w.$]*[a-z](?:Error|Exception):(?= \S)
 CODE own_code topic            traceback|command not found|cannot be executed|assert\w*|test(?:s)? failed|compil\w+
 CODE own_code topic            exited with code|CrashLoopBackOff
 MISSING own_code topic         configmap|secret|environment variable|(?:is|are) (?:not set|required)|selector
@@ -152,7 +152,7 @@ OTHER - complaint              errors?|exceptions?|fatal|fail(?:ed|ure|ures|s|in
 OTHER - complaint              couldn't|cannot|can't|crash(?:ed|es|ing)?|abort(?:ed|ing)?|reject(?:ed|s)?|denied
 OTHER - complaint              unavailable|lost|dropp(?:ed|ing)|stuck|hung|dead|killed|unexpected(?:ly)?|terminated
 OTHER - complaint              panic(?:ked)?|severe|emergency|degraded|slow|high latency|stale|lag(?:ging)?|expired
-OTHER - complaint              [\w.$]*[a-z](?:Error|Exception)
+OTHER - complaint              (?<![\w.$])[\w.$]*[a-z](?:Error|Exception)
 OTHER - grievance              declin(?:ed|ing)|incorrect\w*|wrong\w*|block(?:ed|ing)|refus(?:ed|es|ing)
 OTHER - grievance              ignor(?:ed|ing)|skipp(?:ed|ing)|disabled|overload\w*
 OTHER - grievance              too (?:large|long|many|much|big|small|few|slow|high|low|old|short)|leak\w*|interrupt\w*

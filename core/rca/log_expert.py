@@ -24,7 +24,7 @@ SURPRISE = 8.0  # log-likelihood ratio at which a change of rate is sure to 63 %
 MIN_RATIO = 3.0  # between the rates before and after, below which it is ordinary traffic
 MIN_STRENGTH = 0.25  # below which a message is not worth mentioning
 BUCKET = timedelta(minutes=1)
-SHOWN = 40  # records of a message that are kept
+SHOWN, MAX_SHOWN = 40, 1_000  # records of a message that are kept, and characters of each
 
 
 def log_signals(lines: Sequence[LogLine], first: datetime, suspect: datetime, until: datetime) -> list[Signal]:
@@ -78,7 +78,7 @@ def _appeared(template: Template, before: Sequence[LogLine], after: Sequence[Log
         trouble=level in TROUBLE,
         frames=frames(line.text),
         subject=template.text,
-        texts=tuple(each.text for each in after[:SHOWN]),
+        texts=tuple(each.text[:MAX_SHOWN] for each in after[:SHOWN]),
     )
 
 

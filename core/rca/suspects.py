@@ -497,7 +497,7 @@ def _said(revision: Revision) -> str:
         moved = "\n".join(
             line[1:] for line in change.diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")
         )
-        parts += [change.title, change.detail[:MAX_SAID], " ".join(change.files), moved[:MAX_SAID]]
+        parts += [change.title, change.detail[:MAX_SAID], " ".join(change.files)[:MAX_SAID], moved[:MAX_SAID]]
     return "\n".join(parts)
 
 
