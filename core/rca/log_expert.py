@@ -10,7 +10,7 @@ from math import exp, log
 from core.incident import Evidence, EvidenceKind
 from core.knowledge.terms import terms
 from core.ports import LogLine
-from core.rca.log_templates import Template, grouped, quote_of
+from core.rca.log_templates import Template, quote_of
 from core.rca.signals import Signal
 from core.rca.stack_traces import frames
 
@@ -27,13 +27,8 @@ BUCKET = timedelta(minutes=1)
 SHOWN, MAX_SHOWN = 40, 1_000  # records of a message that are kept, and characters of each
 
 
-def log_signals(lines: Sequence[LogLine], first: datetime, suspect: datetime, until: datetime) -> list[Signal]:
-    """Return one service's messages whose rate in [suspect, until) differs from that in [first, suspect), strongest first."""
-    return message_signals(grouped(sorted(lines, key=lambda line: line.at)), first, suspect, until)
-
-
 def message_signals(templates: Sequence[Template], first: datetime, suspect: datetime, until: datetime) -> list[Signal]:
-    """Return the same for records that are grouped already."""
+    """Return one service's messages whose rate in [suspect, until) differs from that in [first, suspect), strongest first."""
     found = [signal for template in templates if (signal := _signal(template, first, suspect, until)) is not None]
     return sorted(found, key=lambda signal: -signal.strength)
 

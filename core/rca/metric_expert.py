@@ -52,7 +52,7 @@ def _creep(series: Series, suspect: datetime) -> Signal | None:
     values, seconds = values[known], seconds[known]
     if values.size < CREEP_POINTS:
         return None
-    breaks: NDArray[np.float64] = np.linspace(seconds[0], suspect.timestamp(), CREEP_BREAKS, endpoint=False)
+    breaks = seconds[0] + (suspect.timestamp() - seconds[0]) * np.arange(CREEP_BREAKS, dtype=np.float64) / CREEP_BREAKS
     total = float(((values - values.mean()) ** 2).sum())
     if total <= 0 or breaks[-1] <= seconds[0]:
         return None

@@ -65,17 +65,6 @@ class Scene:
         weight, callee = max(earlier, default=(0.0, ""))
         return callee, weight * (1 - self.origins.get(service, 0.0))
 
-    def blamed(self, service: str) -> float:
-        """How far the trouble of its callers names this service, in [0, 1]; callers complain of callees."""
-        name = frozenset(terms(service))
-        return combined(
-            signal
-            for other, signals in self.signals.items()
-            if service in callees(other, self.dependencies)
-            for signal in signals
-            if signal.trouble and name and name <= signal.terms
-        )
-
     def place_weight(self, service: str) -> float:
         """How plausible a cause in this service is for a symptom in the incident's, in [0, 1]."""
         if service == self.incident.service:
