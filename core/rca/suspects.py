@@ -359,19 +359,20 @@ def _changed(view: _View, revision: Revision) -> Suspect:
         "between": min(3, len(later)) / 3,
         "setting": float(not revision.shipped_by and is_setting(revision.change)),
     }
+    signs = next(
+        (
+            signs
+            for effect, signs in ((own, followed), (lower, followed_below), (upper, followed_above))
+            if effect > CLEAR
+        ),
+        followed or followed_above or followed_below,
+    )
     service = max(services, key=lambda name: view.origin.get(name, 0.0), default=revision.change.service)
     return Suspect(
         service,
         Origin.CHANGE,
         revision,
-        next(
-            (
-                signs
-                for effect, signs in ((own, followed), (lower, followed_below), (upper, followed_above))
-                if effect > CLEAR
-            ),
-            followed or followed_above or followed_below,
-        ),
+        _most_telling(signs, frozenset(shared)),
         _objection(view, revision, features),
         features,
         tuple(sorted(shared, key=lambda term: -shared[term])),
@@ -397,6 +398,20 @@ def _effect(
             weighed.append((signal.strength * exp(-delay / EFFECT) * (PASSED_ON if passed_on else 1.0), signal))
     weighed.sort(key=lambda each: (-each[0], each[1].since))
     return combined_weight([weight for weight, _ in weighed[:3]]), tuple(signal for _, signal in weighed)
+
+
+def _most_telling(signals: Iterable[Signal], shared: frozenset[str]) -> tuple[Signal, ...]:
+    """Those that speak of what was changed first, and of the others those that a log tells in words."""
+    return tuple(
+        sorted(
+            signals,
+            key=lambda signal: (
+                not shared & _sign_terms(signal),
+                signal.strength < CLEAR,
+                signal.evidence.kind is not EvidenceKind.LOG,
+            ),
+        )
+    )
 
 
 def combined_weight(weights: Sequence[float]) -> float:

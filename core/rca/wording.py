@@ -15,6 +15,7 @@ from core.rca.suspects import Suspect
 from core.rca.trajectory import Responsibility
 
 MAX_EVIDENCE = 6  # lines shown for one hypothesis
+MAX_WORDS = 60  # of the cause
 MAX_DETAIL = 160  # characters of a change's detail in the cause
 MAX_MOVED = 2  # lines of a diff that are quoted
 MAX_FOLLOWED = 6  # signs of one hypothesis
@@ -104,7 +105,11 @@ def _changed(revision: Revision, suspect: Suspect, scene: Scene) -> str:
     replaced = " → ".join(moved) if len(moved) > 1 or suspect.shared else ""
     told = telling(change.detail, suspect) or replaced
     effect = next((f" Then {signal.what}." for signal in suspect.signals if signal.trouble), "")
-    return f"{named(revision, scene)}, {when}: {change.title.rstrip('.')}{f' ({told[:MAX_DETAIL]})' if told else ''}.{effect}"
+    head = f"{named(revision, scene)}, {when}: {change.title.rstrip('.')}"
+    room = MAX_WORDS - len(head.split()) - len(effect.split())
+    words = told[:MAX_DETAIL].split()
+    kept = " ".join(words) if len(words) <= room else " ".join([*words[: max(0, room - 1)], "…"])
+    return f"{head}{f' ({kept})' if words and room > 1 else ''}.{effect}"
 
 
 def named(revision: Revision, scene: Scene) -> str:
