@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
@@ -12,30 +11,16 @@ from rich.text import Text
 from core.answering.answer import Answer, Citation
 from core.confidence.badge_explanation import BadgeExplanation
 from core.conversation import MessageReference, Place
-from core.incident import AskedTeam, Explanation, Hypothesis, Incident, OwnerProposal, Stage
-from core.incident_story import (
-    not_asked_label,
-    on_call_told,
-    owner_story,
-    parts_counted,
-    standing,
-    suggested_duplicate,
-    suggested_severity,
-    suggestions_told,
-    unclear_told,
-    votes_told,
-)
+from core.incident import Incident
+from core.incident_details import Entry, incident_details
+from core.incident_view import Line, incident_view, is_it_theirs
 from core.messages import (
     ASK,
     ASK_WHAT_IS_RIGHT,
     CONFLICTING,
-    COULD_IT_BE,
     I_AM_UNSURE,
-    IS_IT_YOURS,
     JUDGED_BY,
     ON_CALL,
-    ON_CALL_UNKNOWN,
-    OR,
     PING,
     PROPOSED,
     TENTATIVE,
@@ -56,8 +41,6 @@ from core.messages import (
     OwnerQuestion,
     ProposalMessage,
 )
-
-SHOWN_EVIDENCE = 3  # lines quoted under a hypothesis
 
 
 class TerminalMessenger:
@@ -116,7 +99,7 @@ def render(message: Message) -> RenderableType:
 
 def _call(message: OwnerPing | OwnerQuestion) -> str:
     if isinstance(message, OwnerQuestion):
-        return f"{_is_it_theirs([team for team, _ in message.teams])} {I_AM_UNSURE}"
+        return f"{is_it_theirs([team for team, _ in message.teams])} {I_AM_UNSURE}"
     on_call = f" {ON_CALL}: {', '.join(message.on_call)}" if message.on_call else ""
     return f"{message.team_name}: {PING} {message.badge.text}{on_call}"
 
@@ -155,92 +138,30 @@ def _badge_explanation(explanation: BadgeExplanation) -> RenderableType:
         *explanation.sentences,
         *([JUDGED_BY] if references else []),
         *references,
+        explanation.for_experts,
     ]
     return Text("\n".join(lines))
 
 
 def _incident(message: IncidentMessage) -> RenderableType:
-    incident = message.incident
-    lines = [
-        Text(f"{incident.severity.upper()} · {incident.state} · {incident.title}", "bold"),
-        Text(f"since {incident.started_at:%Y-%m-%d %H:%M} UTC · {incident.alert_count} alert(s) · {incident.service}"),
-    ]
-    lines += [Text(said) for said in standing(incident)]
-    if message.parts:
-        lines.append(Text(f"Explains {parts_counted(message.parts)}"))
-    if incident.acknowledged:
-        lines.append(Text(f"Acknowledged by {incident.acknowledged.by or 'somebody'} in {incident.source}"))
-    if incident.owner:
-        lines.append(_owner(incident.owner, asks=message.asks_owner))
-    if incident.explanation:
-        lines.append(_cause(incident.explanation, asks=message.asks_cause))
-    if severity := suggested_severity(incident):
-        badge = f" {incident.suggested_severity.badge.text}" if incident.suggested_severity else ""
-        lines.append(Text(f"Severity: {severity}{badge}"))
-    if incident.suggested_duplicate:
-        lines.append(Text(f"Duplicate: {suggested_duplicate(incident)} {incident.suggested_duplicate.badge.text}"))
-    if incident.stage is not Stage.DONE:
-        lines.append(Text(f"… {incident.stage} {incident.progress}".rstrip(), "dim"))
-    return Group(*lines)
+    view = incident_view(message)
+    working = [Text(f"… {view.progress}", "dim")] if view.progress else []
+    return Group(Text(view.headline, "bold"), Text(view.state), *map(_line, view.lines), *working)
 
 
-def _owner(proposal: OwnerProposal, *, asks: bool) -> Text:
-    if proposal.owner is None:
-        unclear = f"{unclear_told(proposal)} {proposal.badge.text}"
-        question = f" · {_is_it_theirs(proposal.asked)}" if proposal.asked else ""
-        rest = not_asked_label(proposal)
-        others = ", ".join(candidate.team_name for candidate in proposal.not_asked[:2])
-        return Text(f"Owner: {unclear}{question}" + (f" · {rest.lower()}: {others}" if others else ""))
-    unknown = ON_CALL_UNKNOWN.format(name=proposal.on_call_unknown) if proposal.on_call_unknown else ""
-    people = unknown or ", ".join(proposal.on_call)
-    on_call = f" · on call: {people}" if people else ""
-    team = proposal.owner.team_name
-    named = IS_IT_YOURS.format(team=team) if asks else team
-    return Text(f"Owner: {named} {proposal.badge.text}{on_call}")
-
-
-def _is_it_theirs(teams: Sequence[AskedTeam]) -> str:
-    asked = [(team.team_name, on_call_told(team)) for team in teams]
-    return IS_IT_YOURS.format(team=OR.join(f"{name} ({on_call})" if on_call else name for name, on_call in asked))
-
-
-def _cause(explanation: Explanation, *, asks: bool) -> Text:
-    if explanation.cause is None:
-        return Text("Cause: no culprit found")
-    badge = f" {explanation.badge.text}" if explanation.badge else ""
-    cause = explanation.told
-    named = COULD_IT_BE.format(cause=cause) if asks else cause
-    return Text(f"Cause: {named}{badge}\nNext check: {explanation.cause.next_check}")
+def _line(line: Line) -> Text:
+    said = filter(None, (line.text, line.code, *(link.text for link in line.links), line.badge))
+    return Text((f"{line.label}: " if line.label else "") + " · ".join(said), "dim" if line.subtle else "")
 
 
 def _details(incident: Incident) -> RenderableType:
     lines: list[RenderableType] = []
-    lines += [Text(f"Why this owner: {each}") for each in owner_story(incident)]
-    lines += [Text(f"Vote: {each}", "dim") for each in votes_told(incident)]
-    lines += [Text(each, "dim") for each in suggestions_told(incident)]
-    if incident.explanation:
-        if incident.explanation.cause is None:
-            lines.append(Text("No culprit found.", "bold"))
-        for hypothesis in incident.explanation.hypotheses:
-            lines += _hypothesis(hypothesis)
-        lines += [Text(f"Ruled out: {reason}") for reason in incident.explanation.ruled_out]
-        lines += [Text(f"Could not be read: {each}", "dim") for each in incident.explanation.unavailable]
-        lines += [
-            Text(f"Similar: {similar.id} {similar.title} → {similar.root_cause}")
-            for similar in incident.explanation.similar
-        ]
-        lines += [Text(f"{entry.at:%H:%M:%S} {entry.text}", "dim") for entry in incident.explanation.timeline]
-        if incident.explanation.trajectory is not None:
-            lines += [Text(f"The model: {step.told}", "dim") for step in incident.explanation.trajectory.steps]
+    for section in incident_details(incident):
+        lines += [Text(" · ".join(filter(None, (section.title, section.badge))), "bold"), *map(_entry, section.entries)]
     return Group(*lines) if lines else Text("Nothing was found.")
 
 
-def _hypothesis(hypothesis: Hypothesis) -> list[RenderableType]:
-    return [
-        Text(f"Possible cause: {hypothesis.cause}", "bold"),
-        *(Text(f"  {line.kind} {line.source}: {line.quote}") for line in hypothesis.evidence[:SHOWN_EVIDENCE]),
-        *(Text(f"  Speaks against it: {line.source}: {line.quote}") for line in hypothesis.contradicting),
-        Text(f"  Disproved if: {hypothesis.disproof}"),
-        Text(f"  Next check: {hypothesis.next_check}"),
-        *([Text(f"  Responsible: {hypothesis.responsibility}")] if hypothesis.responsibility else []),
-    ]
+def _entry(entry: Entry) -> Text:
+    at = f"{entry.at:%H:%M:%S}" if entry.at is not None else ""
+    source = entry.link.text if entry.link is not None else ""
+    return Text("  " + " ".join(filter(None, (at, source, entry.text, entry.quote))))

@@ -19,6 +19,7 @@ from core.messages import TAKING, WHY_VERDICTS, Notice, NoticeKind, Verdict
 from core.ports import ThreadReader
 from handlers.accept_suggestion import SUGGESTIONS, accept_suggestion
 from handlers.accept_thanks import accept_thanks
+from handlers.answer_in_incident import answer_in_incident
 from handlers.answer_question import answer_question, no_queue
 from handlers.change_settings import set_quiet_hours, show_settings
 from handlers.correct_answer import confirm_correction, correct_in_words, propose_correction
@@ -32,7 +33,7 @@ from handlers.label_incident import label_noted_incidents
 from handlers.label_suggestions import label_suggestions
 from handlers.learn_failing_lines import correct_failing_lines, judge_failing_lines
 from handlers.post_message import Poster
-from handlers.present_incident import present_details
+from handlers.present_incident import present_details, show_details
 from handlers.press_in_sight import is_in_sight
 from handlers.read_thread import in_context
 from handlers.reassign_incident import ask_whose_it_is, reassign_incident
@@ -100,6 +101,7 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
         triage=partial(investigations.step, investigate=investigations.triage_at_once),
         explain=partial(investigations.step, investigate=investigations.explain_in_sight),
         triage_again=partial(investigations.step, investigate=investigations.triage_in_sight, wanted=True),
+        recheck=investigations.recheck,
         conclude=partial(conclude_investigation, store=store),
         details=partial(present_details, store=store, poster=poster),
         watch_incidents=investigations.watch,
@@ -123,7 +125,16 @@ def _commands(
     } | core.workspace.dependencies.keys()
     on_demand = partial(investigate_on_demand, services=services, channels=channels, store=store, poster=poster)
     return {
-        CommandName.ASK: ask,
+        CommandName.ASK: partial(
+            answer_in_incident,
+            otherwise=ask,
+            observe=investigations.observe,
+            store=store,
+            poster=poster,
+            clock=clock,
+            redact=redact,
+            public_url=core.settings.public_url,
+        ),
         CommandName.TRIAGE: partial(
             on_demand,
             investigate=lambda incident, audience, _, show: investigations.triage(incident, audience, show),
@@ -212,7 +223,11 @@ def _feedback(core: Core, poster: Poster) -> Callable[[Feedback], Awaitable[None
         **dict.fromkeys(SUGGESTIONS, partial(accept_suggestion, label=label, store=store)),
         Verdict.SEPARATE: partial(separate_incident, store=store),
         Verdict.BELONGS: partial(ask_where_it_belongs, channels=core.workspace.channels, store=store, poster=poster),
-        Verdict.JOIN: partial(join_incident, channels=core.workspace.channels, store=store, poster=poster),
+        **dict.fromkeys(
+            (Verdict.JOIN, Verdict.JOIN_SUGGESTED),
+            partial(join_incident, channels=core.workspace.channels, store=store, poster=poster),
+        ),
+        Verdict.DETAILS: partial(show_details, store=store, poster=poster),
         Verdict.HAND_OVER: partial(ask_whose_it_is, teams=core.workspace.teams, store=store, poster=poster),
     }
 

@@ -158,6 +158,14 @@ def replay(
     _run(lambda settings: run_replay(settings, file, source, out, as_json=as_json))
 
 
+@app.command()
+def postmortem(incident_id: Annotated[str, typer.Argument(metavar="ID", help="As the local page shows it.")]) -> None:
+    """Print the draft of an incident's postmortem as Markdown."""
+    from bot.postmortem import run_postmortem
+
+    _run(lambda settings: run_postmortem(settings, incident_id))
+
+
 @app.command("webhook-check")
 def webhook_check(
     file: Path,

@@ -23,14 +23,14 @@ NO_SUCH = "There is no dead letter {intent}: `plumbline dead-letters list` shows
 
 async def run_list(settings: Settings, out: Console, *, as_json: bool) -> int:
     """Print them, newest first."""
-    async with _store(settings) as store:
+    async with open_store(settings) as store:
         _print(await _latest(store), out, as_json=as_json)
     return 0
 
 
 async def run_retry(settings: Settings, intents: Sequence[str], out: Console, *, every: bool) -> int:
     """Have those of these intents, or `every` one, tried again by the running bot."""
-    async with _store(settings) as store:
+    async with open_store(settings) as store:
         wanted = [letter.intent for letter in await _latest(store)] if every else intents
         for intent in wanted:
             if not await ask_to_redeliver(intent, store=store):
@@ -41,7 +41,7 @@ async def run_retry(settings: Settings, intents: Sequence[str], out: Console, *,
 
 async def run_drop(settings: Settings, intents: Sequence[str], out: Console) -> int:
     """Give those of these intents up."""
-    async with _store(settings) as store:
+    async with open_store(settings) as store:
         for intent in intents:
             if not await drop_dead_letter(intent, SystemClock().now(), store=store):
                 raise PlumblineError(NO_SUCH.format(intent=intent))
@@ -50,7 +50,8 @@ async def run_drop(settings: Settings, intents: Sequence[str], out: Console) -> 
 
 
 @asynccontextmanager
-async def _store(settings: Settings) -> AsyncGenerator[Store]:
+async def open_store(settings: Settings) -> AsyncGenerator[Store]:
+    """Open the database of the workspace for a command that needs nothing else."""
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     engine = open_database(settings.database)
     try:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import shutil
 import socket
 import tempfile
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 
 import aiohttp
 from rich.console import Console
 
+from adapters.console.forms import RESOLVE
 from bot.commands import ingest_with_progress
 from bot.server import running
 from bot.settings import Settings
@@ -60,8 +61,10 @@ async def _serve_demo(settings: Settings, out: Console) -> None:
         live = (settings.config or Path()).parent / "live"
         address = f"http://{settings.host}:{settings.port}/"
         token = settings.webhook_secret.get_secret_value() if settings.webhook_secret else ""
-        replays = {scenario: partial(replay, scenario, live, address, token) for scenario in scenarios()}
-        async with running(core, replays):
+        recordings = [Recording(scenario, live, address, token) for scenario in scenarios()]
+        replays = {each.name: each.replay for each in recordings}
+        resolves = {f"{each.name}{RESOLVE}": each.resolve for each in recordings}
+        async with running(core, replays | resolves):
             out.print(f"{report.added} documents are indexed. Open [bold]{address}[/bold]", highlight=False)
             out.print("An incident arrives in #incidents in a few seconds. Ctrl+C ends the demonstration.")
             await _first_incident(replays[FIRST_INCIDENT])
@@ -78,30 +81,60 @@ def scenarios() -> list[str]:
     return sorted(path.name for path in (SAMPLE_COMPANY / "live").iterdir() if path.is_dir())
 
 
-async def replay(scenario: str, live: Path, address: str, webhook_secret: str) -> None:
-    """Stage a recorded incident as if it happened now, and deliver its alert to the bot's own webhook."""
-    body = await asyncio.to_thread(stage, SAMPLE_COMPANY / "live" / scenario, live / scenario, datetime.now(UTC))
-    headers = {"Content-Type": "application/json"}
-    headers |= {"Authorization": f"Bearer {webhook_secret}"} if webhook_secret else {}
-    async with (
-        aiohttp.ClientSession() as session,
-        session.post(f"{address}webhooks/alertmanager", data=body, headers=headers) as response,
-    ):
-        if response.status >= 400:
-            raise PlumblineError(f"The alert of {scenario} was refused: {await response.text()}")
+class Recording:
+    """A recorded incident that is staged as if it happened now, and reported to the bot's own webhook."""
+
+    def __init__(self, name: str, live: Path, address: str, webhook_secret: str) -> None:
+        self.name = name
+        self._live = live
+        self._webhook = f"{address}webhooks/alertmanager"
+        self._headers = {"Content-Type": "application/json"}
+        self._headers |= {"Authorization": f"Bearer {webhook_secret}"} if webhook_secret else {}
+        self._replayed_at: datetime | None = None
+
+    async def replay(self) -> None:
+        """Deliver its alert. Raises PlumblineError if the bot refuses it."""
+        self._replayed_at = datetime.now(UTC)
+        recording = SAMPLE_COMPANY / "live" / self.name
+        await self._deliver(await asyncio.to_thread(stage, recording, self._live / self.name, self._replayed_at))
+
+    async def resolve(self) -> None:
+        """Report that it is over, now; nothing if it was not replayed. Raises PlumblineError if the bot refuses it."""
+        if self._replayed_at is not None:
+            recording = SAMPLE_COMPANY / "live" / self.name
+            await self._deliver(await asyncio.to_thread(ended, recording, self._replayed_at, datetime.now(UTC)))
+
+    async def _deliver(self, body: bytes) -> None:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(self._webhook, data=body, headers=self._headers) as response,
+        ):
+            if response.status >= 400:
+                raise PlumblineError(f"The alert of {self.name} was refused: {await response.text()}")
+
+
+def ended(recording: Path, replayed_at: datetime, now: datetime) -> bytes:
+    """Return the webhook's body that ends, `now`, what was staged at `replayed_at`."""
+    body = shifted((recording / "resolved.json").read_bytes(), _shift(recording, replayed_at))
+    told = json.loads(body)
+    told["alerts"] = [alert | {"endsAt": f"{now:%Y-%m-%dT%H:%M:%SZ}"} for alert in told["alerts"]]
+    return json.dumps(told).encode()
+
+
+def _shift(recording: Path, now: datetime) -> timedelta:
+    """By how much all times of a recording are moved so that its alert began ALERT_AGE before `now`."""
+    return now - ALERT_AGE - datetime.fromisoformat(_first_time((recording / "alert.json").read_bytes()))
 
 
 def stage(recording: Path, target: Path, now: datetime) -> bytes:
     """Copy a recording with all its times moved so that the alert began ALERT_AGE ago; returns the webhook's body."""
-    alert = (recording / "alert.json").read_bytes()
-    began = datetime.fromisoformat(_first_time(alert))
-    shift = now - ALERT_AGE - began
+    shift = _shift(recording, now)
     shutil.rmtree(target, ignore_errors=True)
     for source in sorted(path for path in recording.rglob("*") if path.is_file()):
         copy = target / source.relative_to(recording)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(shifted(source.read_bytes(), shift))
-    return shifted(alert, shift)
+    return shifted((recording / "alert.json").read_bytes(), shift)
 
 
 def shifted(text: bytes, shift: timedelta) -> bytes:

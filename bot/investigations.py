@@ -13,12 +13,15 @@ from bot.wiring import Core, redactor
 from core.audience import incident_audience
 from core.conversation import Audience
 from core.errors import ChatBusy, MessageNotFound, Unavailable, Undeliverable
-from core.incident import Incident
+from core.incident import Incident, ThreadNote
 from core.ports import LanguageModel
+from core.rca.observations import Observations
+from core.thread_notes import with_note
 from core.triage.model_documents import TeamDocuments
 from handlers.arrange_incident import Surroundings, arrange_incident, watch_incidents
 from handlers.check_firing import over_already
 from handlers.explain_incident import LOOKS_CLOSER, Show, explain_incident
+from handlers.find_runbook import find_runbook
 from handlers.investigate_incident import investigate_incident, is_under_way, report_progress, save_findings
 from handlers.investigate_with_model import Progress
 from handlers.keep_quiet import hold_incident, is_held
@@ -30,6 +33,7 @@ from handlers.present_incident import present_incident, update_details
 from handlers.suggest_duplicate import suggest_duplicate
 from handlers.suggest_severity import suggest_severity
 from handlers.triage_incident import triage_incident
+from handlers.update_incident import update_incident
 from handlers.write_postmortem import write_postmortem
 
 Negotiators = Callable[[Observe], Negotiator]
@@ -145,6 +149,17 @@ class Investigations:
 
         await investigate_incident(incident_id, looked_into, store=self._core.store)
 
+    async def recheck(self, incident_id: str, note: ThreadNote) -> None:
+        """Investigate an incident again with what somebody wrote in its thread."""
+        await update_incident(incident_id, lambda latest: with_note(latest, note), self._core.store)
+        await self.step(incident_id, self.explain_in_sight, wanted=True)
+
+    async def observe(self, incident: Incident) -> Observations:
+        """Read what the tools show around an incident, as far as those who see it may know."""
+        audience = incident_audience(incident, self._core.workspace.channels)
+        history = await asyncio.to_thread(self._core.history.readable_by, audience)
+        return await observe_incident(incident, self._readers, history=history, clock=self._core.clock)
+
     async def present(self, incident_id: str) -> None:
         """Bring the chats up to date: the message, a ping if policy wants one, a postmortem once it is over."""
         core, poster = self._core, self._poster
@@ -214,7 +229,7 @@ class Investigations:
             clock=core.clock,
             model=model,
         )
-        return await triage_incident(
+        incident = await triage_incident(
             incident,
             teams=await current_teams(core.workspace),
             history=history,
@@ -228,6 +243,7 @@ class Investigations:
             code=core.workspace.code,
             embedder=core.knowledge.embedder,
         )
+        return await find_runbook(incident, retriever=core.knowledge.retriever, audience=audience)
 
 
 def _negotiators(model: LanguageModel | None) -> Negotiators | None:

@@ -76,7 +76,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
             return await flows.start(task)
 
         dispatcher = Dispatcher(core.store, name, start)
-        inbox = TaskInbox(core.store, dispatcher.ring, queued.arrived)
+        inbox = TaskInbox(core.store, dispatcher.ring, queued.arrived, redactor(core))
         webhooks = _webhooks(core, dispatcher)
         live, messages = Live(), SqlConsoleMessages(core.engine)
         slack = await open_slack(core, inbox, stack)

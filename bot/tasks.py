@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from pydantic import TypeAdapter
 
@@ -12,7 +13,12 @@ from core.audit import Act, AuditEntry, audit_entry
 from core.command import parse_command
 from core.conversation import Place, Question
 from core.feedback import Feedback, Reaction
+from core.incident import IncidentState
 from core.ports import Store, Task
+from core.thread_notes import bears_on_cause
+from handlers.answer_in_incident import recheck_task
+from handlers.find_incident import incident_of_thread
+from handlers.redaction import Redact, as_it_is
 
 ANSWER = "answer_question"
 FEEDBACK = "record_feedback"
@@ -29,10 +35,15 @@ class TaskInbox:
     """Implements `core.ports.Inbox`: writes what arrived as a task, and rings for the dispatcher."""
 
     def __init__(
-        self, store: Store, ring: Callable[[], None], asked: Callable[[Question], None] = lambda _: None
+        self,
+        store: Store,
+        ring: Callable[[], None],
+        asked: Callable[[Question], None] = lambda _: None,
+        redact: Redact = as_it_is,
     ) -> None:
         """`asked` learns of every question that is new."""
         self._store = store
+        self._redact = redact
         self._ring = ring
         self._asked = asked
         self._intake = Intake(self._write)
@@ -51,6 +62,17 @@ class TaskInbox:
         )
         if await self._accept(Task(question.key, ANSWER, question.id, payload), asked):
             self._asked(question)
+
+    async def overhear(self, remark: Question, name: Callable[[], Awaitable[str]]) -> None:
+        if not bears_on_cause(remark.text):
+            return
+        async with self._store.transaction() as transaction:
+            incident = await incident_of_thread(remark.place, transaction)
+        if incident is None or incident.state is not IncidentState.OPEN:
+            return
+        speaker = replace(remark.asker, name=await name())
+        noted = audit_entry(f"noted:{remark.key}", remark.asked_at, Act.NOTED, speaker, incident.id, place=remark.place)
+        await self._accept(recheck_task(incident.id, replace(remark, asker=speaker), self._redact), noted)
 
     async def press(self, feedback: Feedback) -> None:
         payload = FEEDBACK_EVENT.dump_python(feedback, mode="json")

@@ -28,6 +28,7 @@ class GenericWebhookSection(WebhookSection):
     severity: Path = ""
     description: Path = ""
     url: Path = ""
+    runbook: Path = ""
     starts_at: Path = ""
     updated_at: Path = ""
     labels: dict[str, Path] = Field(default_factory=dict[str, str])

@@ -25,7 +25,9 @@ from bot.tracing import KEY, span, traced
 from core.conversation import Place, Question
 from core.errors import ChatBusy, MessageNotFound, PlumblineError, Unavailable, Undeliverable, Withdrawn
 from core.feedback import Feedback, Reaction
+from core.incident import ThreadNote
 from core.ports import Task
+from handlers.answer_in_incident import note_of
 
 FIRST_DELAY = 1.0  # seconds before a step that met an unavailable system is tried again
 MAX_RUNNING = 16  # steps of a kind at once; more only compete for the same processor
@@ -49,6 +51,7 @@ class Behaviours:
     triage: Callable[[str], Awaitable[None]]
     explain: Callable[[str], Awaitable[None]]
     triage_again: Callable[[str], Awaitable[None]]
+    recheck: Callable[[str, ThreadNote], Awaitable[None]]
     conclude: Callable[[str], Awaitable[None]]
     details: Callable[[str], Awaitable[None]]
     end_quiet_hours: Callable[[], Awaitable[None]]
@@ -133,6 +136,13 @@ class Workflows(DBOSConfiguredInstance):
     async def triage_again(self, incident_id: str, _payload: dict[str, Any]) -> None:
         """Somebody turned the incident away: the teams that are left negotiate."""
         await self._step("triage_again", incident_id)
+        await self._step("present", incident_id)
+
+    @DBOS.workflow()
+    @traced
+    async def recheck_incident(self, incident_id: str, payload: dict[str, Any]) -> None:
+        """Somebody wrote what is to blame, or what is not: it is investigated again, and its message says so."""
+        await self._step("recheck", incident_id, note_of(payload))
         await self._step("present", incident_id)
 
     @DBOS.workflow()

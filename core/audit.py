@@ -24,6 +24,7 @@ class Act(StrEnum):
     """What can be done. The value is what is stored."""
 
     ASKED = "asked"
+    NOTED = "noted"  # what somebody said in an incident's thread is read for its cause
     ANSWERED = "answered"  # a person was shown something of the named documents
     PRESSED = "pressed"  # a button; `detail` is the verdict
     REASSIGNED = "reassigned"  # `detail`: from which team to which

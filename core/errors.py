@@ -64,6 +64,10 @@ class ToolUnavailable(Unavailable):
     """A monitoring, log or change system could not be read. The investigation goes on without it and says so."""
 
 
+class ToolRefused(ToolUnavailable):
+    """A monitoring, log or change system refused access: correct its token or its rights. The investigation says so."""
+
+
 class IndexUnavailable(Unavailable):
     """The passage index cannot be opened or reached: another process holds it, or the server is down."""
 

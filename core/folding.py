@@ -72,7 +72,7 @@ def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
         reopenings=reopenings,
         flapping=incident.flapping or _flaps(reopenings),
         severity=_severity(incident, delivered.values()),
-        started_at=min(incident.started_at, *(alert.starts_at for alert in delivered.values())),
+        started_at=min([incident.started_at, *(alert.starts_at for alert in delivered.values() if alert in firing)]),
         updated_at=delivery.received_at,
         state=IncidentState.OPEN if is_firing else IncidentState.RESOLVED,
         resolved_at=None if is_firing else delivery.received_at,
@@ -136,6 +136,8 @@ def _succeeding(known: Alert | None, told: Alert) -> Alert | None:
     if known.as_of is not None and told.as_of is not None and told.as_of < known.as_of:
         return None
     acknowledged = told.acknowledged or (known.acknowledged if known.status is AlertStatus.FIRING else None)
+    if told.status is AlertStatus.RESOLVED and known.status is AlertStatus.FIRING:
+        return _ended(replace(told, acknowledged=acknowledged), known)
     if told.status is not AlertStatus.UPDATED:
         return replace(told, acknowledged=acknowledged)
     return replace(
@@ -146,6 +148,16 @@ def _succeeding(known: Alert | None, told: Alert) -> Alert | None:
         note=known.note,
         acknowledged=acknowledged,
     )
+
+
+def _ended(told: Alert, known: Alert) -> Alert:
+    """Return an alert that is over, without the times of an earlier one that its end may come with.
+
+    A later beginning is believed: it fired again meanwhile, and nobody said so.
+    """
+    starts_at = max(known.starts_at, told.starts_at)
+    ends_at = told.ends_at if told.ends_at is not None and told.ends_at >= starts_at else None
+    return replace(told, starts_at=starts_at, ends_at=ends_at)
 
 
 def _noted(delivery: AlertDelivery) -> Resolution | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from core.answering.answer import Citation
 from core.confidence.badge import Badge
 from core.confidence.resolution import Resolution
 from core.conversation import PUBLIC, MessageReference, Place
@@ -47,7 +48,8 @@ class Alert:
 
     `note` is what it says of how it ended (see `Resolution`), empty while it fires. `acknowledged` is None where nothing
     is said of it. `as_of` is when all this was so by the sender's clock, None where the sender does not say: what is
-    older than what is known is not believed.
+    older than what is known is not believed. `url` leads to the alert, `runbook_url` to the page that it names for
+    whoever handles it; both are web addresses or empty.
     """
 
     fingerprint: str
@@ -61,6 +63,7 @@ class Alert:
     labels: dict[str, str] = field(default_factory=dict[str, str])
     ends_at: datetime | None = None
     url: str = ""
+    runbook_url: str = ""
     note: str = ""
     acknowledged: Acknowledgement | None = None
     as_of: datetime | None = None
@@ -144,13 +147,30 @@ class AskedTeam:
 
 
 @dataclass(frozen=True, slots=True)
+class SimilarIncident:
+    """A past incident that resembles this one; `similarity` in [0, 1]. All texts are untrusted.
+
+    `same_cause`: what is found to be the cause now is what caused the past incident, so that its fix may help again.
+    """
+
+    id: str
+    title: str
+    owner: str
+    root_cause: str
+    fix: str
+    similarity: float
+    url: str = ""
+    same_cause: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class OwnerProposal:
     """Who probably owns the incident. `candidates` are best first and begin with the owner.
 
     `owner` is None when nobody can be named: then the teams in `asked` are asked, the best two candidates that anything
     speaks for. `votes` are those of the negotiation, in its order, after those before earlier hops. `note` says what went
     otherwise than planned, empty if nothing did. `on_call_unknown` names the system that could not say who is on call,
-    empty if it could.
+    empty if it could. `precedents` are the past incidents that decided it, nearest first.
     """
 
     owner: TeamScore | None
@@ -162,6 +182,7 @@ class OwnerProposal:
     note: str = ""
     on_call_unknown: str = ""
     asked: tuple[AskedTeam, ...] = ()
+    precedents: tuple[SimilarIncident, ...] = ()
 
     @property
     def not_asked(self) -> tuple[TeamScore, ...]:
@@ -212,6 +233,7 @@ class EvidenceKind(StrEnum):
     CHANGE = "change"
     PAST_INCIDENT = "past incident"
     TOPOLOGY = "topology"
+    NOTE = "note"  # of a person in the thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,17 +326,72 @@ class Hypothesis:
         return self.cause.rstrip(".")
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarIncident:
-    """A past incident that resembles this one; `similarity` in [0, 1]."""
+class GapReason(StrEnum):
+    """Why a tool told nothing of a part of what was asked."""
 
-    id: str
+    MISSING = "not set up"
+    REFUSED = "access refused"
+    TIMED_OUT = "timed out"
+    FAILED = "failed"
+    OUT_OF_WINDOW = "no data from that time"
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether a tool that is there could not be asked, so that it may be able to answer later."""
+        return self in (GapReason.REFUSED, GapReason.TIMED_OUT, GapReason.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A part of the investigation that could not be done: `tool` was not read, or not of all that was asked.
+
+    `detail` says more, empty if there is nothing more to say. All texts are untrusted.
+    """
+
+    tool: str
+    reason: GapReason
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return “loki: timed out (no answer within 8 s)”."""
+        return f"{self.tool}: {self.reason}" + (f" ({self.detail})" if self.detail else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Runbook:
+    """The runbook that an alert names by its address or its name.
+
+    `url` is the address that the alert gives, empty if it gives none. `citation` is the section of the indexed page
+    that says what to do, None where the page is not indexed: then there is only the link. `next_action` is quoted from
+    that section, and so is `command`, empty where the section has none. All texts are untrusted.
+    """
+
+    url: str
+    citation: Citation | None = None
+    next_action: str = ""
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestedParent:
+    """An open incident that another may be a part of; both are looked into until a person joins them.
+
+    `reason` says why, in words. All texts are untrusted.
+    """
+
+    incident_id: str
     title: str
-    owner: str
-    root_cause: str
-    fix: str
-    similarity: float
-    url: str = ""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadNote:
+    """What somebody wrote in the incident's thread that bears on its cause. All texts are untrusted."""
+
+    person: str
+    text: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,17 +409,19 @@ class Explanation:
 
     `badge` and `prediction_id` belong to the first hypothesis; both are None when no culprit was found. `trajectory` is
     what a language model did to find it out, None without one; `engine` is `evidence`, or the model whose finding counts.
+    `rechecked_after` is the note of a person that it takes into account, None if nobody wrote one.
     """
 
     hypotheses: tuple[Hypothesis, ...]
     ruled_out: tuple[str, ...]
     similar: tuple[SimilarIncident, ...]
     timeline: tuple[TimelineEntry, ...]
-    unavailable: tuple[str, ...] = ()  # tools that could not be read
+    gaps: tuple[Gap, ...] = ()  # what could not be read
     badge: Badge | None = None
     prediction_id: str | None = None
     engine: str = "evidence"
     trajectory: Trajectory | None = None
+    rechecked_after: ThreadNote | None = None
     first_failing: str = ""  # the service in which the trouble first showed; empty if none did
 
     @property
@@ -446,6 +525,9 @@ class Incident:
     severity_by: str = ""
     suggested_duplicate: DuplicateSuggestion | None = None
     duplicate_of: str = ""
+    suggested_parent: SuggestedParent | None = None
+    runbook: Runbook | None = None
+    notes: tuple[ThreadNote, ...] = ()  # oldest first
     revision: int = 1
 
     @property
@@ -461,6 +543,17 @@ class Incident:
         if self.also_firing or len(standing) < len(given):
             return None
         return max(standing, key=lambda each: each.at, default=None)
+
+    @property
+    def precedents(self) -> tuple[SimilarIncident, ...]:
+        """Return the past incidents to show, nearest first: those that decided the owner, else those that are alike."""
+        decided = self.owner.precedents if self.owner is not None else ()
+        return decided or (self.explanation.similar if self.explanation is not None else ())
+
+    @property
+    def precedent(self) -> SimilarIncident | None:
+        """Return the nearest past incident with the same cause whose fix is known, None if there is none."""
+        return next((past for past in self.precedents if past.same_cause and past.fix), None)
 
     @property
     def given_to(self) -> str:

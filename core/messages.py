@@ -197,7 +197,9 @@ Message = (
     | Notice
 )
 
-Form = CorrectionRequest | HandoverRequest | CauseRequest  # what a platform may ask in a form of its own
+Form = (
+    CorrectionRequest | HandoverRequest | CauseRequest | IncidentDetails
+)  # what a platform may ask in a form of its own
 
 
 def claim(message: Message) -> str:
@@ -227,7 +229,7 @@ PROPOSED = "Proposed as the answer to:"
 TENTATIVE = "I am not certain that this answers it. The nearest that I have:"
 CONFLICTING = "Another source says otherwise. Newest first:"
 ASK = "Ask:"  # before the teams that may know
-WHY = "Why this confidence?"
+WHY = "Why this number?"
 JUDGED_BY = "Judged by:"
 PING = "this is very probably yours."
 ON_CALL = "On call"
@@ -238,7 +240,7 @@ NOT_CLEAR = "not clear"  # whose it is
 NEAREST = "Nearest"  # teams, where none is asked
 LESS_LIKELY = "Less likely"  # than those that are asked
 A_PERSON_DECIDES = f"{NOT_CLEAR}, a person should decide"
-I_AM_UNSURE = "I am not sure whose it is. “Take it” or “Reassign …” above settles it."
+I_AM_UNSURE = "I am not sure whose it is. “Take” or “Reassign…” above settles it."
 COULD_IT_BE = "Could it be this? {cause}"
 
 
@@ -264,6 +266,8 @@ class Verdict(StrEnum):
     SEPARATE = "separate"
     BELONGS = "belongs"
     JOIN = "join"
+    JOIN_SUGGESTED = "join-suggested"
+    DETAILS = "details"
     CORRECTION = "correction"
     CONFIRM = "confirm"
     WHY_ANSWER = "why-answer"
@@ -283,14 +287,16 @@ VERDICT_LABELS = {
     Verdict.SEVERITY_WRONG: "Wrong severity",
     Verdict.DUPLICATE_RIGHT: "It is a duplicate",
     Verdict.DUPLICATE_WRONG: "No duplicate",
-    Verdict.TAKE_IT: "Take it",
+    Verdict.TAKE_IT: "Take",
     Verdict.TAKE_OVER: "Take over",
-    Verdict.HAND_OVER: "Reassign …",
+    Verdict.HAND_OVER: "Reassign…",
     Verdict.REASSIGN: "Reassign",
     Verdict.NOT_OURS: "Not ours",
     Verdict.SEPARATE: "Separate",
     Verdict.BELONGS: "Belongs together with …",
     Verdict.JOIN: "Put together",
+    Verdict.JOIN_SUGGESTED: "Join",
+    Verdict.DETAILS: "Details",
     Verdict.CORRECTION: "Send",
     Verdict.CONFIRM: "Confirm",
     Verdict.WHY_ANSWER: "Why this number?",

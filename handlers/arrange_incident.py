@@ -9,7 +9,16 @@ from datetime import datetime
 
 from core.conversation import Channel
 from core.errors import ToolUnavailable
-from core.grouping import AFTER, BEFORE, MAX_CHAIN, explanation_by, leader_of, may_absorb, related_services
+from core.grouping import (
+    MAX_CHAIN,
+    MINUTES,
+    REPEATED_WITHIN,
+    explanation_by,
+    leader_of,
+    may_absorb,
+    related_services,
+    suggested_parent,
+)
 from core.incident import Absorption, Incident, IncidentState, Stage
 from core.ports import AlertMonitor, Clock, Store, Transaction
 from core.silences import Maintenance, Silence, silenced_now
@@ -35,13 +44,14 @@ class Surroundings:
 
 
 async def arrange_incident(incident_id: str, around: Surroundings, *, store: Store, clock: Clock) -> Incident:
-    """The incident as it is to be shown now; what changed about that is saved.
+    """Return the incident as it is to be shown now; what changed about that is saved.
 
-    Where it stands is settled before it is first posted: afterwards only people and `watch_incidents` change it.
+    Where it stands is settled before it is first posted, and once more when its own investigation found the cause in
+    another service: otherwise only people and `watch_incidents` change it later.
     """
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
-    if incident is not None and incident.message is not None and incident.silenced is None:
+    if incident is not None and not _is_to_be_arranged(incident):
         return incident
     now = clock.now()
     silences = await silences_at(now, around, store)
@@ -50,11 +60,16 @@ async def arrange_incident(incident_id: str, around: Surroundings, *, store: Sto
     async def looked_at(latest: Incident, transaction: Transaction) -> Incident:
         nonlocal is_bound
         loud = await _resilenced(latest, silences, around, transaction, now)
-        is_bound = bool(await _bonds(loud, around, transaction))
-        return loud
+        near = await _near(loud, around, transaction)
+        is_bound = bool(await _bonds(loud, near, around, transaction))
+        suggestion = suggested_parent(loud, near, around.dependencies, around.channels)
+        if is_bound or suggestion == loud.suggested_parent:
+            return loud
+        return await save_next(replace(loud, suggested_parent=suggestion), loud, transaction)
 
     async def joined(latest: Incident, transaction: Transaction) -> Incident:
-        for part, leader, reason in await _bonds(latest, around, transaction):
+        near = await _near(latest, around, transaction)
+        for part, leader, reason in await _bonds(latest, near, around, transaction):
             absorbed = await _absorb(part, leader, reason, transaction, now)
             latest = absorbed if part is latest else latest
         return latest
@@ -111,22 +126,41 @@ async def _silences_of(monitor: AlertMonitor) -> list[Silence]:
         return []
 
 
-async def _bonds(
-    incident: Incident, around: Surroundings, transaction: Transaction
-) -> list[tuple[Incident, Incident, str]]:
-    """Which incidents are to be parts of which, and why: this one of another, or else others of this one."""
-    if incident.silenced is not None or incident.message is not None or not may_absorb(incident):
+def _is_to_be_arranged(incident: Incident) -> bool:
+    """Return whether it was never posted, or what was found meanwhile says more of where it belongs."""
+    if incident.message is None or incident.silenced is not None:
+        return True
+    cause = incident.explanation.cause if incident.explanation is not None else None
+    is_elsewhere = cause is not None and cause.service != incident.service
+    return incident.absorbed is None and (is_elsewhere or incident.suggested_parent is not None)
+
+
+async def _near(incident: Incident, around: Surroundings, transaction: Transaction) -> list[Incident]:
+    """Return the open incidents that are loud and may have to do with it, unless it is over or belongs to one already."""
+    if incident.silenced is not None or incident.absorbed is not None or incident.state is not IncidentState.OPEN:
         return []
     services = related_services(incident, around.dependencies)
-    since = min(incident.started_at, incident.opened_at) - BEFORE
-    near = await transaction.incidents.near(incident, services, since, MAX_NEAR)
-    loud = [other for other in near if other.silenced is None]
-    leaders = [other for other in loud if not await _is_part(other, incident, transaction)]
-    if found := leader_of(incident, leaders, around.dependencies, around.channels):
-        return [(incident, *found)]
+    since = min(incident.started_at, incident.opened_at) - REPEATED_WITHIN
+    return [
+        other
+        for other in await transaction.incidents.near(incident, services, since, MAX_NEAR)
+        if other.silenced is None
+    ]
+
+
+async def _bonds(
+    incident: Incident, near: Sequence[Incident], around: Surroundings, transaction: Transaction
+) -> list[tuple[Incident, Incident, str]]:
+    """Return which incidents are to be parts of which, and why: this one of another, or else others of this one."""
+    if may_absorb(incident):
+        leaders = [other for other in near if not await _is_part(other, incident, transaction)]
+        if found := leader_of(incident, leaders, around.dependencies, around.channels):
+            return [(incident, *found)]
+    if incident.message is not None:
+        return []  # the others are arranged anew when their own investigations end
     explained = (
         (other, incident, explanation_by(other, incident, around.dependencies, around.channels))
-        for other in loud
+        for other in near
         if may_absorb(other)
     )
     return [bond for bond in explained if bond[2]]
@@ -147,7 +181,9 @@ async def _is_part(other: Incident, incident: Incident, transaction: Transaction
 async def _absorb(
     incident: Incident, leader: Incident, reason: str, transaction: Transaction, now: datetime
 ) -> Incident:
-    absorbed = await save_next(replace(incident, absorbed=Absorption(leader.id, reason, now)), incident, transaction)
+    absorbed = await save_next(
+        replace(incident, absorbed=Absorption(leader.id, reason, now), suggested_parent=None), incident, transaction
+    )
     for each in (absorbed, leader):
         await ask_to_present(each, transaction, now)
     return absorbed
@@ -172,7 +208,7 @@ async def _freed(incident: Incident, transaction: Transaction, now: datetime) ->
     if incident.absorbed is None:
         return incident
     leader = await transaction.incidents.get(incident.absorbed.leader)
-    if leader is not None and (leader.resolved_at is None or now - leader.resolved_at < AFTER):
+    if leader is not None and (leader.resolved_at is None or now - leader.resolved_at < MINUTES):
         return incident
     return await separate(incident, leader, transaction, now)
 

@@ -1,4 +1,4 @@
-"""What is asked of somebody whose press leaves a question open: what is right, whose it is, what the cause was."""
+"""The window that a press opens: what is right, whose it is, what the cause was, or the details of an incident."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from core.audience import may_see_incident
 from core.confidence.prediction import Prediction, PredictionKind
 from core.conversation import Audience, Channel
 from core.incident import Incident
-from core.messages import CauseRequest, CorrectionRequest, Form, HandoverRequest, Verdict
+from core.messages import CauseRequest, CorrectionRequest, Form, HandoverRequest, IncidentDetails, Verdict
 from core.ports import Store
 from core.team import Team, current_team
 
@@ -32,6 +32,9 @@ class AskInForm:
         """None also for a prediction or an incident that is not stored, or that the audience may not know of."""
         if verdict is Verdict.HAND_OVER:
             return await self._handover(subject, audience)
+        if verdict is Verdict.DETAILS:
+            incident = await self._visible(subject, audience)
+            return IncidentDetails(incident) if incident is not None else None
         prediction = await self._prediction(subject) if verdict in DISPUTED else None
         if prediction is None or prediction.kind is not DISPUTED[verdict]:
             return None
@@ -44,11 +47,14 @@ class AskInForm:
                 return CauseRequest(prediction.id)
 
     async def _handover(self, incident_id: str, audience: Audience) -> HandoverRequest | None:
+        incident = await self._visible(incident_id, audience)
+        return handover_request(incident, self._teams) if incident is not None else None
+
+    async def _visible(self, incident_id: str, audience: Audience) -> Incident | None:
         async with self._store.transaction() as transaction:
             incident = await transaction.incidents.get(incident_id)
-        if incident is None or not may_see_incident(audience, incident, self._channels):
-            return None
-        return handover_request(incident, self._teams)
+        seen = incident is not None and may_see_incident(audience, incident, self._channels)
+        return incident if seen else None
 
     async def _prediction(self, prediction_id: str) -> Prediction | None:
         async with self._store.transaction() as transaction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable
 
 from core.confidence.badge_explanation import BadgeExplanation, BadgeReference
@@ -11,6 +12,7 @@ from core.confidence.prediction import Prediction, PredictionKind
 from core.confidence.track_record import track_record
 from core.conversation import Audience
 from core.feedback import Feedback
+from core.incident import Hypothesis, Incident
 from core.messages import BadgeMessage
 from core.ports import PassageIndex, Store
 from core.triage.history import IncidentHistory
@@ -18,6 +20,7 @@ from handlers.post_message import Poster
 from handlers.redaction import Redact, as_it_is, redacted
 
 MAX_REFERENCES = 10  # looked up and shown
+MAX_EVIDENCE = 3  # reasons of an owner that are told
 
 
 async def explain_badge(
@@ -42,6 +45,7 @@ async def explain_badge(
         version = prediction.calibrator_version
         calibrator = await transaction.predictions.calibrator_version(version) if version else None
         labelled = await transaction.predictions.labelled(prediction.estimator)
+        incident = await transaction.incidents.get(prediction.subject)
     shown = [(judged.probability, outcome.correct) for judged, outcome in labelled if judged.probability is not None]
     badge = badge_for(prediction.evaluation, calibrator, len(labelled), prediction.group)
     if prediction.kind is PredictionKind.ANSWER:
@@ -57,10 +61,43 @@ async def explain_badge(
         record=track_record(badge.probability, shown) if badge.probability is not None else None,
         estimator=f"{prediction.engine} {prediction.estimator_version}",
         calibrator=version or "",
+        evidence=_evidence(prediction, incident),
+        changes=_changes(prediction, incident),
+        judged=len(labelled),
+        right=sum(outcome.correct for _, outcome in labelled),
     )
     digest = hashlib.blake2b(repr(explanation).encode(), digest_size=16).hexdigest()
     intent = f"why:{prediction.id}:{feedback.place.channel}:{feedback.place.thread}"
     await poster.post_or_edit(intent, feedback.place, BadgeMessage(explanation), digest)
+
+
+def _evidence(prediction: Prediction, incident: Incident | None) -> tuple[str, ...]:
+    """What speaks for a claim about an incident that still stands there."""
+    owner = incident.owner if incident is not None else None
+    if owner is not None and owner.prediction_id == prediction.id:
+        return (
+            tuple(f"It speaks for {owner.owner.team_name}: {each}." for each in owner.owner.reasons[:MAX_EVIDENCE])
+            if owner.owner
+            else ()
+        )
+    cause = _cause(prediction, incident)
+    if cause is None:
+        return ()
+    counted = Counter(evidence.kind for evidence in cause.evidence)
+    told = ", ".join(f"{count} × {kind}" for kind, count in counted.items())
+    against = f"; {len(cause.contradicting)} against it" if cause.contradicting else ""
+    return (f"Evidence for it: {told}{against}.",) if told else ()
+
+
+def _changes(prediction: Prediction, incident: Incident | None) -> str:
+    cause = _cause(prediction, incident)
+    return cause.disproof if cause is not None else ""
+
+
+def _cause(prediction: Prediction, incident: Incident | None) -> Hypothesis | None:
+    explanation = incident.explanation if incident is not None else None
+    is_it = explanation is not None and explanation.prediction_id == prediction.id
+    return explanation.cause if explanation is not None and is_it else None
 
 
 async def _documents(prediction: Prediction, audience: Audience, index: PassageIndex) -> tuple[BadgeReference, ...]:

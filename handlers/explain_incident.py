@@ -20,6 +20,7 @@ from core.rca.pasted import QUESTION
 from core.rca.redacted_explanation import redacted_explanation
 from core.rca.scene import survey
 from core.team import Team
+from core.thread_notes import named_first, without_denied
 from core.triage.history import IncidentHistory
 from handlers.analysis import analysed
 from handlers.estimate_confidence import estimate_confidence
@@ -64,9 +65,13 @@ async def explain_incident(
     reading = observe_incident(incident, readers, history=history, clock=clock)
     observations = await _in_sight(reading, READING, tell)
     observations = replace(observations, builds=await analysed(_clean_builds, observations.builds, redact))
+    observations, ruled_out = await analysed(without_denied, observations)
     failures = await failure_histories(observations.builds, store)
     comparing = analysed(explain, observations, failures)
     explanation, evaluation = await _in_sight(comparing, COMPARING.format(count=_count(observations)), tell)
+    if incident.notes:
+        explanation = named_first(explanation, incident.notes, ruled_out)
+        evaluation = await analysed(_evaluated, explanation, observations)
 
     async def claimed(explanation: Explanation, evaluation: Evaluation | None) -> Incident:
         explanation = await analysed(redacted_explanation, explanation, partial(redacted, redact=redact))
@@ -133,6 +138,13 @@ def _count(observations: Observations) -> str:
         (len(observations.builds), "failed build", "failed builds"),
     )
     return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in told if count) or "nothing"
+
+
+def _evaluated(explanation: Explanation, observations: Observations) -> Evaluation | None:
+    """Return the measures of the first hypothesis, wherever it was ranked before people named or ruled out a cause."""
+    if not explanation.hypotheses:
+        return None
+    return evaluate_cause(explanation.hypotheses, survey(observations), observations)
 
 
 def _clean_builds(builds: Sequence[FailedBuild], redact: Redact) -> tuple[FailedBuild, ...]:

@@ -11,9 +11,11 @@ from handlers.open_incident import incident_intent
 
 
 async def incident_of_thread(place: Place, transaction: Transaction) -> Incident | None:
-    """The incident whose message, or a copy of it in another channel, is the root of the thread at `place`."""
+    """Return the incident whose message, or a copy of it in another channel, is the root of the thread at `place`."""
+    if place.thread is None:
+        return None
     found = await transaction.incidents.in_thread(place)
-    if found is not None or place.thread is None:
+    if found is not None:
         return found
     post = await transaction.posts.at(MessageReference(replace(place, thread=None), place.thread))
     prefix = incident_intent("")

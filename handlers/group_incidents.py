@@ -52,20 +52,23 @@ async def ask_where_it_belongs(
 
 
 async def join_incident(feedback: Feedback, *, channels: Sequence[Channel], store: Store, poster: Poster) -> None:
-    """Make an incident a part of the one that was picked."""
+    """Make an incident a part of the one that was picked, or of the suggested one where the press names none."""
     refused = False
 
     async def joined(incident: Incident, transaction: Transaction) -> Incident:
         nonlocal refused
         candidates = {each.id: each for each in await _candidates(incident, channels, transaction)}
-        leader = candidates.get(feedback.choice)
+        suggested = incident.suggested_parent.incident_id if incident.suggested_parent is not None else ""
+        leader = candidates.get(feedback.choice or suggested)
         refused = leader is None
         if leader is None:
             return incident
         person = feedback.person.name or feedback.person.id
         apart = tuple(each for each in incident.apart_from if each != leader.id)
         absorption = Absorption(leader.id, "", feedback.at, person)
-        part = await save_next(replace(incident, absorbed=absorption, apart_from=apart), incident, transaction)
+        part = await save_next(
+            replace(incident, absorbed=absorption, apart_from=apart, suggested_parent=None), incident, transaction
+        )
         before = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed else None
         for each in (part, leader, before):
             if each is not None:

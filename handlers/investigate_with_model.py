@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from core.incident import Explanation
+from core.incident import Explanation, Gap
 from core.language_model import ModelRequest, Urgency
 from core.ports import LanguageModel, Tool
 from core.rca.controller import Investigation
@@ -57,7 +57,7 @@ async def investigate_with_model(
 
     incident = observations.incident
     request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE)
-    tools, unavailable = await action_set(model, request, observations, scene, history=history, readers=readers)
+    tools, gaps = await action_set(model, request, observations, scene, history=history, readers=readers)
     investigation = Investigation(model, tools, observations.services, request, listener=tell)
     try:
         async with asyncio.timeout(WHOLE_DEADLINE):
@@ -66,9 +66,7 @@ async def investigate_with_model(
             )
     except TimeoutError:
         trajectory = Trajectory(tuple(investigation.steps), Ending.MODEL_UNAVAILABLE)
-    explanation = replace(
-        explanation, trajectory=trajectory, unavailable=tuple(dict.fromkeys((*explanation.unavailable, *unavailable)))
-    )
+    explanation = replace(explanation, trajectory=trajectory, gaps=tuple(dict.fromkeys((*explanation.gaps, *gaps))))
     finding = trajectory.finding
     if finding is None:
         return explanation
@@ -90,11 +88,11 @@ async def action_set(
     *,
     history: IncidentHistory,
     readers: Readers,
-) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
-    """All that a model may do, and a line for each system that could not be asked which tools it has."""
-    more, unavailable = await offer_tools(readers.code, readers.toolboxes, observations)
+) -> tuple[tuple[Tool, ...], tuple[Gap, ...]]:
+    """All that a model may do, and each system that could not be asked which tools it has."""
+    more, gaps = await offer_tools(readers.code, readers.toolboxes, observations)
     expert = LogAnalysis(model, request, history, readers.embedder)
-    return (*observation_tools(observations, scene), *more, expert), unavailable
+    return (*observation_tools(observations, scene), *more, expert), gaps
 
 
 def _votes(finding: Finding, samples: tuple[Finding, ...]) -> float:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from core.errors import ToolUnavailable
-from core.incident import Incident, SimilarIncident
+from core.incident import Gap, GapReason, Incident, SimilarIncident
 from core.ports import (
     BuildReader,
     ChangeReader,
@@ -19,8 +19,10 @@ from core.ports import (
     DependencyReader,
     Embedder,
     FailedBuild,
+    LogLine,
     LogReader,
     MetricReader,
+    Series,
     SpanReader,
     TimeWindow,
     Toolbox,
@@ -31,7 +33,7 @@ from core.rca.pasted import build_links, is_about_a_build, pasted_build, pasted_
 from core.rca.planned_calls import PlannedCall, planned_calls
 from core.rca.tool_outputs.clue import ToolOutput
 from core.triage.history import IncidentHistory
-from handlers.offer_tools import open_toolboxes
+from handlers.offer_tools import gap_of, open_toolboxes
 
 DEADLINE = 8.0  # seconds that one question to one tool may take
 MAX_SERVICES = 16  # services whose logs and metrics are read
@@ -39,6 +41,8 @@ MAX_LOG_LINES = 20_000  # records read of one service
 MAX_SPANS = 50_000  # read of one system, the last ones
 SIMILAR = 3  # similar past incidents shown
 MIN_SIMILARITY = 0.15  # below which a past incident resembles this one by chance
+
+LOGS, METRICS, CHANGES = "logs", "metrics", "changes"  # what is named where no system tells of it
 
 T = TypeVar("T")
 
@@ -83,6 +87,9 @@ async def observe_incident(
     services = neighbourhood(service, dependencies, MAX_SERVICES) if service else []
     window = signal_window(incident, now, changes, services)
     tracers = [each for each in readers.graphs if isinstance(each, SpanReader)]
+    tools.expect(LOGS, [*readers.logs, *readers.toolboxes])
+    tools.expect(METRICS, [*readers.metrics, *readers.toolboxes])
+    tools.expect(CHANGES, [*readers.changes, *readers.toolboxes])
     logs, series, spans, outputs, builds = await asyncio.gather(
         tools.ask([(each.name, each.lines(name, window, MAX_LOG_LINES)) for each in readers.logs for name in services]),
         tools.ask([(each.name, each.series(name, window)) for each in readers.metrics for name in services]),
@@ -90,6 +97,9 @@ async def observe_incident(
         _outputs(readers, services, window, tools),
         _builds(replace(incident, service=service), readers, window.end, tools),
     )
+    if services:
+        tools.note_silence(readers.logs, logs, window)
+        tools.note_silence(readers.metrics, series, window)
     pasted, pasted_log = pasted_output(incident), pasted_build(incident)
     if pasted_log is not None:
         builds, pasted = [pasted_log, *builds], None
@@ -104,7 +114,7 @@ async def observe_incident(
         spans=tuple(spans),
         dependencies=dependencies,
         similar=_similar(incident, history),
-        unavailable=tuple(sorted(tools.unavailable)),
+        gaps=tuple(sorted(tools.gaps, key=lambda gap: gap.text)),
         cut=frozenset(name for name, count in Counter(line.service for line in logs).items() if count >= MAX_LOG_LINES),
         outputs=(*([pasted] if pasted else []), *outputs),
         builds=tuple({(build.system, build.project, build.run): build for build in builds}.values()),
@@ -118,8 +128,8 @@ async def _graph(reader: DependencyReader, window: TimeWindow) -> list[Mapping[s
 async def _outputs(readers: Readers, services: Sequence[str], window: TimeWindow, tools: _Tools) -> list[ToolOutput]:
     """What the toolboxes return to every call that needs nothing but a service's name. Builds are asked for apart."""
     boxes = [each for each in readers.toolboxes if not isinstance(each, BuildReader)]
-    opened, unavailable = await open_toolboxes(boxes, services, window)
-    tools.unavailable.update(unavailable)
+    opened, gaps = await open_toolboxes(boxes, services, window)
+    tools.gaps.update(gaps)
 
     async def called(call: PlannedCall) -> list[ToolOutput]:
         return [ToolOutput(call.tool.name, call.arguments, await call.tool.call(call.arguments))]
@@ -149,7 +159,23 @@ async def _builds(incident: Incident, readers: Readers, before: datetime, tools:
 class _Tools:
     """Asks tools all at once, and remembers which could not be read."""
 
-    unavailable: set[str] = field(default_factory=set[str])
+    gaps: set[Gap] = field(default_factory=set[Gap])
+
+    def expect(self, what: str, systems: Sequence[object]) -> None:
+        """Note that nothing tells of `what` where no system that may do so is set up."""
+        if not systems:
+            self.gaps.add(Gap(what, GapReason.MISSING))
+
+    def note_silence(
+        self, readers: Sequence[LogReader | MetricReader], found: Sequence[LogLine | Series], window: TimeWindow
+    ) -> None:
+        """Note that systems which answered hold nothing of the time that was asked for."""
+        failed = {gap.tool for gap in self.gaps}
+        if not found:
+            asked = f"{window.start:%Y-%m-%d %H:%M} to {window.end:%H:%M} UTC"
+            self.gaps |= {
+                Gap(reader.name, GapReason.OUT_OF_WINDOW, asked) for reader in readers if reader.name not in failed
+            }
 
     async def ask(self, questions: Sequence[tuple[str, Awaitable[list[T]]]]) -> list[T]:
         answers = await asyncio.gather(*(self._answer(name, question) for name, question in questions))
@@ -160,9 +186,9 @@ class _Tools:
             async with asyncio.timeout(DEADLINE):
                 return await question
         except ToolUnavailable as error:
-            self.unavailable.add(f"{name}: {error}")
+            self.gaps.add(gap_of(name, error))
         except TimeoutError:
-            self.unavailable.add(f"{name}: no answer within {DEADLINE:.0f} s.")
+            self.gaps.add(Gap(name, GapReason.TIMED_OUT, f"no answer within {DEADLINE:.0f} s"))
         return []
 
 

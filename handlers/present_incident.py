@@ -11,8 +11,10 @@ from functools import partial
 from core.confidence.policy import NO_POLICY, Policy
 from core.conversation import Channel, MessageReference, Place
 from core.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError, Unavailable, Undeliverable
+from core.feedback import Feedback
 from core.grouping import share_an_audience
 from core.incident import Incident, IncidentState
+from core.incident_view import is_put_off
 from core.messages import IncidentDetails, IncidentMessage, Notice, RelatedIncident
 from core.ports import Clock, Store, Transaction
 from handlers.open_incident import ask_to_present, incident_intent
@@ -143,12 +145,13 @@ async def _may_stand(
 async def present_details(incident_id: str, *, store: Store, poster: Poster) -> None:
     """Post the evidence, similar incidents and timeline into the thread of the incident's message, unless it is held.
 
-    Nothing while it has no message (it is silenced, or the chat does not take it), or is a part of another incident.
+    Nothing while it has no message (it is silenced, or the chat does not take it), or is a part of another incident and
+    was not looked into for itself.
     """
     async with store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
         held = await transaction.held_incidents.places(incident_id)
-    if incident.absorbed is not None or (incident.message is None and incident.place not in held):
+    if is_put_off(incident) or (incident.message is None and incident.place not in held):
         return
     if incident.message is not None and incident.place not in held:
         thread = replace(incident.message.place, thread=incident.message.message_id)
@@ -159,11 +162,20 @@ async def present_details(incident_id: str, *, store: Store, poster: Poster) -> 
         await poster.post_once(_copy(f"details:{incident_id}", place), thread, IncidentDetails(incident))
 
 
+async def show_details(feedback: Feedback, *, store: Store, poster: Poster) -> None:
+    """Post the details as they are now, for whoever pressed “Details” where the platform opened no window with them."""
+    if feedback.in_form:
+        return
+    async with store.transaction() as transaction:
+        incident = await stored_incident(feedback.subject, transaction)
+    await poster.post_once(f"details-asked:{feedback.id}", feedback.place, IncidentDetails(incident))
+
+
 async def update_details(incident_id: str, *, store: Store, poster: Poster) -> None:
-    """Once people sent the incident on, the details that stand in its thread show what the teams said since then."""
+    """Bring the details in its thread up to date, once people sent the incident on or said what caused it."""
     async with store.transaction() as transaction:
         incident = await stored_incident(incident_id, transaction)
-        if not incident.hops or incident.message is None:
+        if not (incident.hops or incident.notes) or incident.message is None:
             return
         thread = replace(incident.message.place, thread=incident.message.message_id)
         post = await transaction.posts.intend(f"details:{incident_id}", thread)

@@ -23,6 +23,8 @@ ABOUT_INCIDENTS = frozenset(
         Verdict.SEPARATE,
         Verdict.BELONGS,
         Verdict.JOIN,
+        Verdict.JOIN_SUGGESTED,
+        Verdict.DETAILS,
     }
 )
 

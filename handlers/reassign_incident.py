@@ -32,11 +32,11 @@ MAX_HOPS = 20  # that are kept; an incident that goes round longer needs no bot
 
 PICK_ONE = "Pick the team that it belongs to, then press “Reassign”. If you do not know: “Not ours”."
 OVERTAKEN = (
-    "It went on to somebody else since you were asked, so nothing was changed. Not theirs either? “Reassign …” again."
+    "It went on to somebody else since you were asked, so nothing was changed. Not theirs either? “Reassign…” again."
 )
 WHOM_DO_YOU_SPEAK_FOR = (
     "Nobody's name stands there, and I do not know which team you speak for, so nothing was changed. "
-    "Pick the team that it belongs to, or ask whoever has it to press “Take it”."
+    "Pick the team that it belongs to, or ask whoever has it to press “Take”."
 )
 TOO_MANY_HOPS = (
     f"It was sent on {MAX_HOPS} times, so nothing is changed any more. Please settle in the thread whose it is."

@@ -42,9 +42,10 @@ class TeamMonitoring:
         if not team.services:
             return TeamFinding()
         found, scene = await self._seen_by(team)
-        if found.unavailable and not (found.logs or found.series or found.changes):
+        failed = [gap.text for gap in found.gaps if gap.reason.is_failure]
+        if failed and not (found.logs or found.series or found.changes):
             self._observed.clear()  # whoever asks again reads again
-            raise ToolUnavailable("; ".join(found.unavailable))
+            raise ToolUnavailable("; ".join(failed))
         return finding_of(team, self._incident, found, scene)
 
     async def _seen_by(self, team: Team) -> tuple[Observations, Scene]:

@@ -23,6 +23,7 @@ from core.triage.model_verdict import VERSION as VOTES_VERSION
 from core.triage.model_verdict import candidates_of, evaluate_votes
 from core.triage.negotiate import NOBODYS, Verdict, negotiate
 from core.triage.owner_model import OwnerModel
+from core.triage.precedents import precedents
 from handlers.analysis import analysed
 from handlers.embed_incidents import embed_incident
 from handlers.estimate_confidence import estimate_confidence
@@ -180,7 +181,16 @@ async def _recorded(
         clock=clock,
     )
     votes = _with_earlier_hops(found.votes, incident)
-    proposal = OwnerProposal(owner, found.candidates, (), badge, prediction_id, votes, found.note)
+    proposal = OwnerProposal(
+        owner,
+        found.candidates,
+        (),
+        badge,
+        prediction_id,
+        votes,
+        found.note,
+        precedents=precedents(evidence, owner.team_id if owner else None, incident.explanation),
+    )
     nearest = [owner] if owner else [each for each in found.candidates if each.score > 0][:ASKED]
     reached = await _with_on_call(nearest, evidence, schedules, clock)
     if owner is None:

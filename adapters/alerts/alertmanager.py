@@ -103,6 +103,7 @@ def _alert(alert: _Alert, received_at: datetime) -> Alert:
         labels=labels,
         ends_at=fields.past(alert.endsAt, received_at) if status is AlertStatus.RESOLVED else None,
         url=fields.web_address(alert.generatorURL),
+        runbook_url=fields.runbook(annotations, labels),
         note=_note(annotations) if status is AlertStatus.RESOLVED else "",
     )
 

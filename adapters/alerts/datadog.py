@@ -98,6 +98,7 @@ def _alert(webhook: _Webhook, title: re.Match[str], status: AlertStatus, receive
         labels=labels,
         ends_at=(as_of or received_at) if status is AlertStatus.RESOLVED else None,
         url=fields.web_address(webhook.link),
+        runbook_url=fields.runbook(labels, said=_said(webhook.body)),
         as_of=as_of,
     )
 

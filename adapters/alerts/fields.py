@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
@@ -31,6 +32,12 @@ SEVERITIES = {
     Severity.INFO: "info information informational low notice none debug p4 p5 sev4 sev5",
 }
 SEVERITY_OF = {word: severity for severity, words in SEVERITIES.items() for word in words.split()}
+
+RUNBOOK_NAMES = frozenset({"runbook", "runbookurl", "runbooklink", "runbookuri", "playbook", "playbookurl"})
+"""What the field with the address of the runbook is called, without its separators and in lower case."""
+
+_SEPARATORS = re.compile(r"[\W_]+")
+_RUNBOOK_IN_TEXT = re.compile(r"\b(?:run|play)[ -]?book\b[^\n]{0,40}?(https?://[^\s)>\]\"'|]+)", re.IGNORECASE)
 
 MAX_LABELS = 64  # labels kept of one alert
 MAX_NAME_LENGTH = 128  # characters kept of a label's name
@@ -105,6 +112,16 @@ def severity(*words: str) -> Severity:
 def web_address(address: str) -> str:
     """The address if it is a plain web address, else empty."""
     return address if address.startswith(("http://", "https://")) and len(address) <= MAX_URL_LENGTH else ""
+
+
+def runbook(*named: Mapping[str, str], said: str = "") -> str:
+    """Return the address of the runbook that one of the fields holds, else that a text calls a runbook; else empty."""
+    for texts in named:
+        for name, value in texts.items():
+            if _SEPARATORS.sub("", name).lower() in RUNBOOK_NAMES and (address := web_address(value.strip())):
+                return address
+    found = _RUNBOOK_IN_TEXT.search(said[:MAX_DESCRIPTION_LENGTH])
+    return web_address(found[1].rstrip(".,;:")) if found else ""
 
 
 def past(at: datetime | None, received_at: datetime) -> datetime | None:

@@ -57,6 +57,7 @@ class Paths:
     severity: str = ""
     description: str = ""
     url: str = ""
+    runbook: str = ""
     starts_at: str = ""
     updated_at: str = ""
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -76,6 +77,7 @@ class GenericFormat:
         self._severity = _compiled(paths.severity)
         self._description = _compiled(paths.description)
         self._url = _compiled(paths.url)
+        self._runbook = _compiled(paths.runbook)
         self._starts_at = _compiled(paths.starts_at)
         self._updated_at = _compiled(paths.updated_at)
         self._labels = {name: _compiled(path) for name, path in paths.labels.items()}
@@ -132,6 +134,7 @@ class GenericFormat:
             labels=labels,
             ends_at=(as_of or received_at) if status is AlertStatus.RESOLVED else None,
             url=fields.web_address(_said(self._url, value)),
+            runbook_url=fields.web_address(_said(self._runbook, value)) or fields.runbook(labels),
             acknowledged=Acknowledgement(by, as_of or received_at) if meaning == "acknowledged" else None,
             as_of=as_of,
         )

@@ -86,6 +86,7 @@ def _read(webhook: _Webhook, status: AlertStatus, group: str, received_at: datet
         summary=message,
         description=fields.text(alert.description, fields.MAX_DESCRIPTION_LENGTH),
         labels=labels,
+        runbook_url=fields.runbook(labels, said=alert.description),
         ends_at=(as_of or received_at) if status is AlertStatus.RESOLVED else None,
         acknowledged=_acknowledged(webhook, as_of or received_at),
         as_of=as_of,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from pydantic import AwareDatetime
 
@@ -29,6 +30,10 @@ class _Reference(Payload):
     summary: Words = ""
 
 
+class _Body(Payload):
+    details: dict[str, Any] | Words = ""
+
+
 class _Incident(Payload):
     id: str
     title: Words = ""
@@ -38,6 +43,7 @@ class _Incident(Payload):
     teams: list[_Reference] | None = None
     priority: _Reference | None = None
     urgency: Words = ""
+    body: _Body | None = None
 
 
 class _Data(Payload):
@@ -109,9 +115,17 @@ def _alert(event: _Event, incident: _Incident, received_at: datetime) -> Alert:
         labels=fields.labels(facts.items()),
         ends_at=occurred_at if status is AlertStatus.RESOLVED else None,
         url=fields.web_address(incident.html_url),
+        runbook_url=_runbook(incident),
         acknowledged=_acknowledged(event, occurred_at),
         as_of=occurred_at,
     )
+
+
+def _runbook(incident: _Incident) -> str:
+    details = incident.body.details if incident.body is not None else ""
+    if isinstance(details, str):
+        return fields.runbook(said=details)
+    return fields.runbook({name: value for name, value in details.items() if isinstance(value, str)})
 
 
 def _acknowledged(event: _Event, at: datetime) -> Acknowledgement | None:

@@ -203,6 +203,7 @@ def _alert(
         service=fields.first(kept, ("service", "project")),
         summary=summary,
         labels=kept,
+        runbook_url=fields.runbook(kept),
         ends_at=received_at if status is AlertStatus.RESOLVED else None,
         **rest,
     )

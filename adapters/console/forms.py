@@ -11,6 +11,7 @@ from core.errors import InputTooLarge, MalformedInput
 
 MAX_BODY = 64 * 1024  # bytes; 4 000 characters of any script, percent-encoded, are at most 48 000
 MAX_FIELDS = 10
+RESOLVE = "/resolve"  # after the name of a sample incident: it ends
 MAX_TEXT = 4_000  # characters of a message
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")

@@ -15,6 +15,7 @@ from core.confidence.drift import Drift, measure_drift
 from core.confidence.prediction import Estimator, Outcome, Prediction, PredictionKind
 from core.confidence.quality import Quality, measure_quality
 from core.conversation import PUBLIC, Audience, Platform
+from core.gaps import gaps_by_tool
 from core.incident import Incident, IncidentState, TimelineEntry
 from core.ports import Transaction
 from core.rca.postmortem import Postmortem, as_markdown, draft_postmortem, worth_a_postmortem
@@ -54,7 +55,13 @@ class Operations:
         """`GET /incidents`: the open ones first, then the resolved ones, each newest first."""
         recent = await self._console.recent_incidents()
         incidents = sorted(recent, key=lambda incident: incident.state is not IncidentState.OPEN)
-        return self._page("incidents.html", incidents=incidents, recent=recent, now=self._console.clock.now())
+        return self._page(
+            "incidents.html",
+            incidents=incidents,
+            recent=recent,
+            gaps=gaps_by_tool(recent),
+            now=self._console.clock.now(),
+        )
 
     async def incident(self, request: web.Request) -> web.Response:
         """`GET /incidents/ID`"""

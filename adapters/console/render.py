@@ -14,16 +14,17 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from adapters.console.document import render_inline, render_statement
+from adapters.console.document import render_inline, render_mrkdwn, render_statement
 from adapters.console.template_names import GLOBALS, TESTS
 from adapters.diagrams import reliability_svg
 from core.answering.answer import Answer
 from core.curated import CuratedAnswer
 from core.incident import Incident
-from core.incident_story import grouping_verdict, taking_verdict
+from core.incident_view import incident_view
 from core.messages import (
     CorrectionRequest,
     HandoverRequest,
+    IncidentMessage,
     JoinRequest,
     Verdict,
 )
@@ -60,6 +61,7 @@ class Renderer:
             "inline": render_inline,
             "diagram": diagram,
             "statement": render_statement,
+            "mrkdwn": render_mrkdwn,
             "time": self._time,
             "day": self._day,
             "ago": self._ago,
@@ -105,23 +107,7 @@ def verdict_subjects(
         return {Verdict.JOIN: content.incident_id}
     if isinstance(content, CuratedAnswer):
         return {} if content.is_confirmed else {Verdict.CONFIRM: content.id}
-    subjects: dict[Verdict, str] = {}
-    if content.owner and content.owner.owner:
-        subjects |= dict.fromkeys((Verdict.OWNER_RIGHT, Verdict.OWNER_WRONG), content.owner.prediction_id)
-    if content.owner:
-        subjects[Verdict.WHY_OWNER] = content.owner.prediction_id
-        subjects[Verdict.HAND_OVER] = content.id
-    if content.explanation and content.explanation.prediction_id:
-        causes = (Verdict.CAUSE_RIGHT, Verdict.CAUSE_WRONG, Verdict.WHY_CAUSE)
-        subjects |= dict.fromkeys(causes, content.explanation.prediction_id)
-    if content.suggested_severity:
-        severity = (Verdict.SEVERITY_RIGHT, Verdict.SEVERITY_WRONG)
-        subjects |= dict.fromkeys(severity, content.suggested_severity.prediction_id)
-    if content.suggested_duplicate:
-        duplicate = (Verdict.DUPLICATE_RIGHT, Verdict.DUPLICATE_WRONG)
-        subjects |= dict.fromkeys(duplicate, content.suggested_duplicate.prediction_id)
-    subjects |= dict.fromkeys((*taking_verdict(content), *grouping_verdict(content)), content.id)
-    return subjects
+    return incident_view(IncidentMessage(content)).subjects
 
 
 def diagram(title: str, shown: Sequence[float], correct: Sequence[bool]) -> Markup:

@@ -7,38 +7,23 @@ from functools import partial
 
 from adapters.console import static
 from adapters.console.document import document_url
-from adapters.console.forms import MAX_TEXT
+from adapters.console.forms import MAX_TEXT, RESOLVE
 from adapters.console.payload import PersonMessage
 from core.confidence.calibrator import MIN_OUTCOMES
 from core.curated import MAX_TEXT as MAX_CORRECTION
 from core.curated import display_name
 from core.incident import Stage
-from core.incident_story import (
-    MAX_PARTS,
-    absorbed_because,
-    is_put_off,
-    not_asked_label,
-    on_call_told,
-    owner_story,
-    part_told,
-    parts_counted,
-    standing,
-    suggested_duplicate,
-    suggested_severity,
-    suggestions_told,
-    votes_told,
-)
+from core.incident_details import incident_details
+from core.incident_view import MORE, RIGHT_OR_WRONG, incident_view, is_claimed, on_call_told, owner_told
 from core.messages import (
     ASK,
     ASK_WHAT_IS_RIGHT,
     CONFLICTING,
     CORRECT,
-    COULD_IT_BE,
     I_AM_UNSURE,
     IS_IT_YOURS,
     JUDGED_BY,
     ON_CALL,
-    ON_CALL_UNKNOWN,
     OR,
     PICK_INCIDENT,
     PICK_TEAM,
@@ -85,8 +70,10 @@ THANKS = {
     Verdict.SEPARATE: "It stands for itself again.",
     Verdict.BELONGS: "Asked in the thread.",
     Verdict.JOIN: "Put together.",
+    Verdict.JOIN_SUGGESTED: "Put together.",
     Verdict.REASSIGN: "Thanks, reassigned.",
     Verdict.NOT_OURS: "Thanks, I look on.",
+    Verdict.DETAILS: "Shown in the thread.",
     Verdict.CORRECTION: "Thanks, proposed in the thread.",
     Verdict.CONFIRM: "Thanks, confirmed.",
     Verdict.WHY_ANSWER: "Explained in the thread.",
@@ -130,19 +117,15 @@ GLOBALS: dict[str, object] = {
     "WHY_NOT_OURS": WHY_NOT_OURS,
     "WHICH_INCIDENT": WHICH_INCIDENT,
     "PICK_INCIDENT": PICK_INCIDENT,
-    "MAX_PARTS": MAX_PARTS,
-    "absorbed_because": absorbed_because,
-    "parts_counted": parts_counted,
-    "part_told": part_told,
-    "standing": standing,
-    "is_put_off": is_put_off,
-    "not_asked_label": not_asked_label,
+    "incident_view": incident_view,
+    "incident_details": incident_details,
+    "view_of": lambda incident: incident_view(IncidentMessage(incident)),
+    "owner_told": owner_told,
+    "is_claimed": is_claimed,
     "on_call_told": on_call_told,
-    "owner_story": owner_story,
-    "votes_told": votes_told,
-    "suggested_severity": suggested_severity,
-    "suggested_duplicate": suggested_duplicate,
-    "suggestions_told": suggestions_told,
+    "RESOLVE": RESOLVE,
+    "RIGHT_OR_WRONG": RIGHT_OR_WRONG,
+    "MORE": MORE,
     "PROPOSED": PROPOSED,
     "TENTATIVE": TENTATIVE,
     "CONFLICTING": CONFLICTING,
@@ -151,11 +134,9 @@ GLOBALS: dict[str, object] = {
     "JUDGED_BY": JUDGED_BY,
     "PING": PING,
     "ON_CALL": ON_CALL,
-    "ON_CALL_UNKNOWN": ON_CALL_UNKNOWN,
     "IS_IT_YOURS": IS_IT_YOURS,
     "OR": OR,
     "I_AM_UNSURE": I_AM_UNSURE,
-    "COULD_IT_BE": COULD_IT_BE,
     "display_name": display_name,
     "MAX_CORRECTION": MAX_CORRECTION,
     "MAX_TEXT": MAX_TEXT,

@@ -7,7 +7,7 @@ import re
 from adapters.slack import blocks
 from adapters.slack.blocks import Block, listing
 from adapters.slack.mrkdwn import code_block, cut, escape, link, prose
-from adapters.slack.parts import LINE, Rendered, badge_footnote, context, dotted, fallback, feedback_buttons, section
+from adapters.slack.parts import LINE, Rendered, badge, context, dotted, fallback, feedback_buttons, section
 from core.answering.answer import Answer, Citation, Sentence
 from core.messages import ASK, CONFLICTING, TENTATIVE, Verdict
 
@@ -40,7 +40,7 @@ def cited_answer(answer: Answer) -> Rendered:
             *blocks.sections(sentences, "sentences", SENTENCES),
             *_conflicts(answer),
             *context(listing([_source(citation) for citation in answer.citations], "sources")),
-            *context(badge_footnote(answer.badge)),
+            *context(badge(answer.badge)),
             *context(escape(answer.note, LINE)),
             *_buttons(answer),
         ],
@@ -56,7 +56,7 @@ def abstention(answer: Answer) -> Rendered:
             blocks.section(said),
             *section(listing(nearest, "documents")),
             *context(_contacts(answer)),
-            *context(badge_footnote(answer.badge)),
+            *context(badge(answer.badge)),
             *context(escape(answer.note, LINE)),
             *_buttons(answer),
         ],

@@ -19,6 +19,8 @@ MAX_BUTTON_TEXT = 75  # characters
 MAX_OPTION_TEXT = 75  # characters
 MAX_OPTION_VALUE = 150  # characters
 MAX_OPTIONS = 100  # of one picker, or of one group of it
+MAX_OVERFLOW = 5  # options of the menu behind three dots
+MAX_OPTION_URL = 3_000  # characters
 MAX_BUTTON_VALUE = 2_000  # characters
 MAX_FALLBACK = 500  # characters of the line that a notification shows; Slack takes 4 000
 
@@ -72,6 +74,38 @@ def picker(identifier: str, label: str, options: Sequence[tuple[str, str]], grou
     element = {"type": "static_select", "action_id": identifier, **_options(offered[: MAX_OPTIONS * groups])}
     field = {"type": "input", "block_id": identifier, "element": element, "optional": True}
     return [field | {"label": _plain(label, MAX_BUTTON_TEXT)}]
+
+
+def option(label: str, value: str, url: str = "") -> Block:
+    """An entry of a menu, which opens a page where `url` is not empty."""
+    entry: Block = {"text": _plain(label, MAX_OPTION_TEXT), "value": value}
+    return entry | ({"url": url} if 0 < len(url) <= MAX_OPTION_URL else {})
+
+
+def menu(label: str, action_id: str, groups: Sequence[tuple[str, Sequence[Block]]]) -> list[Block]:
+    """A list in a message to pick from, with titled groups of options; none without options that Slack takes."""
+    offered = [(title, _taken(options)) for title, options in groups]
+    shown = [{"label": _plain(title, MAX_OPTION_TEXT), "options": options} for title, options in offered if options]
+    if not shown:
+        return []
+    return [
+        {
+            "type": "static_select",
+            "action_id": action_id,
+            "placeholder": _plain(label, MAX_OPTION_TEXT),
+            "option_groups": shown,
+        }
+    ]
+
+
+def overflow(action_id: str, options: Sequence[Block]) -> list[Block]:
+    """The menu behind three dots with the first MAX_OVERFLOW options; none without options that Slack takes."""
+    taken = _taken(options)[:MAX_OVERFLOW]
+    return [{"type": "overflow", "action_id": action_id, "options": taken}] if taken else []
+
+
+def _taken(options: Sequence[Block]) -> list[Block]:
+    return [each for each in options if len(each["value"]) <= MAX_OPTION_VALUE]
 
 
 def _options(offered: Sequence[Block]) -> Block:

@@ -26,6 +26,7 @@ def badge_explanation(explanation: BadgeExplanation) -> Rendered:
             blocks.section(dotted(f"*{WHY}*", badge(explanation.badge))),
             blocks.section("\n".join(f"• {escape(sentence, 2 * LINE)}" for sentence in explanation.sentences)),
             *context(listed),
+            *context(escape(explanation.for_experts, 2 * LINE)),
         ],
     )
 

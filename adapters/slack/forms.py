@@ -13,6 +13,7 @@ from adapters.slack import blocks
 from adapters.slack.blocks import Block
 from adapters.slack.corrections import INPUT, LABEL
 from adapters.slack.handovers import PICKER
+from adapters.slack.incidents import details_blocks
 from adapters.slack.mrkdwn import cut, escape
 from adapters.slack.parts import LINE, context
 from core.curated import MAX_TEXT
@@ -25,10 +26,12 @@ from core.messages import (
     CorrectionRequest,
     Form,
     HandoverRequest,
+    IncidentDetails,
 )
 
 FORM_PREFIX = "form:"  # of a form's callback id; what is asked follows
 CORRECTION, HANDOVER, CAUSE, ASK = "correction", "handover", "cause", "ask"
+DETAILS = "details"  # of a window that only shows something
 
 MAX_TITLE = 24  # characters of a form's title and of its buttons
 MAX_METADATA = 3_000  # characters
@@ -77,6 +80,8 @@ def feedback_form(form: Form, about: Origin) -> Block:
             about = about.model_copy(update={"subject": form.prediction_id})
             field = blocks.text_field(INPUT, "The cause", MAX_TEXT) | {"optional": True}
             return _view(CAUSE, "Wrong cause", [blocks.section(WHAT_WAS_IT), field], about)
+        case IncidentDetails(incident):
+            return _view(DETAILS, "Details", details_blocks(incident), about, submit="")
 
 
 def question_form(about: Origin) -> Block:
@@ -94,8 +99,8 @@ def _view(asked: str, title: str, shown: list[Block], about: Origin, *, submit: 
         "type": "modal",
         "callback_id": f"{FORM_PREFIX}{asked}",
         "title": _plain(cut(title, MAX_TITLE)),
-        "submit": _plain(submit),
-        "close": _plain("Cancel"),
+        **({"submit": _plain(submit)} if submit else {}),
+        "close": _plain("Cancel" if submit else "Close"),
         "private_metadata": about.model_dump_json(exclude_defaults=True),
         "blocks": shown,
     }

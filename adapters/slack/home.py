@@ -16,7 +16,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.slack import blocks
 from adapters.slack.blocks import Block
 from adapters.slack.client import call
-from adapters.slack.incidents import SEVERITY_ICONS
+from adapters.slack.identity import names_of
+from adapters.slack.incidents import ICONS
 from adapters.slack.mrkdwn import bold, escape, link, prose
 from adapters.slack.parts import LINE, NAME, badge, context, dotted, minute
 from adapters.slack.payloads import HomeOpened, parse
@@ -25,6 +26,7 @@ from core.conversation import Audience, MessageReference, Person, Platform
 from core.errors import PlumblineError
 from core.home import Home, KnownSource
 from core.incident import Incident
+from core.incident_view import Mood, is_claimed, owner_told
 
 MAX_SHOWN = 10  # incidents of each kind
 MAX_SOURCES = 40
@@ -67,19 +69,12 @@ class HomeTab:
             logger.warning("somebody's page in Slack is not up to date: %s", error or "Slack is too slow")
 
     async def _publish(self, person: Person) -> None:
-        names, audience = await asyncio.gather(self._names(person), self._readers.audience_alone(person))
-        home = await self._home_of(names, audience)
+        names, audience = await asyncio.gather(names_of(self._client, person.id), self._readers.audience_alone(person))
+        home = await self._home_of((person.id, *names), audience)
         shown = (*home.mine[:MAX_SHOWN], *home.others[:MAX_SHOWN])
         urls = await asyncio.gather(*(self._url(incident.message) for incident in shown))
         view = home_view(home, {incident.id: url for incident, url in zip(shown, urls, strict=True)})
         await call("views.publish", self._client.views_publish(user_id=person.id, view=view))
-
-    async def _names(self, person: Person) -> tuple[str, ...]:
-        """What the person is called: in Slack by others, and where somebody wrote down who is on call."""
-        user = (await call("users.info", self._client.users_info(user=person.id))).get("user", {})
-        profile = user.get("profile") or {}
-        names = (person.id, user.get("name"), user.get("real_name"), profile.get("display_name"))
-        return tuple(name for name in names if isinstance(name, str) and name)
 
     async def _url(self, message: MessageReference | None) -> str:
         """Where the message stands; empty if it stands nowhere in Slack, or Slack does not say."""
@@ -116,13 +111,11 @@ def _chapter(title: str, lines: Sequence[str], missing: int, noun: str) -> list[
 
 
 def _incident(incident: Incident, url: str) -> str:
-    owner = incident.owner.owner if incident.owner is not None else None
     taken = f"taken by {escape(incident.taken_by, NAME)}" if incident.taken_by else ""
-    named = f"owner {bold(owner.team_name, NAME)}" if owner is not None else ""
-    shown = badge(incident.owner.badge) if incident.owner is not None and owner is not None else ""
-    title = (
-        f"{SEVERITY_ICONS[incident.severity]} {incident.severity.capitalize()}: {link(url, incident.title, LINE * 2)}"
-    )
+    named = f"owner {bold(owner_told(incident), NAME)}" if incident.owner is not None else ""
+    shown = badge(incident.owner.badge) if incident.owner is not None and is_claimed(incident) else ""
+    icon = ICONS[Mood(incident.severity)]
+    title = f"{icon} {incident.severity.capitalize()}: {link(url, incident.title, LINE * 2)}"
     return f"• {dotted(title, taken or named, '' if taken else shown, minute(incident.started_at))}"
 
 

@@ -35,3 +35,11 @@ class BotIdentity(AsyncAuthorize):
     async def user_id(self) -> str:
         """Raises ChatUnavailable."""
         return (await self()).bot_user_id or ""
+
+
+async def names_of(client: AsyncWebClient, user: str) -> tuple[str, ...]:
+    """Return what somebody is called in Slack: the name that others see first. Raises what `call` raises."""
+    found = (await call("users.info", client.users_info(user=user))).get("user", {})
+    profile = found.get("profile") or {}
+    names = (profile.get("display_name"), found.get("real_name"), found.get("name"))
+    return tuple(name for name in names if isinstance(name, str) and name)

@@ -71,7 +71,7 @@ class SlackInbound:
                 process_before_response=True,  # acknowledged only when the inbox has it
                 raise_error_for_unhandled_request=True,
             ),
-            Questions(inbox, self._readers, identity, clock, self._assistant),
+            Questions(inbox, self._readers, identity, client, clock, self._assistant),
             Judgements(inbox, forms, self._readers, identity, client, clock),
             MessageShortcuts(inbox, self._readers, identity, client, clock),
             HomeTab(client, self._readers, home_of),

@@ -15,7 +15,7 @@ from adapters.slack.corrections import INPUT
 from adapters.slack.forms import CAUSE, CORRECTION, FORM_PREFIX, HANDOVER, Origin, feedback_form, origin
 from adapters.slack.handovers import PICKER
 from adapters.slack.identity import BotIdentity
-from adapters.slack.parts import ACTION_PREFIX
+from adapters.slack.parts import ACTION_PREFIX, OPENED, SEPARATOR
 from adapters.slack.payloads import ButtonPress, ReactionEvent, Submission, parse
 from adapters.slack.questions import moment
 from adapters.slack.readers import Readers
@@ -29,6 +29,7 @@ TRIGGER_LIFETIME = 1.5  # seconds in which a form must be opened; Slack's trigge
 
 APPROVAL = frozenset({"+1", "thumbsup", "white_check_mark", "heavy_check_mark", "100"})
 DISAPPROVAL = frozenset({"-1", "thumbsdown", "x", "negative_squared_cross_mark", "no_entry_sign"})
+SAYS_NOTHING = frozenset({Verdict.HAND_OVER, Verdict.DETAILS})  # by itself: it opens a window
 SKIN_TONE = "::skin-tone-"  # follows the name of a reaction that has one
 
 logger = logging.getLogger(__name__)
@@ -62,17 +63,20 @@ class Judgements:
     async def _on_button(self, body: dict[str, Any], ack: AsyncAck) -> None:
         press = parse(ButtonPress, body)
         channel, message, action = press.channel.id, press.message, press.action
-        verdict = _verdict(action.action_id)
+        if OPENED in (action.value, action.selected_option and action.selected_option.value):
+            await ack()
+            return
+        verdict, subject = _pressed(press)
         person = Person(Platform.SLACK, press.user.id, press.user.name or press.user.username)
         place = Place(Platform.SLACK, channel, message.thread_ts or message.ts)
         audience = await self._readers.audience(await self._readers.kind(channel), place, person)
-        in_form = await self._open_form(verdict, press, audience)
-        if not (in_form and verdict is Verdict.HAND_OVER):  # which says nothing by itself
+        in_form = await self._open_form(verdict, subject, press, audience)
+        if not (in_form and verdict in SAYS_NOTHING):
             await self._inbox.press(
                 Feedback(
                     id=f"slack:{channel}:{message.ts}:{action.action_ts}:{press.user.id}",
                     verdict=verdict,
-                    subject=action.value,
+                    subject=subject,
                     person=person,
                     place=place,
                     at=moment(action.action_ts),
@@ -84,13 +88,13 @@ class Judgements:
             )
         await ack()
 
-    async def _open_form(self, verdict: Verdict, press: ButtonPress, audience: Audience) -> bool:
+    async def _open_form(self, verdict: Verdict, subject: str, press: ButtonPress, audience: Audience) -> bool:
         """Whether a form stands before the person now. If not, what it would ask is asked in the thread."""
         if press.trigger_id is None:
             return False
         try:
             async with asyncio.timeout(TRIGGER_LIFETIME):
-                form = await self._forms.form(verdict, press.action.value, audience)
+                form = await self._forms.form(verdict, subject, audience)
                 if form is None:
                     return False
                 about = Origin(channel=press.channel.id, ts=press.message.thread_ts or press.message.ts)
@@ -147,8 +151,13 @@ class Judgements:
         )
 
 
-def _verdict(action_id: str) -> Verdict:
+def _pressed(press: ButtonPress) -> tuple[Verdict, str]:
+    """What was pressed, and what it is about: a button names it in its ids, a menu in the value that was picked."""
+    action = press.action
+    verdict, subject = action.action_id.removeprefix(ACTION_PREFIX), action.value
+    if action.selected_option is not None:
+        verdict, _, subject = action.selected_option.value.partition(SEPARATOR)
     try:
-        return Verdict(action_id.removeprefix(ACTION_PREFIX))
+        return Verdict(verdict), subject
     except ValueError:
         raise MalformedInput("The button is none that we know.") from None

@@ -75,21 +75,22 @@ def prose(text: str, limit: int) -> str:
 
 def link(url: str, label: str, limit: int) -> str:
     """A link to a web address; the label alone if the address is none, or too long to be sent."""
-    address = _address(url)
+    address = _escaped(web_address(url))
     room = limit - len(address) - len("<|>")
     if not address or room < SHORTEST_LABEL:
         return escape(label, limit)
     return f"<{address}|{escape(label, room)}>"
 
 
-def _address(url: str) -> str:
+def web_address(url: str) -> str:
+    """Return the address as a link may carry it; empty for anything but http and https."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return ""
     if parts.scheme not in ("http", "https") or not parts.netloc:
         return ""
-    return _escaped(quote(url.strip(), safe=_SAFE_IN_ADDRESS, errors="replace"))
+    return quote(url.strip(), safe=_SAFE_IN_ADDRESS, errors="replace")
 
 
 def _words(markdown: str) -> str:

@@ -8,11 +8,15 @@ from datetime import UTC, datetime
 
 from adapters.slack import blocks
 from adapters.slack.blocks import Block
-from adapters.slack.mrkdwn import ELLIPSIS, escape
+from adapters.slack.mrkdwn import ELLIPSIS, escape, web_address
 from core.confidence.badge import Badge
+from core.incident_view import RIGHT_OR_WRONG, Control, Judged
 from core.messages import VERDICT_LABELS, Verdict
 
 ACTION_PREFIX = "feedback:"  # of a button's action id; the verdict follows, and the value is its subject
+JUDGE_MENU, MORE_MENU = "judge", "more"  # in place of the verdict: the value of what was picked holds it
+SEPARATOR = "|"  # between the verdict and its subject in a picked value
+OPENED = "opened"  # the value of an entry that opens a page and says nothing
 
 LINE = 250  # characters of one line of text
 NAME = 80  # characters of a name or a badge
@@ -40,26 +44,47 @@ def context(mrkdwn: str) -> list[Block]:
     return [blocks.context(mrkdwn)] if mrkdwn else []
 
 
-def titled(title: str, lines: Sequence[str], noun: str, limit: int) -> list[Block]:
-    """A section with a title above its lines, none without lines."""
-    return section(f"*{title}*\n{blocks.listing(lines, noun, limit)}" if lines else "")
-
-
 def feedback_buttons(offered: Iterable[tuple[Verdict, str]]) -> list[Block]:
     """A button for each verdict and the prediction or incident that it is about."""
-    buttons = [
-        blocks.button(VERDICT_LABELS[verdict], f"{ACTION_PREFIX}{verdict}", subject, primary=verdict is Verdict.TAKE_IT)
-        for verdict, subject in offered
-    ]
+    buttons = [_button(VERDICT_LABELS[verdict], verdict, subject) for verdict, subject in offered]
     return [blocks.actions(buttons)] if buttons else []
+
+
+def control_elements(buttons: Sequence[Control], judging: Sequence[Judged], more: Sequence[Control]) -> list[Block]:
+    """The controls of an incident: buttons, one menu with all that can be judged, and Slack's own menu for the rest."""
+    elements = [_button(each.label, each.verdict, each.subject) for each in buttons if each.verdict is not None]
+    groups = [(each.claim, [_option(control) for control in each.controls]) for each in judging]
+    rest = (
+        [_only(more[0])]
+        if len(more) == 1
+        else blocks.overflow(f"{ACTION_PREFIX}{MORE_MENU}", [_option(each) for each in more])
+    )
+    return [
+        *elements,
+        *blocks.menu(RIGHT_OR_WRONG, f"{ACTION_PREFIX}{JUDGE_MENU}", groups),
+        *rest,
+    ]
+
+
+def _button(label: str, verdict: Verdict, subject: str) -> Block:
+    return blocks.button(label, f"{ACTION_PREFIX}{verdict}", subject, primary=verdict is Verdict.TAKE_IT)
+
+
+def _only(control: Control) -> Block:
+    """A menu of one entry is none: a button instead."""
+    if control.verdict is not None:
+        return _button(control.label, control.verdict, control.subject)
+    return blocks.button(control.label, f"{ACTION_PREFIX}{OPENED}", OPENED) | {"url": web_address(control.url)}
+
+
+def _option(control: Control) -> Block:
+    if control.verdict is None:
+        return blocks.option(control.label, OPENED, web_address(control.url))
+    return blocks.option(control.label, f"{control.verdict}{SEPARATOR}{control.subject}")
 
 
 def badge(badge: Badge | None) -> str:
     return escape(badge.text, NAME) if badge else ""
-
-
-def badge_footnote(badge: Badge | None) -> str:
-    return f"{escape(badge.text, NAME)} · {escape(badge.explanation, LINE)}" if badge else ""
 
 
 def minute(at: datetime) -> str:

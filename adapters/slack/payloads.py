@@ -141,14 +141,23 @@ class _Channel(_Payload):
     id: Id
 
 
-class _Action(_Payload):
-    action_id: str
-    value: Annotated[str, Field(min_length=1)]
-    action_ts: Timestamp
-
-
 class _Option(_Payload):
     value: Annotated[str, Field(max_length=150)]
+
+
+class _Action(_Payload):
+    """A pressed button, or what was picked from a menu of a message."""
+
+    action_id: str
+    value: str = ""
+    selected_option: _Option | None = None
+    action_ts: Timestamp
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.value and (self.selected_option is None or not self.selected_option.value):
+            raise ValueError("neither a value nor a picked option")
+        return self
 
 
 class _Field(_Payload):

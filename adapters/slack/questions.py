@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 from slack_bolt.async_app import AsyncAck, AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.assistant import AssistantThreads
 from adapters.slack.channels import ChannelKind
 from adapters.slack.entities import mentions, plain_text
-from adapters.slack.identity import BotIdentity
+from adapters.slack.identity import BotIdentity, names_of
 from adapters.slack.payloads import ChangeEvent, DeletionEvent, MessageEvent, SlashCommand, parse
 from adapters.slack.readers import Readers
-from core.conversation import Person, Place, Platform, Question
+from core.conversation import Audience, Person, Place, Platform, Question
+from core.errors import ChatUnavailable, MessageNotFound
 from core.ports import Clock, Inbox
 
+PATIENCE = 1.0  # seconds for a name; Slack's event waits for its acknowledgement meanwhile
 COMMAND = "/plumbline"
 SPOKEN_SUBTYPES = frozenset({None, "file_share", "thread_broadcast"})  # of messages that a person has just written
 
@@ -23,14 +28,21 @@ NOT_HERE = "I am not in this conversation: add me with /invite, or write to me d
 
 
 class Questions:
-    """Hands what is said to the bot to the inbox; what people say to each other is none of its business."""
+    """Hands what is said to the bot to the inbox, and what people say to each other in threads to be overheard."""
 
     def __init__(
-        self, inbox: Inbox, readers: Readers, identity: BotIdentity, clock: Clock, assistant: AssistantThreads
+        self,
+        inbox: Inbox,
+        readers: Readers,
+        identity: BotIdentity,
+        client: AsyncWebClient,
+        clock: Clock,
+        assistant: AssistantThreads,
     ) -> None:
         self._inbox = inbox
         self._readers = readers
         self._identity = identity
+        self._client = client
         self._clock = clock
         self._assistant = assistant
 
@@ -49,9 +61,13 @@ class Questions:
             case _:
                 message = parse(MessageEvent, event)
                 by_person = message.bot_id is None and message.subtype in SPOKEN_SUBTYPES
-                if by_person and await self._is_addressed(message.text, message.channel, message.channel_type):
+                if not by_person:
+                    return
+                if await self._is_addressed(message.text, message.channel, message.channel_type):
                     await self._ask(message, shared=shared)
                     self._assistant.name(message, await self._identity.user_id())
+                elif message.user is not None and message.thread_ts not in (None, message.ts):
+                    await self._overhear(message, Person(Platform.SLACK, message.user))
 
     async def _ask(self, message: MessageEvent, *, shared: bool, revision: str = "") -> None:
         if message.user is None:
@@ -70,6 +86,25 @@ class Questions:
                 revision=revision,
             )
         )
+
+    async def _overhear(self, message: MessageEvent, speaker: Person) -> None:
+        """Hand in what people say to each other in a thread: the inbox keeps what bears on an incident, and no more."""
+        remark = Question(
+            id=question_id(message.channel, message.ts),
+            text=plain_text(message.text, await self._identity.user_id()),
+            asker=speaker,
+            place=Place(Platform.SLACK, message.channel, message.thread_ts),
+            audience=Audience(),
+            asked_at=moment(message.ts),
+        )
+        await self._inbox.overhear(remark, lambda: self._name(speaker))
+
+    async def _name(self, person: Person) -> str:
+        """Return what others call somebody; empty if Slack does not say in time."""
+        with suppress(ChatUnavailable, MessageNotFound, TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                return next(iter(await names_of(self._client, person.id)), "")
+        return ""
 
     async def _on_change(self, change: ChangeEvent, *, shared: bool) -> None:
         now, before = change.message, change.previous_message

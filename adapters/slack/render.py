@@ -7,7 +7,7 @@ from adapters.slack.answers import abstention, cited_answer
 from adapters.slack.confidence import badge_explanation, drift_alarm
 from adapters.slack.corrections import correction_request, proposal
 from adapters.slack.handovers import handover_request, join_request
-from adapters.slack.incidents import incident_details, incident_message
+from adapters.slack.incidents import details_message, incident_message
 from adapters.slack.mrkdwn import code, prose
 from adapters.slack.owner_calls import owner_call
 from adapters.slack.parts import NAME, Rendered, context, fallback
@@ -39,7 +39,7 @@ def render(message: Message) -> Rendered:
         case IncidentMessage():
             return incident_message(message)
         case IncidentDetails(incident):
-            return incident_details(incident)
+            return details_message(incident)
         case CorrectionRequest():
             return correction_request(message)
         case HandoverRequest():

@@ -34,9 +34,11 @@ from adapters.store.tables import (
 from core.conversation import Platform, Speaker, turn_key
 from core.curated import answer_id
 from core.errors import StoreUnavailable
+from core.incident import EvidenceKind
 
 NOBODY = "forgotten"  # stands for a person who asked to be forgotten
 
+_NOTE = frozenset({"person", "text", "at"})  # the fields of a `ThreadNote`
 _NAMING = frozenset(
     {"taken_by", "person", "by", "severity_by", "silenced_by", "author"}
 )  # fields that hold a person's name
@@ -245,12 +247,22 @@ async def _renamed(
     return found
 
 
+def _unsaid(value: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    """Return a note that one of them wrote in an incident's thread, or the evidence that it became, without its words."""
+    if value.keys() == _NOTE and value["person"] in names:
+        return value | {"text": ""}
+    if value.get("kind") == EvidenceKind.NOTE and value.get("source") in names:
+        return value | {"source": NOBODY, "quote": ""}
+    return value
+
+
 def _nameless(value: Any, person: str, names: frozenset[str]) -> Any:
     if isinstance(value, list):
         return [_nameless(each, person, names) for each in value]
     if isinstance(value, dict):
         if "platform" in value and value.get("id") == person:
             return value | {"id": NOBODY, "name": ""}
+        value = _unsaid(value, names)
         if "proposed_at" in value and _without(value["id"], person) != value["id"]:
             value = value | {"id": answer_id(value["id"])}
         return {

@@ -127,10 +127,7 @@ def _footnote(answer: Answer) -> list[Element]:
 
 
 def _badge_line(badge: Badge | None) -> list[Element]:
-    if badge is None:
-        return []
-    text, explanation = run(badge.text, 80, weight="Bolder", size="Small"), run(badge.explanation, MAX_SUMMARY, **SMALL)
-    return line(dotted([text], [explanation]))
+    return line([run(badge.text, 80, weight="Bolder", size="Small")]) if badge is not None else []
 
 
 def _buttons(answer: Answer) -> list[Element]:

@@ -36,6 +36,7 @@ def badge_card(explanation: BadgeExplanation, room: Room) -> Card:
         *[element for sentence in explanation.sentences for element in line([run(sentence, MAX_SENTENCE)])],
         *titled(JUDGED_BY, listing(explanation.references, room, "references", lambda each: _reference(each, room))),
         *note(explanation.withheld, MAX_SUMMARY),
+        *note(explanation.for_experts, MAX_SENTENCE),
     ]
     return card(body, (), f"{WHY} {explanation.badge.text}")
 

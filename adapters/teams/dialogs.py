@@ -10,7 +10,8 @@ from typing import Any
 from adapters.teams.corrections import cause_card, correction_card
 from adapters.teams.elements import Card, Element, card, fitting, heading, plain, submit_button, text_field
 from adapters.teams.handovers import handover_card
-from core.messages import CauseRequest, CorrectionRequest, Form, HandoverRequest
+from adapters.teams.incidents import details_card
+from core.messages import CauseRequest, CorrectionRequest, Form, HandoverRequest, IncidentDetails
 
 EXTENSION = "ask"  # the command of the message extension, as the manifest names it
 EXTENSION_TITLE = "Ask Plumbline about this"
@@ -22,6 +23,7 @@ TITLES: dict[type[Form], str] = {
     CorrectionRequest: "Correct an answer",
     HandoverRequest: "Reassign",
     CauseRequest: "Wrong cause",
+    IncidentDetails: "Details",
 }
 
 
@@ -50,6 +52,8 @@ def _form_card(form: Form) -> Card:
             shown = fitting(lambda room: handover_card(form, room))
         case CauseRequest():
             shown = cause_card(form)
+        case IncidentDetails(incident):
+            return fitting(lambda room: details_card(incident, room))
     actions = [submit_button(action) for action in shown.content["actions"]]
     return Card(shown.content | {"actions": actions}, shown.summary)
 

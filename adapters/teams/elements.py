@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from markdown_it import MarkdownIt
 from yarl import URL
 
-from core.confidence.prediction import PredictionKind
-from core.messages import JUDGEMENTS, VERDICT_LABELS, WHY_VERDICTS, Verdict
+from core.incident_view import RIGHT_OR_WRONG, Control, Judged
+from core.messages import VERDICT_LABELS, WHY_VERDICTS, Verdict
 
 MAX_MESSAGE = 28 * 1024  # bytes of one message, Teams' limit
 ENVELOPE = 1024  # bytes of the activity around a card
@@ -26,14 +26,7 @@ MAX_VALUE = 64  # characters of the value behind it
 CHOICES_PER_ENTRY = 20  # of a picker: they take less room than the entries of a list
 MAX_URL = 500  # characters; a longer address is not linked
 
-IN_MENU = WHY_VERDICTS | {
-    Verdict.HAND_OVER,
-    Verdict.TAKE_OVER,
-    Verdict.BELONGS,
-    *JUDGEMENTS[PredictionKind.SEVERITY],
-    *JUDGEMENTS[PredictionKind.DUPLICATE],
-}
-ASKING = frozenset({Verdict.WRONG, Verdict.OWNER_WRONG, Verdict.CAUSE_WRONG, Verdict.HAND_OVER})
+ASKING = frozenset({Verdict.WRONG, Verdict.OWNER_WRONG, Verdict.CAUSE_WRONG, Verdict.HAND_OVER, Verdict.DETAILS})
 REFRESH = "refresh"  # the verb with which Teams asks for a card again
 
 JOINERS = "\u200c\u200d"  # they shape scripts and emoji; all other invisible characters are dropped
@@ -209,7 +202,8 @@ def button(verdict: Verdict, subject: str) -> Element:
     One that asks something opens a dialog; a client that knows no dialogs sends a message, and the thread asks instead.
     """
     title, data = VERDICT_LABELS[verdict], {"verdict": str(verdict), "subject": subject}
-    style = _style(verdict)
+    style = {"style": "positive"} if verdict is Verdict.TAKE_IT else {}
+    style |= {"mode": "secondary"} if verdict in WHY_VERDICTS else {}
     if verdict in ASKING:
         opening = {**data, "msteams": {"type": "task/fetch"}}
         return {"type": "Action.Submit", "title": title, "data": opening, **style}
@@ -223,9 +217,27 @@ def submit_button(action: Element) -> Element:
     return {"type": "Action.Submit", "title": action["title"], "data": data}
 
 
-def _style(verdict: Verdict) -> dict[str, str]:
-    style = {"style": "positive"} if verdict is Verdict.TAKE_IT else {}
-    return style | ({"mode": "secondary"} if verdict in IN_MENU else {})
+def control_actions(buttons: Sequence[Control], judging: Sequence[Judged], more: Sequence[Control]) -> list[Element]:
+    """The controls of an incident: buttons, one that unfolds all that can be judged, and the rest behind three dots."""
+    judged = [control for each in judging for control in each.controls]
+    return [
+        *_actions(buttons),
+        *([_unfolding(RIGHT_OR_WRONG, judged)] if judged else []),
+        *(action | {"mode": "secondary"} for action in _actions(more)),
+    ]
+
+
+def _actions(controls: Sequence[Control]) -> Iterator[Element]:
+    for control in controls:
+        if control.verdict is not None:
+            yield button(control.verdict, control.subject)
+        else:
+            yield from link_button(control.label, control.url)
+
+
+def _unfolding(title: str, controls: Sequence[Control]) -> Element:
+    content = {"type": "AdaptiveCard", "version": "1.5", "body": [], "actions": list(_actions(controls))}
+    return {"type": "Action.ShowCard", "title": title, "card": content}
 
 
 def refreshed(shown: Card) -> Card:

@@ -8,7 +8,7 @@ from typing import Any
 
 from adapters.teams.elements import MAX_SUMMARY, SPACE, Card, Run, card, dotted, line, plain, run
 from core.incident import AskedTeam
-from core.incident_story import on_call_told
+from core.incident_view import on_call_told
 from core.messages import I_AM_UNSURE, IS_IT_YOURS, ON_CALL, OR, PING, OwnerPing, OwnerQuestion
 from core.team import TAG
 

@@ -11,7 +11,7 @@ import aiohttp
 from pydantic import TypeAdapter, ValidationError
 from yarl import URL
 
-from core.errors import ToolUnavailable
+from core.errors import ToolRefused, ToolUnavailable
 
 TIMEOUT = aiohttp.ClientTimeout(total=6.0)  # seconds for one answer
 MAX_BODY = 16 * 1024 * 1024  # bytes of one answer
@@ -52,9 +52,7 @@ class Http:
         if status in REDIRECTS:
             status, body, _ = await self._get(self._allowed(url, location), {})
         if status in {401, 403}:
-            raise ToolUnavailable(
-                f"{self.system} refuses the token (HTTP status {status}): renew it or give it rights."
-            )
+            raise ToolRefused(f"{self.system} refuses the token (HTTP status {status}): renew it or give it rights.")
         if status != 200:
             raise ToolUnavailable(f"{self.system} answered with HTTP status {status}.")
         return body

@@ -13,7 +13,7 @@ import aiohttp
 from pydantic import BaseModel, ValidationError
 from yarl import URL
 
-from core.errors import ToolUnavailable
+from core.errors import ToolRefused, ToolUnavailable
 from core.ports import Series, TimeWindow
 
 SERVICE_LABELS = ("service", "job", "app")  # any of them may name a series' service
@@ -95,6 +95,10 @@ class Prometheus:
         except (aiohttp.ClientError, TimeoutError) as error:
             problem = str(error) or type(error).__name__
             raise ToolUnavailable(f"Prometheus at {self._shown} cannot be reached: {problem}.") from error
+        if status in {401, 403}:
+            raise ToolRefused(
+                f"Prometheus at {self._shown} refuses access (HTTP status {status}): check its credentials."
+            )
         if status != 200:
             raise ToolUnavailable(f"Prometheus at {self._shown} answered with HTTP status {status}.")
         return bytes(body)

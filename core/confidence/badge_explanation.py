@@ -5,20 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.confidence.badge import Badge, Strength
-from core.confidence.calibrator import MODERATE_SCORE, STRONG_SCORE
+from core.confidence.calibrator import MIN_OUTCOMES, MODERATE_SCORE, STRONG_SCORE
 from core.confidence.prediction import Evaluation, PredictionKind
 from core.confidence.track_record import TrackRecord
 
-DECIDES = {
-    Strength.STRONG: "What I found can settle this",
-    Strength.MODERATE: "What I found can settle this in part",
-    Strength.WEAK: "What I found can hardly settle this",
-}
 SUPPORTS = {
-    Strength.STRONG: "it clearly supports this {kind}",
-    Strength.MODERATE: "it supports this {kind} in part",
-    Strength.WEAK: "it hardly supports this {kind}",
+    Strength.STRONG: "What I found clearly supports this {kind}",
+    Strength.MODERATE: "What I found supports this {kind} in part",
+    Strength.WEAK: "What I found hardly supports this {kind}",
 }
+DECIDES = {
+    Strength.STRONG: "and there was enough to settle it.",
+    Strength.MODERATE: "but there was not enough to settle it.",
+    Strength.WEAK: "but there was hardly anything that could settle it.",
+}
+CHANGES = {
+    PredictionKind.ANSWER: "a newer or clearer document, or somebody who says “Wrong” and what is right",
+    PredictionKind.OWNER: "a cause that is found in another team's service, or a team that says that it is not theirs",
+    PredictionKind.CAUSE: "the same signs before the supposed cause, or no relief once it is undone",
+    PredictionKind.SEVERITY: "somebody who says how severe it is",
+    PredictionKind.DUPLICATE: "somebody who says that it is no duplicate",
+}
+"""What would change a claim, by its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +41,8 @@ class BadgeReference:
 class BadgeExplanation:
     """What a badge rests on. `hidden` counts the references that its reader may not see, or that are gone.
 
+    `evidence` says what speaks for the claim, line by line, and `changes` what would change it, empty for what holds
+    for its kind; both are untrusted. Of such claims `judged` were judged by people, and `right` of them were right.
     `record` is what became of the badges that said about the same; None without a percentage or without outcomes.
     """
 
@@ -44,20 +54,36 @@ class BadgeExplanation:
     record: TrackRecord | None
     estimator: str  # engine and version of what measured the evidence
     calibrator: str = ""  # version, empty if the badge was not calibrated
+    evidence: tuple[str, ...] = ()
+    changes: str = ""
+    judged: int = 0
+    right: int = 0
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """All but the references, in words of ours: the evidence, the outcomes, the versions."""
-        decides = f"{DECIDES[_strength(self.evaluation.coe)]} (COE {self.evaluation.coe:.2f} of 1)"
+        """Return what the evidence is, how often such claims were right, and what would change it."""
         supports = SUPPORTS[_strength(self.evaluation.rce)].format(kind=self.kind)
-        versions = f"Measured by {self.estimator}" + (f", calibrated by {self.calibrator}" if self.calibrator else "")
-        record = (_told(self.record, self.kind),) if self.record else ()
-        return (
-            f"{decides}; {supports} (RCE {self.evaluation.rce:.2f} of 1).",
-            self.badge.explanation,
-            *record,
-            f"{versions}.",
-        )
+        found = f"{supports}, {DECIDES[_strength(self.evaluation.coe)]}"
+        changes = f"What would change it: {(self.changes or CHANGES[self.kind]).rstrip('.')}."
+        return (found, *self.evidence, self._often, changes)
+
+    @property
+    def for_experts(self) -> str:
+        """Return the measures and versions behind the badge, for whoever asks on."""
+        measures = f"COE {self.evaluation.coe:.2f}, RCE {self.evaluation.rce:.2f}, both of 1"
+        versions = f"measured by {self.estimator}" + (f", calibrated by {self.calibrator}" if self.calibrator else "")
+        return f"{measures}; {versions}. {self.badge.explanation}"
+
+    @property
+    def _often(self) -> str:
+        if self.record is not None:
+            return _told(self.record, self.kind)
+        if not self.judged:
+            return f"Nobody has judged such a claim so far; a percentage needs {MIN_OUTCOMES}."
+        one = self.judged == 1
+        judged = f"{self.judged} {self.kind} that was" if one else f"{self.judged} {self.kind.plural} that were"
+        few = f"; a percentage needs {MIN_OUTCOMES}" if self.badge.probability is None else ""
+        return f"Of {judged} judged so far, {self.right} turned out right{few}."
 
     @property
     def withheld(self) -> str:

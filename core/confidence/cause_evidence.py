@@ -31,7 +31,8 @@ def evaluate_cause(hypotheses: Sequence[Hypothesis], scene: Scene, observations:
         bool(observations.changes),
         bool(scene.signals or observations.outputs or observations.builds),
     )
-    coe = sum(known) / len(known) * (FAILED_TOOL_WEIGHT if observations.unavailable else 1.0)
+    has_failed = any(gap.reason.is_failure for gap in observations.gaps)
+    coe = sum(known) / len(known) * (FAILED_TOOL_WEIGHT if has_failed else 1.0)
     chance, margin = measures(hypotheses[0].score, hypotheses[1].score if len(hypotheses) > 1 else 0.0)
     rce = 1 / (1 + exp(-(INTERCEPT + CHANCE * chance + MARGIN * margin)))
     if hypotheses[0].origin is Origin.SERVICE:

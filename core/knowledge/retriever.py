@@ -11,6 +11,7 @@ import numpy as np
 from core.aside import aside
 from core.conversation import Audience
 from core.knowledge.confirmed import confirmed_first
+from core.knowledge.document import Passage
 from core.knowledge.encoder import EncodedQuery, Encoder
 from core.knowledge.family_model import favoured
 from core.knowledge.lexical import K1
@@ -61,6 +62,10 @@ class Retriever:
     async def holds(self, passage_ids: frozenset[str], audience: Audience) -> bool:
         """Whether all of these passages are there, and `audience` may read them, as of now."""
         return len(await self._index.read(sorted(passage_ids), audience.readers)) == len(passage_ids)
+
+    async def page(self, document_id: str, audience: Audience) -> list[Passage]:
+        """Return a document's passages in order; none if `audience` may not read it."""
+        return await self._index.passages_of(document_id, audience.readers)
 
     async def search(self, query: str, audience: Audience, limit: int) -> Retrieval:
         """The same, with the query's terms and their weights."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
@@ -96,6 +97,13 @@ class Inbox(Protocol):
         """A mention, a direct message or a slash command, or such a message that was edited (see `Question.revision`).
 
         The text is what follows the bot's name.
+        """
+        ...
+
+    async def overhear(self, remark: Question, name: Callable[[], Awaitable[str]]) -> None:
+        """Take what somebody said in a thread to others, if the thread is that of an open incident and it bears on its cause.
+
+        Of anything else nothing is kept. `name` finds out what people call the speaker, where it is needed.
         """
         ...
 

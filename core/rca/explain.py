@@ -51,7 +51,7 @@ def explain(
         ruled_out=_ruled_out(ranked, best, scene, observations, {each.service for each in hypotheses}),
         similar=observations.similar,
         timeline=_timeline(best, scene, observations),
-        unavailable=observations.unavailable,
+        gaps=observations.gaps,
         first_failing=first_failing(scene, observations),
     )
     return explanation, evaluate_cause(hypotheses, scene, observations) if hypotheses else None
@@ -100,10 +100,17 @@ def _ruled_out(
     lines = objections[:MAX_RULED_OUT]
     if len(objections) > MAX_RULED_OUT:
         lines.append(f"{len(objections) - MAX_RULED_OUT} more, less likely than these.")
-    read = {line.service for line in observations.logs} | {series.service for series in observations.series}
+    logged = {line.service for line in observations.logs}
+    measured = {series.service for series in observations.series}
+    read = logged | measured
     calm = [service for service in observations.services if service in read and service not in scene.signals]
-    if calm:
-        lines.append(f"No unusual log message or metric in {_listed(calm)}.")
+    for what, services in (
+        ("log message or metric", logged & measured),
+        ("log message, and no metrics were found,", logged - measured),
+        ("metric, and no logs were found,", measured - logged),
+    ):
+        if found := services.intersection(calm):
+            lines.append(f"No unusual {what} in {_listed(found)}.")
     asked = by_service(observations)
     quiet = [service for service in asked if service and service not in blamed]
     if quiet:

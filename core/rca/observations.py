@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.incident import Incident, SimilarIncident
+from core.incident import Gap, Incident, SimilarIncident
 from core.ports import Change, FailedBuild, LogLine, Series, Span, TimeWindow
 from core.rca.revisions import is_commit
 from core.rca.tool_outputs.clue import ToolOutput
@@ -25,7 +25,7 @@ class Observations:
     """`logs` and `series` of the services in `services`, `spans` and `changes` of all, up to `until`.
 
     `outputs` are what tools returned as free text, and `builds` the failed builds that the incident is about.
-    `cut` are the services with so many log records that the earliest were not read. `unavailable` names what could not
+    `cut` are the services with so many log records that the earliest were not read. `gaps` are what could not
     be read. All texts are untrusted.
     """
 
@@ -37,7 +37,7 @@ class Observations:
     changes: tuple[Change, ...]
     dependencies: Mapping[str, tuple[str, ...]]
     similar: tuple[SimilarIncident, ...] = ()
-    unavailable: tuple[str, ...] = ()
+    gaps: tuple[Gap, ...] = ()
     cut: frozenset[str] = frozenset()
     outputs: tuple[ToolOutput, ...] = ()
     builds: tuple[FailedBuild, ...] = ()

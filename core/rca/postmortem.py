@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from core.incident import Evidence, Explanation, Incident, IncidentState, SimilarIncident, TimelineEntry
+from core.incident import Evidence, Explanation, Incident, IncidentState, TimelineEntry
 from core.knowledge.terms import terms
 
 NOT_KNOWN = "not known"
@@ -72,6 +72,7 @@ def draft_postmortem(incident: Incident) -> Postmortem:
         Section("Detection", draft.detection()),
         Section("What went well", draft.went_well()),
         Section("Actions", draft.actions()),
+        *([Section("Appendix: ruled out", ruled_out)] if (ruled_out := draft.ruled_out()) else []),
     )
     return Postmortem(f"Postmortem: {incident.title}", sections, tuple(draft.sources))
 
@@ -128,6 +129,9 @@ class _Draft:
             alerted = Line(f"{_clock(incident.started_at)} Alert: {incident.title}", self._alerts())
             entries.append((incident.started_at, alerted))
         entries.append((incident.opened_at, self._recorded(f"{_clock(incident.opened_at)} The alert arrived.")))
+        for note in incident.notes:
+            told = Line(f"{_clock(note.at)} {note.person or 'Somebody'} in the thread: {note.text}", (self._record(),))
+            entries.append((note.at, told))
         if incident.resolved_at is not None:
             resolved = self._recorded(f"{_clock(incident.resolved_at)} The last alert was resolved.")
             entries.append((incident.resolved_at, resolved))
@@ -162,7 +166,6 @@ class _Draft:
                 lines.append(Line(f"Responsibility: {hypothesis.responsibility}.", numbers))
         if not lines:
             lines.append(Line(f"Cause: {NOT_KNOWN}."))
-        lines += [self._recorded(f"Ruled out: {each}") for each in self._explanation.ruled_out]
         return tuple(lines)
 
     def detection(self) -> tuple[Line, ...]:
@@ -191,17 +194,23 @@ class _Draft:
         return tuple(lines)
 
     def actions(self) -> tuple[Line, ...]:
-        """Proposals only: what was to be checked next, and what mended similar incidents. Who does it is open."""
-        hypothesis = self._explanation.cause
+        """Return proposals only, from the cause and the runbook of this very incident. Who does them is open."""
+        hypothesis, runbook = self._explanation.cause, self.incident.runbook
         lines: list[Line] = []
         if hypothesis is not None and hypothesis.next_check:
             lines.append(self._recorded(f"Check: {hypothesis.next_check} Who: {NOT_KNOWN}."))
-        lines += [
-            Line(f"What mended {past.id}: {past.fix} Who: {NOT_KNOWN}.", (self._similar(past),))
-            for past in self._explanation.similar
-            if past.fix
-        ]
+        if runbook is not None and runbook.citation is not None:
+            source = Source(
+                f"{runbook.citation.title}, {runbook.citation.heading}", runbook.citation.quote, runbook.url
+            )
+            command = f" Command: {runbook.command}" if runbook.command else ""
+            lines.append(
+                Line(f"From the runbook: {runbook.next_action}{command} Who: {NOT_KNOWN}.", (self._cite(source),))
+            )
         return tuple(lines) or (Line(f"Actions: {NOT_KNOWN}."),)
+
+    def ruled_out(self) -> tuple[Line, ...]:
+        return tuple(self._recorded(each) for each in self._explanation.ruled_out)
 
     @property
     def _explanation(self) -> Explanation:
@@ -236,9 +245,6 @@ class _Draft:
             for alert in self.incident.alerts[:MAX_ALERTS]
         ]
         return tuple(found) or (self._record(),)
-
-    def _similar(self, past: SimilarIncident) -> int:
-        return self._cite(Source(f"Past incident {past.id}: {past.title}", past.root_cause, past.url))
 
     def _note(self) -> int:
         noted = self.incident.resolution

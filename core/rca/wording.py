@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC
 
 from core.incident import BlamedChange, Evidence, EvidenceKind, Followed, Hypothesis, Origin, SimilarIncident
 from core.knowledge.terms import terms
+from core.rca.cause_sentence import changed_sentence, in_words
 from core.rca.contradictions import contradicting
 from core.rca.failures import responsibility_of
 from core.rca.revisions import Revision
@@ -15,8 +17,7 @@ from core.rca.suspects import Suspect
 from core.rca.trajectory import Responsibility
 
 MAX_EVIDENCE = 6  # lines shown for one hypothesis
-MAX_WORDS = 60  # of the cause
-MAX_DETAIL = 160  # characters of a change's detail in the cause
+MAX_DETAIL = 160  # characters of a change's detail or of a line of its diff that are quoted
 MAX_MOVED = 2  # lines of a diff that are quoted
 MAX_FOLLOWED = 6  # signs of one hypothesis
 LIKE_CAUSE = 0.3  # share of a past root cause's words in a hypothesis, from which it supports it
@@ -99,17 +100,10 @@ def _blamed(revision: Revision, suspect: Suspect) -> BlamedChange:
 
 def _changed(revision: Revision, suspect: Suspect, scene: Scene) -> str:
     change = revision.change
-    minutes = max(0, round((scene.first_sign - revision.at).total_seconds() / 60))
-    when = f"{minutes} min before the first sign" if minutes else "less than a minute before the first sign"
-    moved = [line[1:].strip() for line in moved_lines(revision, suspect)]
-    replaced = " → ".join(moved) if len(moved) > 1 or suspect.shared else ""
-    told = telling(change.detail, suspect) or replaced
-    effect = next((f" Then {signal.what}." for signal in suspect.signals if signal.trouble), "")
-    head = f"{named(revision, scene)}, {when}: {change.title.rstrip('.')}"
-    room = MAX_WORDS - len(head.split()) - len(effect.split())
-    words = told[:MAX_DETAIL].split()
-    kept = " ".join(words) if len(words) <= room else " ".join([*words[: max(0, room - 1)], "…"])
-    return f"{head}{f' ({kept})' if words and room > 1 else ''}.{effect}"
+    if not change.service and revision.live:
+        change = replace(change, service=next(iter(revision.live)))
+    diff = "\n".join(each.diff for each in revision.content)
+    return changed_sentence(change, suspect.signals, scene.incident, scene.first_sign, at=revision.at, diff=diff)
 
 
 def named(revision: Revision, scene: Scene) -> str:
@@ -122,7 +116,7 @@ def named(revision: Revision, scene: Scene) -> str:
 
 
 def _unchanged(suspect: Suspect, scene: Scene) -> str:
-    signs = "; ".join(dict.fromkeys(signal.what for signal in suspect.signals[:2]))
+    signs = "; ".join(dict.fromkeys(in_words(signal) for signal in suspect.signals[:2]))
     services = list(dict.fromkeys(signal.service for signal in suspect.signals))
     if suspect.origin is Origin.PLATFORM and len(services) > 1:
         where = f" on {suspect.subject}" if suspect.subject else ""

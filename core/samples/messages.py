@@ -7,6 +7,10 @@ from datetime import timedelta
 from core.conversation import Person, Platform
 from core.incident import (
     Absorption,
+    AlertStatus,
+    Gap,
+    GapReason,
+    IncidentState,
     Silenced,
     Stage,
 )
@@ -26,12 +30,14 @@ from core.messages import (
     ProposalMessage,
     RelatedIncident,
 )
+from core.samples.engine import answered, investigated, triaged
 from core.samples.parts import (
     CALIBRATED,
     HANDBOOK,
     START,
     UNCALIBRATED,
     abstention,
+    alert,
     answer,
     asked_teams,
     badge_explanation,
@@ -42,27 +48,33 @@ from core.samples.parts import (
     incident,
     owner,
     proposed,
-    resolved_incident,
     suggested_duplicate,
     suggested_severity,
     unclear_owner,
 )
 
 SAMPLES: dict[str, Message] = {
-    "answer": AnswerMessage(answer()),
-    "answer with an uncalibrated badge": AnswerMessage(answer(badge=UNCALIBRATED)),
+    "answer": AnswerMessage(answered()),
+    "answer with an uncalibrated badge": AnswerMessage(answered(badge=UNCALIBRATED)),
     "abstention": AnswerMessage(abstention()),
     "abstention without anything near": AnswerMessage(abstention(citations=())),
     "incident just arrived": IncidentMessage(incident()),
-    "incident with its owner": IncidentMessage(incident(stage=Stage.EXPLAINING, owner=owner())),
-    "incident explained": IncidentMessage(explained_incident()),
+    "incident with its owner": IncidentMessage(incident(stage=Stage.EXPLAINING, owner=triaged())),
+    "incident explained": IncidentMessage(investigated()),
     "incident without an owner": IncidentMessage(explained_incident(owner=owner(owner=None))),
-    "incident whose owner is unclear": IncidentMessage(explained_incident(owner=unclear_owner())),
+    "incident whose owner is unclear": IncidentMessage(investigated(owner=unclear_owner())),
     "incident without a culprit": IncidentMessage(
         explained_incident(explanation=explanation(hypotheses=(), badge=None, prediction_id=None))
     ),
-    "incident that is a storm": IncidentMessage(explained_incident(alert_count=10_000, taken_by="Asha Brandt")),
-    "incident resolved": IncidentMessage(resolved_incident()),
+    "incident that is a storm": IncidentMessage(investigated(alert_count=10_000, taken_by="Asha Brandt")),
+    "incident resolved": IncidentMessage(
+        investigated(
+            state=IncidentState.RESOLVED,
+            resolved_at=START + timedelta(minutes=32),
+            alerts=(alert(status=AlertStatus.RESOLVED),),
+            taken_by="Asha Brandt",
+        )
+    ),
     "incident that leads others": IncidentMessage(
         explained_incident(flapping=True, reopened_count=4, cut_short="It was resolved before I looked closer."),
         parts=(
@@ -77,10 +89,15 @@ SAMPLES: dict[str, Message] = {
     "incident that is silenced": IncidentMessage(
         incident(silenced=Silenced("maintenance", "new ledger", START + timedelta(hours=2)))
     ),
-    "details": IncidentDetails(explained_incident()),
+    "details": IncidentDetails(investigated()),
     "details without a culprit": IncidentDetails(
         explained_incident(
-            explanation=explanation(hypotheses=(), badge=None, prediction_id=None, unavailable=("loki",))
+            explanation=explanation(
+                hypotheses=(),
+                badge=None,
+                prediction_id=None,
+                gaps=(Gap("loki", GapReason.TIMED_OUT, "no answer within 8 s"),),
+            )
         )
     ),
     "correction request": CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
@@ -91,7 +108,7 @@ SAMPLES: dict[str, Message] = {
     ),
     "proposal": ProposalMessage(proposed()),
     "proposal that was confirmed": ProposalMessage(confirmed()),
-    "incident put as questions": IncidentMessage(explained_incident(), asks_owner=True, asks_cause=True),
+    "incident put as questions": IncidentMessage(investigated(), asks_owner=True, asks_cause=True),
     "badge explanation": BadgeMessage(badge_explanation()),
     "badge explanation without a number": BadgeMessage(
         badge_explanation(badge=UNCALIBRATED, record=None, calibrator="", references=(), hidden=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from core.answering.answer import Answer, Conflict, Contact, Sentence
+from core.answering.answer import Answer, Citation, Conflict, Contact, Sentence
 from core.confidence.badge_explanation import BadgeReference
 from core.conversation import Person, Platform
 from core.incident import (
@@ -14,13 +14,18 @@ from core.incident import (
     Evidence,
     EvidenceKind,
     Explanation,
+    Gap,
+    GapReason,
     Hop,
     Hypothesis,
     Incident,
     OwnerProposal,
+    Runbook,
     Silenced,
     SimilarIncident,
+    SuggestedParent,
     TeamScore,
+    ThreadNote,
     TimelineEntry,
     Vote,
 )
@@ -127,6 +132,7 @@ def _owner(text: str, several: range) -> OwnerProposal:
         on_call=tuple(text for _ in several),
         votes=tuple(Vote(number, text, text, text, voter_name=text) for number in several),
         note=text,
+        precedents=tuple(SimilarIncident(text, text, text, text, text, 0.5, text, same_cause=True) for _ in several),
     )
 
 
@@ -146,7 +152,8 @@ def _explanation(text: str, several: range) -> Explanation:
         ruled_out=tuple(text for _ in several),
         similar=tuple(SimilarIncident(text, text, text, text, text, 0.5, text) for _ in several),
         timeline=tuple(TimelineEntry(START, text) for _ in several),
-        unavailable=tuple(text for _ in several),
+        gaps=tuple(Gap(text, GapReason.FAILED, text) for _ in several),
+        rechecked_after=ThreadNote(text, text, START),
     )
 
 
@@ -167,4 +174,7 @@ def _incident(text: str, several: range) -> Incident:
         hops=tuple(Hop(text, text, text, text, START) for _ in several),
         suggested_severity=suggested_severity(evidence=tuple(text for _ in several)),
         suggested_duplicate=suggested_duplicate(incident_id=text, title=text, evidence=tuple(text for _ in several)),
+        suggested_parent=SuggestedParent(text, text, text),
+        runbook=Runbook(text, Citation(1, text, text, text, text, text, text, text), text, text),
+        notes=tuple(ThreadNote(text, text, START) for _ in several),
     )

@@ -1,12 +1,13 @@
-"""Team function documents: which words a team claims as its own, and which it turns away."""
+"""Team function documents: the words that a team claims as its own, and those that it turns away."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from math import log
 
 from core.knowledge.terms import terms
@@ -23,15 +24,22 @@ _TURNS_AWAY = re.compile(r"\b(not|n't|never|out of scope|outside|elsewhere|other
 
 @dataclass(frozen=True, slots=True)
 class DocumentProfile:
-    """The terms of a document's sections: those that describe the team's work and those it says are not its work."""
+    """The terms of a document's sections: those that describe the team's work and those it says are not its work.
+
+    `text` is what describes the team's work, in lower case.
+    """
 
     claimed: frozenset[str]
     disowned: frozenset[str]
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentMatch:
-    """How well a team's document fits an incident: `score` in [0, 1], and its rarest words that fit, as written."""
+    """How well a team's document fits an incident: `score` in [0, 1], and the rarest words that stand in both.
+
+    A word may fit in another form (“rises”, “rising”): then it counts for the score and is not among the `words`.
+    """
 
     score: float
     words: tuple[str, ...]
@@ -39,17 +47,17 @@ class DocumentMatch:
 
 @lru_cache(maxsize=PROFILE_CACHE)
 def profile(document: str) -> DocumentProfile:
-    """A section whose heading denies (“We do not own”, “Not ours”) is what the team turns away."""
+    """Return the profile; a section whose heading denies (“We do not own”, “Not ours”) is what the team turns away."""
     pieces = _HEADING.split(document)
-    claimed, disowned = list[str](), list[str]()
-    claimed += terms(pieces[0])
+    claimed, disowned = [pieces[0]], list[str]()
     for heading, body in zip(pieces[1::2], pieces[2::2], strict=True):
-        (disowned if _TURNS_AWAY.search(heading) else claimed).extend(terms(body))
-    return DocumentProfile(frozenset(claimed), frozenset(disowned))
+        (disowned if _TURNS_AWAY.search(heading) else claimed).append(body)
+    text = "\n".join(claimed)
+    return DocumentProfile(frozenset(terms(text)), frozenset(terms("\n".join(disowned))), text.casefold())
 
 
 def rarity(teams: Sequence[Team]) -> Mapping[str, float]:
-    """Every term that a team document claims, and its weight: the fewer teams claim it, the more."""
+    """Return every term that a team document claims, and its weight: the fewer teams claim it, the more."""
     return _rarity(tuple(team.document for team in teams if team.document))
 
 
@@ -60,7 +68,7 @@ def _rarity(documents: tuple[str, ...]) -> Mapping[str, float]:
 
 
 def matches(text: str, teams: Sequence[Team]) -> dict[str, DocumentMatch]:
-    """Team id → match, for the teams whose document fits the incident's text at all.
+    """Return team id → match, for the teams whose document fits the incident's text at all.
 
     A word weighs by how few of the teams claim it (TF-IDF against the team documents, Triangle section 3.2). The
     score is the claimed share of the weight of all words that any team claims.
@@ -69,14 +77,28 @@ def matches(text: str, teams: Sequence[Team]) -> dict[str, DocumentMatch]:
     rare = rarity(teams)
     weights = {term: rare[term] for term in set(terms(text)) if term in rare}
     total = sum(weights.values())
-    written = {term: word.strip(_PUNCTUATION) for word in reversed(text.split()) for term in terms(word)}
+    written = _as_written(text)
     found: dict[str, DocumentMatch] = {}
     for team_id, known in profiles.items():
         claimed = {term: weight for term, weight in weights.items() if term in known.claimed}
         disowned = sum(weight for term, weight in weights.items() if term in known.disowned)
         score = (sum(claimed.values()) - DISOWNED_WEIGHT * disowned) / total if total else 0.0
         if score > 0:
-            rarest = sorted(claimed, key=lambda term: (-claimed[term], term))
-            words = dict.fromkeys(written.get(term, term) for term in rarest)
-            found[team_id] = DocumentMatch(score, tuple(words)[:SHOWN_WORDS])
+            rarest = sorted(claimed, key=lambda term: (-claimed[term], -len(term), term))
+            words = (word for term in rarest for word in written[term] if _stands_in(word, known.text))
+            found[team_id] = DocumentMatch(score, tuple(islice(dict.fromkeys(words), SHOWN_WORDS)))
     return found
+
+
+def _as_written(text: str) -> Mapping[str, Sequence[str]]:
+    """Return each term of a text with the words that have it, as they are written first."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for word in dict.fromkeys(word.strip(_PUNCTUATION) for word in text.split()):
+        for term in terms(word):
+            if any(c.isalpha() for c in word):
+                found[term].append(word)
+    return found
+
+
+def _stands_in(word: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(word.casefold())}(?!\w)", text) is not None

@@ -200,7 +200,7 @@ def _arguments(team: str, evidence: TriageEvidence, removed: frozenset[str]) -> 
         found.append(Argument(Ground.HISTORY, vote.share, _history_reason(vote, evidence.votes)))
     if fit := evidence.fits.get(team):
         share = fit.score / sum(match.score for match in evidence.fits.values())
-        found.append(Argument(Ground.DOCUMENT, share, f"its document speaks of {', '.join(fit.words)}"))
+        found.append(Argument(Ground.DOCUMENT, share, _document_reason(fit)))
     return tuple(found)
 
 
@@ -211,15 +211,30 @@ def _learned_argument(team: str, learned: Mapping[str, float], removed: frozense
     return Argument(Ground.LEARNED, share, f"owns {share:.0%} of incidents that read like it, as learned from all")
 
 
+def _document_reason(fit: DocumentMatch) -> str:
+    """Return “its document speaks of “ledger”, “overlay””; without a word that stands in both, only that it fits."""
+    quoted = ", ".join(f"“{word}”" for word in fit.words)
+    return f"its document speaks of {quoted}" if quoted else "its document is about such incidents"
+
+
+def counted(vote: HistoryVote, votes: Mapping[str, HistoryVote]) -> tuple[Neighbour, ...]:
+    """Return the incidents of a team among the MOST_SIMILAR of all that vote; if none is, its own nearest ones."""
+    return _among_most_similar(vote, votes) or vote.incidents[:SHOWN_INCIDENTS]
+
+
+def _among_most_similar(vote: HistoryVote, votes: Mapping[str, HistoryVote]) -> tuple[Neighbour, ...]:
+    return tuple(neighbour for neighbour in _most_similar(votes) if neighbour in vote.incidents)
+
+
+def _most_similar(votes: Mapping[str, HistoryVote]) -> list[Neighbour]:
+    voting = (neighbour for vote in votes.values() for neighbour in vote.incidents)
+    return sorted(voting, key=lambda neighbour: -neighbour.similarity)[:MOST_SIMILAR]
+
+
 def _history_reason(vote: HistoryVote, votes: Mapping[str, HistoryVote]) -> str:
-    """“3 of the 5 most similar incidents: INC-0101, …”"""
-    all_voting = sorted(
-        (neighbour for other in votes.values() for neighbour in other.incidents),
-        key=lambda neighbour: -neighbour.similarity,
-    )
-    most_similar = all_voting[:MOST_SIMILAR]
-    nearest = [neighbour for neighbour in most_similar if neighbour in vote.incidents]
-    ids = ", ".join(neighbour.incident.id for neighbour in (nearest or vote.incidents)[:SHOWN_INCIDENTS])
+    """Return “owned 3 of the 5 most similar incidents: INC-0101, …”."""
+    ids = ", ".join(neighbour.incident.id for neighbour in counted(vote, votes)[:SHOWN_INCIDENTS])
+    nearest = _among_most_similar(vote, votes)
     if not nearest:
         return f"owned similar incidents: {ids}"
-    return f"owned {len(nearest)} of the {len(most_similar)} most similar incidents: {ids}"
+    return f"owned {len(nearest)} of the {len(_most_similar(votes))} most similar incidents: {ids}"

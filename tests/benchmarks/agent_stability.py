@@ -79,11 +79,11 @@ async def _investigated(server: LlamaServer, observations: Observations, seed: i
     request = ModelRequest(
         (), seed=seed, temperature=1.0, urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE
     )
-    tools, unavailable = await action_set(
+    tools, gaps = await action_set(
         server, request, observations, survey(observations), history=_history(), readers=_readers()
     )
-    if unavailable:
-        raise ToolUnavailable("; ".join(unavailable))
+    if gaps:
+        raise ToolUnavailable("; ".join(gap.text for gap in gaps))
     investigation = Investigation(server, tools, observations.services, request, temperature=1.0)
     return await investigation.run(f"{incident.description}\nService: {incident.service}")
 

@@ -13,14 +13,14 @@ from core.feedback import Feedback
 from core.incident import AlertDelivery, Incident
 from core.messages import Verdict
 from core.ports import Store, Transaction
-from core.samples import START, alert
+from core.samples import START, alert, explanation, hypothesis
 from handlers import arrange_incident as arrange_module
 from handlers import group_incidents as group_module
 from handlers.arrange_incident import Surroundings, arrange_incident
 from handlers.group_incidents import join_incident
 from handlers.open_incident import open_incident
 from handlers.post_message import Poster
-from handlers.update_incident import save_next
+from handlers.update_incident import save_next, update_incident
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 
@@ -42,11 +42,14 @@ def slowly_saved(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "save_next", slowly)
 
 
-async def opens(store: Store, service: str, fingerprint: str = "") -> str:
+async def opens(store: Store, service: str, fingerprint: str = "", cause: str = "") -> str:
     fired = replace(alert(), fingerprint=fingerprint or service, service=service, name=service, starts_at=START)
     arrived = AlertDelivery(service, "alertmanager", service, (fired,), START)
     incident = await open_incident(arrived, store=store, places_for=lambda _: (PLACE,), new_id=lambda: service)
     assert incident is not None
+    if cause:
+        found = explanation(hypotheses=(replace(hypothesis(), service=cause),))
+        await update_incident(service, lambda latest: replace(latest, explanation=found), store)
     return service
 
 
@@ -69,8 +72,8 @@ def shown(leader_of: Mapping[str, str]) -> dict[str, str]:
 
 
 async def test_a_rule_and_a_person_that_join_two_incidents_in_both_directions_make_no_circle(store: Store) -> None:
-    for service in ("db", "api"):
-        await opens(store, service)
+    await opens(store, "db")
+    await opens(store, "api", cause="db")
     picks = Feedback("f1", Verdict.JOIN, "db", ADA, PLACE, START, choice="api")
     poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
     around = Surroundings(CHANNELS, (), {"api": ("db",)})
@@ -82,8 +85,8 @@ async def test_a_rule_and_a_person_that_join_two_incidents_in_both_directions_ma
 
 
 async def test_what_a_person_joined_is_not_joined_the_other_way_round_by_a_rule(store: Store) -> None:
-    for service in ("db", "api"):
-        await opens(store, service)
+    await opens(store, "db")
+    await opens(store, "api", cause="db")
     picks = Feedback("f1", Verdict.JOIN, "db", ADA, PLACE, START, choice="api")
     poster = Poster(store, {Platform.SLACK: RecordingMessenger()})
     await join_incident(picks, channels=CHANNELS, store=store, poster=poster)
@@ -95,7 +98,7 @@ async def test_what_a_person_joined_is_not_joined_the_other_way_round_by_a_rule(
 async def test_incidents_that_arrive_at_once_are_all_told_of_by_the_one_that_explains_them(store: Store) -> None:
     dependencies = {"api": ("db",), "web": ("api",), "app": ("web",)}
     around = Surroundings(CHANNELS, (), dependencies)
-    services = [await opens(store, service) for service in ("db", "api", "web", "app")]
+    services = [await opens(store, service, cause="db") for service in ("db", "api", "web", "app")]
     clock = FakeClock(START)
     await asyncio.gather(*(arrange_incident(each, around, store=store, clock=clock) for each in services))
     assert shown(await leaders(store)) == dict.fromkeys(services, "db")

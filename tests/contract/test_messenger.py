@@ -193,7 +193,6 @@ async def test_an_answer_shows_its_sentences_sources_and_badge(chat: Chat) -> No
     assert "release captain must agree" in shown
     assert "Change freeze" in shown
     assert "86 %" in shown
-    assert "120 labelled outcomes" in shown
 
 
 @pytest.mark.parametrize("said", [messages.answer, messages.abstention])

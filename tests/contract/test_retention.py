@@ -25,7 +25,7 @@ from core.confidence.prediction import Evaluation, Outcome, Prediction, Predicti
 from core.conversation import Person, Place, Platform, Speaker, Turn, turn_key
 from core.curated import CuratedAnswer, answer_id
 from core.errors import StoreUnavailable
-from core.incident import IncidentState
+from core.incident import IncidentState, ThreadNote
 from core.messages import IncidentMessage, Notice, ProposalMessage
 from core.ports import Task
 from core.rca.recorded_failure import RecordedFailure
@@ -319,8 +319,9 @@ async def test_who_took_an_incident_or_gave_an_answer_is_nobody_once_forgotten(e
     store, page = SqlStore(engine), SqlConsoleMessages(engine)
     ada = Person(Platform.SLACK, "U1", "Ada")
     await old_task(store, "pressed", person={"id": "U1", "name": "Ada"}, place={"platform": "slack"})
-    taken = replace(explained_incident(), id="i1", group_key="1", revision=1, taken_by="Ada")
-    other = replace(taken, id="i2", group_key="2", taken_by="Grace")
+    note = ThreadNote("Ada", "it is not the pool, says Ada's gut", NOW)
+    taken = replace(explained_incident(), id="i1", group_key="1", revision=1, taken_by="Ada", notes=(note,))
+    other = replace(taken, id="i2", group_key="2", taken_by="Grace", notes=())
     async with store.transaction() as transaction:
         for each in (taken, other):
             await transaction.incidents.save(each)
@@ -333,7 +334,8 @@ async def test_who_took_an_incident_or_gave_an_answer_is_nobody_once_forgotten(e
     async with store.transaction() as transaction:
         kept = await transaction.incidents.get("i1")
         assert kept is not None
-        assert kept == replace(taken, taken_by="forgotten", revision=2)
+        forgotten = replace(note, person="forgotten", text="")
+        assert kept == replace(taken, taken_by="forgotten", notes=(forgotten,), revision=2)
         await transaction.incidents.save(replace(kept, revision=3))
         assert await transaction.incidents.get("i2") == other
         known = await transaction.curated.get("c1")

@@ -21,7 +21,7 @@ from tests.fakes.monitoring_systems.grafana import Grafana
 from tests.fakes.monitoring_systems.home_made import GENERIC
 from tests.fakes.monitoring_systems.pagerduty import PagerDuty
 from tests.fakes.monitoring_systems.sentry import Sentry
-from tests.fakes.monitoring_systems.system import PERSON, TITLE, MonitoringSystem, Payload, encoded
+from tests.fakes.monitoring_systems.system import PERSON, RUNBOOK, TITLE, MonitoringSystem, Payload, encoded
 from tests.fakes.monitoring_systems.systems import SYSTEMS
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -62,6 +62,11 @@ def test_what_fires_opens_an_incident(system: MonitoringSystem) -> None:
     assert (incident.state, incident.acknowledged) == (IncidentState.OPEN, None)
     assert incident.severity is not Severity.CRITICAL
     assert BEGAN - timedelta(seconds=1) < incident.started_at <= BEGAN + timedelta(seconds=1)
+
+
+def test_the_runbook_that_an_alert_names_is_known(system: MonitoringSystem) -> None:
+    (alert, *_) = understood(system, system.fire()).alerts
+    assert alert.runbook_url == (RUNBOOK if system.names_runbook else "")
 
 
 def test_what_gets_worse_is_the_same_incident_and_worse(system: MonitoringSystem) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache, partial
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -15,18 +17,23 @@ from adapters.sources.past_incidents import load_past_incidents
 from adapters.tools.change_files import ChangeFiles
 from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
+from bot.demo import stage
 from bot.workspace import Workspace, load_workspace
 from core.conversation import Place, Platform
 from core.folding import open_from
-from core.incident import Incident, PastIncident, Severity
-from core.triage.enrichment import Enrichment
+from core.grouping import explanation_by, suggested_parent
+from core.incident import EvidenceKind, Incident, PastIncident, Severity
+from core.triage.enrichment import Enrichment, from_explanation
 from core.triage.history import IncidentHistory
 from core.triage.negotiate import propose_owner
+from handlers.arrange_incident import Surroundings, arrange_incident
 from handlers.explain_incident import explain_incident
 from handlers.observe_incident import Readers, observe_incident
+from handlers.open_incident import open_incident
 from handlers.triage_incident import triage_incident
 from tests.fakes.clock import FakeClock
 from tests.fakes.predictions import FakePredictionStore
+from tests.fakes.store import InMemoryStore
 
 COMPANY = Path(__file__).parents[2] / "bot" / "sample_company"
 NAMES = ("connection-pool", "check-in-storm", "position-lag")
@@ -62,24 +69,48 @@ def alerted(name: str) -> Incident:
 
 
 async def investigated(name: str, seconds_after: float) -> Incident:
-    """The owner from the text, then the cause, then the owner in the light of it: as the workflow does."""
+    """The incident as the workflow investigates it, this long after it began."""
     incident = alerted(name)
-    clock = FakeClock(incident.started_at + timedelta(seconds=seconds_after))
-    store, history, live = FakePredictionStore(), IncidentHistory(past_incidents()), COMPANY / "live"
-    incident = await triage_incident(incident, teams=company().teams, history=history, store=store, clock=clock)
-    incident = await explain_incident(
-        incident,
-        Readers(
-            [LogFiles("logs", live)],
-            [MetricFiles("metrics", live)],
-            [ChangeFiles("changes", live)],
-            company().dependencies,
-        ),
-        history=history,
-        store=store,
-        clock=clock,
+    return await worked_on(incident, COMPANY / "live", incident.started_at + timedelta(seconds=seconds_after))
+
+
+async def worked_on(incident: Incident, live: Path, now: datetime) -> Incident:
+    """The owner from the text, then the cause, then the owner in the light of it."""
+    clock, store, history = FakeClock(now), FakePredictionStore(), IncidentHistory(past_incidents())
+    triage = partial(triage_incident, teams=company().teams, history=history, store=store, clock=clock)
+    incident = await triage(incident)
+    readers = Readers(
+        [LogFiles("logs", live)], [MetricFiles("metrics", live)], [ChangeFiles("changes", live)], company().dependencies
     )
-    return await triage_incident(incident, teams=company().teams, history=history, store=store, clock=clock)
+    incident = await explain_incident(incident, readers, history=history, store=store, clock=clock)
+    return await triage(incident)
+
+
+@pytest.mark.parametrize("order", list(permutations(NAMES)), ids=" then ".join)
+async def test_started_one_after_the_other_each_incident_has_its_own_owner_and_cause(
+    order: tuple[str, ...], tmp_path: Path
+) -> None:
+    """As in the demonstration: what one has left in the logs and changes is seen by the next."""
+    store, now = InMemoryStore(), datetime.now(UTC)
+    around = Surroundings(company().channels, company().teams, company().dependencies)
+    place = Place(Platform.CONSOLE, "incidents")
+    for name in order:
+        delivery = parse(stage(COMPANY / "live" / name, tmp_path / name, now), now)
+        await open_incident(delivery, store=store, places_for=lambda _: (place,), new_id=partial(str, name))
+        await arrange_incident(name, around, store=store, clock=FakeClock(now))
+        found = await worked_on(store.incidents.by_id[name], tmp_path, now)
+        await store.incidents.save(replace(found, revision=found.revision + 1))
+        await arrange_incident(name, around, store=store, clock=FakeClock(now))
+    for name in order:
+        incident = store.incidents.by_id[name]
+        assert (incident.absorbed, incident.suggested_parent) == (None, None)
+        assert incident.owner is not None
+        assert incident.owner.owner is not None
+        assert incident.owner.owner.team_id == expected(name).owner
+        assert incident.explanation is not None
+        cause = incident.explanation.cause.cause if incident.explanation.cause is not None else ""
+        assert bool(cause) == bool(expected(name).keywords)
+        assert [words for words in expected(name).keywords if not any(word in cause for word in words)] == []
 
 
 @pytest.mark.parametrize("seconds_after", [5, 180, 360])
@@ -138,6 +169,70 @@ async def test_what_the_teams_see_of_themselves_changes_the_owner_where_the_text
     assert found.owner is not None
     assert found.owner.owner is not None
     assert found.owner.owner.team_id == expected("check-in-storm").owner
+
+
+async def test_every_term_that_a_reason_quotes_stands_in_what_it_cites() -> None:
+    past = {incident.id: incident for incident in past_incidents()}
+    teams = {team.name: team for team in company().teams}
+    checked = 0
+    for name in NAMES:
+        found = await investigated(name, 180)
+        assert found.owner is not None
+        assert found.explanation is not None
+        told = f"{found.description}\n{found.service}\n{from_explanation(found.explanation).text}".casefold()
+        for team, reason in reasons(found):
+            document = teams[team].document.casefold()
+            for quoted in re.findall(r"“([^”]+)”", reason):
+                assert quoted.casefold() in document, f"{quoted!r} is not in the document of {team}: {reason}"
+                assert quoted.casefold() in told, f"{quoted!r} is not what is known of {name}: {reason}"
+                checked += 1
+            for id_ in re.findall(r"INC-\d+", reason):
+                assert past[id_].owner == teams[team].id, reason
+            for service in re.findall(r"(?:owns service|points at|begins in) ([\w-]+)", reason):
+                assert service in teams[team].services, reason
+        for similar in found.precedents:
+            assert (similar.root_cause, similar.fix) == (past[similar.id].root_cause, past[similar.id].fix)
+        files = [file for file in (COMPANY / "live" / name).rglob("*.*") if file.is_file()]
+        recorded = "\n".join(file.read_text("utf-8") for file in files)
+        for evidence in [each for hypothesis in found.explanation.hypotheses for each in hypothesis.evidence]:
+            if evidence.kind is EvidenceKind.LOG:
+                assert evidence.quote.splitlines()[0] in recorded, evidence
+            elif evidence.kind is EvidenceKind.PAST_INCIDENT:
+                assert evidence.quote == past[evidence.source.partition(":")[0]].root_cause
+    assert checked > len(NAMES)
+
+
+def reasons(incident: Incident) -> list[tuple[str, str]]:
+    """Every reason that a person is shown for a team, with the team's name."""
+    assert incident.owner is not None
+    found = [(candidate.team_name, reason) for candidate in incident.owner.candidates for reason in candidate.reasons]
+    names = {team.name for team in company().teams}
+    for vote in incident.owner.votes:
+        for part in vote.reason.split(". For "):
+            team, colon, reason = part.partition(": ")
+            if colon and team in names:
+                found.append((team, reason))
+    return found
+
+
+@pytest.mark.parametrize(("name", "expected_id"), [("connection-pool", "INC-0043"), ("check-in-storm", "INC-0128")])
+async def test_what_fixed_the_same_cause_before_is_known(name: str, expected_id: str) -> None:
+    precedent = (await investigated(name, 180)).precedent
+    assert precedent is not None
+    assert precedent.id == expected_id
+
+
+@pytest.mark.parametrize("explained", [False, True])
+async def test_no_sample_incident_is_folded_into_another_in_any_order_and_at_any_distance(*, explained: bool) -> None:
+    found = [await investigated(name, 180) if explained else alerted(name) for name in NAMES]
+    dependencies, channels = company().dependencies, company().channels
+    for one, other in permutations([replace(each, id=name) for each, name in zip(found, NAMES, strict=True)], 2):
+        for minutes in (-1440, -61, -59, -6, -4, -1, 0, 1, 4, 6, 59, 61, 1440):
+            moved = replace(other, started_at=one.started_at + timedelta(minutes=minutes))
+            assert explanation_by(one, moved, dependencies, channels) == "", (one.id, other.id, minutes)
+            suggestion = suggested_parent(one, [moved], dependencies, channels)
+            is_possible = (one.id, other.id) == ("check-in-storm", "connection-pool") and abs(minutes) < 5
+            assert (suggestion is not None) == (is_possible and not explained), (one.id, other.id, minutes)
 
 
 def test_the_owner_of_past_incidents_is_found_at_the_first_hop_more_often_than_by_service_alone() -> None:

@@ -103,7 +103,7 @@ class Playground:
 
     async def press(self, message: Shown, title: str, *, person: str = INES, **typed: str) -> dict[str, Any]:
         """Press a button, with what was typed into the card. Returns what the bot answered."""
-        action = next(action for action in message.card["actions"] if action["title"] == title)
+        action = _action(message, title)
         return await self._execute(message, action | {"data": action["data"] | typed}, person)
 
     async def refresh(self, message: Shown, *, person: str = INES) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class Playground:
 
     async def submit(self, message: Shown, title: str, *, person: str = INES) -> None:
         """Press a button in a client that is too old for Action.Execute."""
-        action = next(action for action in message.card["actions"] if action["title"] == title)
+        action = _action(message, title)
         action = action.get("fallback", action)
         where = {"from": {"id": person}, "conversation": {"id": message.thread}, "replyToId": message.id}
         async with self.session.post(
@@ -173,6 +173,12 @@ class Playground:
             answer = await response.json(content_type=None)
             assert response.status == 200, answer
             return answer
+
+
+def _action(message: Shown, title: str) -> dict[str, Any]:
+    """The button of a card, also one that is unfolded by another."""
+    actions = [each for kind in ("Action.Execute", "Action.Submit") for each in of_type(message.card["actions"], kind)]
+    return next(action for action in actions if action.get("title") == title)
 
 
 @asynccontextmanager

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, expect
+from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
 from core import samples as messages
 from core.incident import Stage
@@ -68,7 +69,7 @@ async def test_a_question_and_its_answer_appear_without_loading_the_page(site: S
     await site.post(replace(HELP, thread="1"), AnswerMessage(messages.answer()))
     answer = page.locator("#t-1 .answer")
     await expect(answer).to_contain_text("returns the canary to 0 % within 90 seconds")
-    await expect(answer).to_contain_text("Calibrated on 120 labelled outcomes")
+    await expect(answer).to_contain_text("86 %")
     await expect(page.locator(".awaited")).to_be_hidden()
     assert [question.text for question in site.inbox.questions] == ["How do I roll back a canary?\nQuickly."]
 
@@ -99,18 +100,60 @@ async def test_an_incident_is_one_message_that_changes_in_place(site: Site, page
     reference = await site.post(INCIDENTS, IncidentMessage(messages.incident()))
     card = page.locator("#m-1 .incident")
     await expect(card).to_contain_text("booking-api reports timeouts")
-    await expect(card).to_contain_text("Looking for the owner")
+    await expect(card).to_contain_text("Finding the owner")
     await site.messenger.edit(
         reference, IncidentMessage(messages.incident(stage=Stage.EXPLAINING, owner=messages.owner()))
     )
-    await expect(card).to_contain_text("On call Asha Brandt")
+    await expect(card).to_contain_text("checking: Payments?")
     await expect(card).to_contain_text("Looking for the cause")
     await site.messenger.edit(reference, IncidentMessage(messages.explained_incident()))
     await expect(card).to_contain_text("lowered the maximum pool size")
     await site.post(replace(INCIDENTS, thread="1"), IncidentDetails(messages.explained_incident()))
-    await page.get_by_text("Possible causes and their evidence").click()
-    await expect(page.locator("#t-1 .evidence").first).to_contain_text("hikari.maximumPoolSize: 40 -> 4")
+    await expect(card).to_contain_text("on call: Asha Brandt")
+    await page.locator("#t-1").get_by_text("Details").click()
+    await page.locator("#t-1").get_by_text("1. A configuration change").click()
+    await expect(page.locator("#t-1 .entries").filter(has_text="config-4711").first).to_be_visible()
     await expect(page.locator(".incident")).to_have_count(1)
+
+
+async def test_what_is_typed_while_a_message_is_on_its_way_or_a_thread_is_redrawn_is_not_lost(
+    site: Site, page: Page
+) -> None:
+    async def slowly(route: Route) -> None:
+        await asyncio.sleep(0.5)
+        await route.continue_()
+
+    await open_channel(page)
+    await page.route("**/console/messages", slowly)
+    box = page.get_by_label("Ask in #help")
+    await box.fill("how do I roll back?")
+    await box.press("Enter")
+    await box.type("and for")
+    await expect(page.locator("#m-1")).to_be_visible()
+    await box.type(" staging?")
+    await expect(box).to_have_value("and for staging?")
+    await page.locator("#root-1 summary").click()
+    await page.locator("#root-1 textarea").type("half a rep")
+    await site.post(replace(HELP, thread="1"), AnswerMessage(messages.answer()))
+    await page.evaluate("htmx.trigger('#messages', 'sse:reload')")
+    await expect(page.locator("#root-1 .answer")).to_be_visible()
+    await expect(page.locator("#root-1 textarea")).to_have_value("half a rep")
+
+
+async def test_on_a_phone_a_channel_opens_at_the_title_and_what_is_open_can_be_reached(
+    site: Site, browser: Browser
+) -> None:
+    site.happen(messages.explained_incident())
+    await site.post(INCIDENTS, IncidentMessage(messages.explained_incident()))
+    await site.post(replace(INCIDENTS, thread="1"), IncidentDetails(messages.explained_incident()))
+    context = await browser.new_context(base_url=site.address, viewport={"width": 420, "height": 900})
+    page = await context.new_page()
+    await page.goto("/?channel=incidents")
+    await expect(page.locator("#m-1 h2")).to_be_in_viewport()
+    await expect(page.get_by_label("Open incidents").get_by_role("link").first).to_be_in_viewport()
+    await page.get_by_text("Right or wrong?").click()
+    await expect(page.get_by_role("button", name="Wrong cause")).to_be_in_viewport()
+    await context.close()
 
 
 async def test_the_list_of_open_incidents_and_another_channels_mark_follow_along(site: Site, page: Page) -> None:
@@ -199,9 +242,10 @@ async def test_operator_pages_follow_along(site: Site, page: Page) -> None:
     await expect(page.get_by_role("status").first).to_have_text("Live")
     site.happen(messages.incident())
     await page.get_by_role("link", name="payment-gateway p99 latency").click()
-    await expect(page.get_by_text("Looking for the owner")).to_be_visible()
+    await expect(page.get_by_text("Finding the owner")).to_be_visible()
     site.happen(messages.explained_incident(revision=2))
-    await expect(page.get_by_role("heading", name="Possible causes")).to_be_visible()
+    await expect(page.get_by_role("heading", name="1. A configuration change")).to_be_visible()
+    await page.get_by_text("Right or wrong?").click()
     await page.get_by_role("button", name="Right owner").click()
     await expect(page.locator(".thanks")).to_contain_text("Thanks, noted as the right owner.")
     assert [feedback.verdict for feedback in site.inbox.feedback] == ["owner-right"]

@@ -73,15 +73,15 @@ async def test_a_direct_message_needs_no_mention(workspace: SlackWorkspace) -> N
 
 async def test_an_incident_is_posted_edited_and_detailed(workspace: SlackWorkspace) -> None:
     await workspace.alert("connection-pool")
-    message = await incident(workspace, "PaymentGateway")
-    assert shown(message).startswith("🔴 Critical")
+    message = await incident(workspace, "payment-gateway")
+    assert shown(message).startswith("🔴 p99 of POST")
     (details,) = await workspace.until(lambda said: len(said) == 1, "C0INC", message["ts"])
     assert "Timeline" in shown(details)
-    await workspace.press(message, "Take it", person=DANA)
-    await workspace.until(lambda said: any("Taken by*  dana" in shown(each) for each in said), "C0INC")
+    await workspace.press(message, "Take", person=DANA)
+    await workspace.until(lambda said: any("taken by dana" in shown(each) for each in said), "C0INC")
     # The same alert again folds into the same message.
     await workspace.alert("connection-pool")
-    assert await incident(workspace, "PaymentGateway")
+    assert await incident(workspace, "payment-gateway")
 
 
 async def test_an_edited_question_has_an_edited_answer_and_a_deleted_one_has_none(workspace: SlackWorkspace) -> None:
@@ -142,8 +142,8 @@ async def test_a_form_that_opens_too_late_leaves_its_question_in_the_thread(work
 
 async def test_an_incident_is_handed_over_in_a_form(workspace: SlackWorkspace) -> None:
     await workspace.alert("check-in-storm")
-    message = await incident(workspace, "CheckIn")
-    await workspace.press(message, "Reassign …", person=DANA)
+    message = await incident(workspace, "check-in")
+    await workspace.press(message, "Reassign…", person=DANA)
     form = await workspace.form()
     assert form["title"]["text"] == "Reassign"
     (picker,) = [each["element"] for each in form["blocks"] if each.get("block_id") == "team"]
@@ -169,9 +169,9 @@ async def test_reactions_are_feedback_and_can_be_taken_back(workspace: SlackWork
 
 async def test_a_person_s_own_page_tells_what_is_open_and_what_is_known(workspace: SlackWorkspace) -> None:
     await workspace.alert("check-in-storm")
-    message = await incident(workspace, "CheckIn")
-    await workspace.press(message, "Take it", person=INES)
-    await workspace.until(lambda said: any("Taken by*  ines" in shown(each) for each in said), "C0INC")
+    message = await incident(workspace, "check-in")
+    await workspace.press(message, "Take", person=INES)
+    await workspace.until(lambda said: any("taken by ines" in shown(each) for each in said), "C0INC")
     home = "\n".join(texts((await workspace.open_home())["blocks"]))
     assert "Your open incidents" in home
     assert "taken by ines" in home

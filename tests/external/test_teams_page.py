@@ -90,7 +90,7 @@ async def test_people_see_it_on_the_page(playground: Playground, page: Page, sdk
     await page.screenshot(path=ARTIFACTS / f"teams-{sdk}-commands.png")
 
     await fire(playground, "position-lag")
-    (message,) = await playground.until(INCIDENTS, lambda said: len(said) == 1 and "looking for" not in said[0].text)
+    (message,) = await playground.until(INCIDENTS, lambda said: len(said) == 1 and "Looking for" not in said[0].text)
     await playground.until(message.thread, lambda said: len(said) == 1)
     await page.get_by_text("incidents", exact=True).first.click()
     await page.get_by_text("Timeline (UTC)").wait_for()

@@ -133,5 +133,11 @@ def _action(path: str, action: dict[str, Any]) -> Iterator[str]:
                 yield f"{path}.data: {action['data']}"
             if action["data"].get("msteams") != {"type": "task/fetch"}:
                 yield f"{path}.data.msteams: opens no dialog"
+        case "Action.ShowCard":  # unfolds further buttons
+            inner = action["card"]["actions"]
+            if not action["title"] or not inner:
+                yield f"{path}: without a title or a button"
+            for index, each in enumerate(inner):
+                yield from _action(f"{path}.card.actions[{index}]", each)
         case kind:
             yield f"{path}.type: {kind!r} is not used by Plumbline"

@@ -41,7 +41,8 @@ def view_problems(view: dict[str, Any]) -> list[str]:
     if len(json.dumps(view)) > MAX_VIEW:
         found.append(f"{len(json.dumps(view))} bytes in all")
     if view.get("type") == "modal":
-        for name in ("title", "submit", "close"):
+        has_input = any(block["type"] == "input" for block in blocks)
+        for name in ("title", "close", *(["submit"] if has_input or "submit" in view else [])):
             found += _text(name, view.get(name), ("plain_text",), MAX_VIEW_TITLE)
         if not 1 <= len(view.get("callback_id", "")) <= 255:
             found.append(f"callback_id: {len(view.get('callback_id', ''))} characters")
@@ -64,13 +65,30 @@ def texts(value: Any) -> Iterator[str]:
 
 
 def buttons(blocks: list[dict[str, Any]] | None) -> dict[str, dict[str, Any]]:
-    """Label → button."""
-    return {
-        element["text"]["text"]: element
-        for block in blocks or []
-        if block["type"] == "actions"
-        for element in block["elements"]
-    }
+    """Label → what Slack sends of a button, or of an option of a menu, when it is pressed."""
+    elements = [element for block in blocks or [] if block["type"] == "actions" for element in block["elements"]]
+    return {label: pressed for element in elements for label, pressed in _pressed(element)}
+
+
+def subject(pressed: dict[str, Any]) -> str:
+    """What a press is about, of a button or of an option."""
+    return pressed.get("value") or pressed["selected_option"]["value"].partition("|")[2]
+
+
+def in_sight(blocks: list[dict[str, Any]] | None) -> list[str]:
+    """The labels of the controls that can be seen, the menu behind three dots left out."""
+    elements = [element for block in blocks or [] if block["type"] == "actions" for element in block["elements"]]
+    return [(each.get("text") or each["placeholder"])["text"] for each in elements if each["type"] != "overflow"]
+
+
+def _pressed(element: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    if element["type"] == "button":
+        yield element["text"]["text"], element
+        return
+    groups = element.get("option_groups", [element])
+    for option in (option for group in groups for option in group["options"]):
+        picked = {"type": element["type"], "action_id": element["action_id"], "selected_option": option}
+        yield option["text"]["text"], picked
 
 
 def _block(path: str, block: dict[str, Any]) -> Iterator[str]:
@@ -84,7 +102,7 @@ def _block(path: str, block: dict[str, Any]) -> Iterator[str]:
             elements = block.get("elements", [])
             if not 1 <= len(elements) <= MAX_ELEMENTS[kind]:
                 yield f"{path}.elements: {len(elements)} of them"
-            check = _button if kind == "actions" else _context_element
+            check = _control if kind == "actions" else _context_element
             for index, element in enumerate(elements):
                 yield from check(f"{path}.elements[{index}]", element)
             identifiers = [element.get("action_id") for element in elements if kind == "actions"]
@@ -103,6 +121,19 @@ def _block(path: str, block: dict[str, Any]) -> Iterator[str]:
 
 def _context_element(path: str, element: dict[str, Any]) -> Iterator[str]:
     yield from _text(path, element, ("mrkdwn", "plain_text"), MAX_TEXT)
+
+
+def _control(path: str, element: dict[str, Any]) -> Iterator[str]:
+    match element.get("type"):
+        case "static_select":
+            yield from _text(f"{path}.placeholder", element.get("placeholder"), ("plain_text",), 150)
+            yield from _picker(path, element)
+        case "overflow":
+            if not 2 <= len(element["options"]) <= 5:
+                yield f"{path}.options: {len(element['options'])} of them"
+            yield from _picker(path, element)
+        case _:
+            yield from _button(path, element)
 
 
 def _button(path: str, element: dict[str, Any]) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from core.conversation import Place, Question
 from core.feedback import Feedback, Reaction
 
@@ -11,6 +13,8 @@ class FakeInbox:
 
     def __init__(self) -> None:
         self.questions: list[Question] = []
+        self.overheard: list[Question] = []
+        self.names: list[str] = []
         self.feedback: list[Feedback] = []
         self.reactions: list[Reaction] = []
         self.retracted: list[tuple[str, Place]] = []
@@ -21,6 +25,12 @@ class FakeInbox:
             raise self.broken
         if question.key not in {known.key for known in self.questions}:
             self.questions.append(question)
+
+    async def overhear(self, remark: Question, name: Callable[[], Awaitable[str]]) -> None:
+        if self.broken is not None:
+            raise self.broken
+        self.overheard.append(remark)
+        self.names.append(await name())
 
     async def retract(self, question_id: str, place: Place, *, edited: bool = False) -> None:
         if self.broken is not None:

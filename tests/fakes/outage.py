@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from core.incident import Incident, SimilarIncident
+from core.incident import Gap, Incident, SimilarIncident
 from core.ports import Change, LogLine, Series
 from core.rca.observations import Observations
 from tests.fakes.incidents import bare_incident
@@ -67,7 +67,7 @@ def observations(
     *,
     of: Incident | None = None,
     similar: Sequence[SimilarIncident] = (),
-    unavailable: Sequence[str] = (),
+    gaps: Sequence[Gap] = (),
     cut: Sequence[str] = (),
 ) -> Observations:
     return Observations(
@@ -79,6 +79,6 @@ def observations(
         changes=tuple(changes),
         dependencies=CALLS,
         similar=tuple(similar),
-        unavailable=tuple(unavailable),
+        gaps=tuple(gaps),
         cut=frozenset(cut),
     )

@@ -6,6 +6,7 @@ import aiohttp
 import pytest
 from bs4 import BeautifulSoup
 
+from adapters.console.document import render_mrkdwn
 from adapters.console.gallery import gallery_samples
 from tests.fakes.console_site import Site
 from tests.scenario.console import site
@@ -31,6 +32,21 @@ async def test_every_message_is_shown_as_each_chat_is_sent_it(site: Site, name: 
     local = html.select_one("#local .kit")
     assert local is not None
     assert local.has_attr("inert")  # no button of a sample does anything
+
+
+def test_slack_s_markup_is_drawn_and_nothing_else_becomes_markup() -> None:
+    drawn = BeautifulSoup(
+        render_mrkdwn("*Owner*  a_b_c `x -&gt; *y*` <https://a.example|page> _aside_\n&gt; said"), "html.parser"
+    )
+    assert [each.get_text() for each in drawn.select("strong, code, a, em, blockquote")] == [
+        "Owner",
+        "x -> *y*",
+        "page",
+        "aside",
+        "said",
+    ]
+    for hostile in ("<script>1</script>", "&lt;img src=x&gt;", "<javascript:alert(1)|x>", "`<b>`", "*<i>*"):
+        assert not BeautifulSoup(render_mrkdwn(hostile), "html.parser").select("script, img, a, b, i")
 
 
 async def test_the_gallery_names_all_of_them(site: Site) -> None:

@@ -1,4 +1,4 @@
-"""What every explanation says, whichever engine found it and wherever it is read."""
+"""What every incident and its explanation say, whichever engine found it and wherever it is read."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from adapters.console.render import Renderer
 from adapters.slack.render import render as in_slack
 from adapters.teams.render import render as in_teams
 from adapters.terminal import render as in_terminal
-from core.incident import Explanation
-from core.messages import IncidentDetails
+from core.incident import Explanation, Gap, GapReason
+from core.incident_view import MORE, RIGHT_OR_WRONG, incident_view
+from core.messages import IncidentDetails, IncidentMessage, Message, Verdict
 from core.rca.explain import explain
 from core.rca.scene import survey
 from core.rca.trajectory import Responsibility
-from core.samples import explained_incident
+from core.samples import SAMPLES, explained_incident
 from handlers.investigate_with_model import investigate_with_model
 from tests.fakes import block_kit
 from tests.fakes.adaptive_card import texts
@@ -45,21 +46,21 @@ SEEN = observations(
 FOUND, _ = explain(SEEN)
 
 
-def slack(details: IncidentDetails) -> str:
+def slack(details: Message) -> str:
     return "\n".join(block_kit.texts(in_slack(details).blocks))
 
 
-def teams(details: IncidentDetails) -> str:
+def teams(details: Message) -> str:
     return "\n".join(texts(in_teams(details).content["body"]))
 
 
-def page(details: IncidentDetails) -> str:
+def page(details: Message) -> str:
     kind, payload = encode(details)
     message = ConsoleMessage(12, "incidents", None, kind, payload, NOW, 12)
     return BeautifulSoup(PAGE.fragment("_message.html", "article", message, details, {}), "html.parser").get_text(" ")
 
 
-def terminal(details: IncidentDetails) -> str:
+def terminal(details: Message) -> str:
     file = io.StringIO()
     Console(file=file, width=400).print(in_terminal(details))
     return file.getvalue()
@@ -105,13 +106,55 @@ async def test_without_a_culprit_it_is_told_what_was_ruled_out(shown: Callable[[
     assert explanation.cause is None
     text = shown(explanation)
     for said in (
-        "no culprit found",
+        "no cause found",
         "c-2 of press",
         "shop does not call press",
-        "no unusual log message or metric in cart",
+        "no unusual log message",
     ):
         assert said in text
 
 
 async def test_what_could_not_be_read_is_told(shown: Callable[[Explanation], str]) -> None:
-    assert "loki is down" in shown(replace(FOUND, unavailable=("Loki is down",)))
+    assert "loki: failed (is down)" in shown(replace(FOUND, gaps=(Gap("loki", GapReason.FAILED, "is down"),)))
+
+
+INCIDENTS = {name: message for name, message in SAMPLES.items() if isinstance(message, IncidentMessage)}
+
+
+@pytest.mark.parametrize("draw", [slack, teams, page, terminal])
+@pytest.mark.parametrize("name", INCIDENTS)
+def test_every_chat_draws_all_that_the_view_holds(name: str, draw: Callable[[Message], str]) -> None:
+    view = incident_view(INCIDENTS[name])
+    text = _bare(draw(INCIDENTS[name]))
+    said = [view.headline, view.state, view.progress]
+    for line in view.lines:
+        said += [line.label, line.text, line.code, line.badge, *(link.text for link in line.links)]
+    assert [each for each in map(_bare, said) if each not in text] == []
+
+
+@pytest.mark.parametrize("name", INCIDENTS)
+def test_every_chat_offers_what_the_view_offers_and_no_more(name: str) -> None:
+    view = incident_view(INCIDENTS[name])
+    in_sight = [each.label for each in view.buttons] + ([RIGHT_OR_WRONG] if view.judging else [])
+    blocks = in_slack(INCIDENTS[name]).blocks
+    behind = [] if len(view.more) > 1 else [each.label for each in view.more]  # a menu of one entry is a button
+    assert block_kit.in_sight(blocks) == in_sight + behind
+    labels = [each.label for judged in view.judging for each in judged.controls]
+    labels += [each.label for each in (*view.buttons, *view.more)]
+    assert sorted(block_kit.buttons(blocks)) == sorted(labels)
+
+    actions = in_teams(INCIDENTS[name]).content.get("actions", [])
+    assert [each["title"] for each in actions if each.get("mode") != "secondary"] == in_sight
+    assert [each["title"] for each in actions if each.get("mode") == "secondary"] == [each.label for each in view.more]
+
+    kind, payload = encode(INCIDENTS[name])
+    message = ConsoleMessage(12, "incidents", None, kind, payload, NOW, 12)
+    html = BeautifulSoup(PAGE.fragment("_message.html", "article", message, INCIDENTS[name], {}), "html.parser")
+    pressed = {str(button["value"]) for button in html.select("button")}
+    assert pressed == {str(verdict) for verdict in view.subjects if verdict is not Verdict.DETAILS}
+    menus = [str(menu.get("aria-label") or menu.get_text()) for menu in html.select("details.menu > summary")]
+    assert menus == ([RIGHT_OR_WRONG] if view.judging else []) + ([MORE] if view.more else [])
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.replace("`", "").replace("*", " ").replace("_", " ").replace("│", " ").split())

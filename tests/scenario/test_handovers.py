@@ -1,4 +1,4 @@
-"""“Reassign …”: what was picked and typed on each platform comes with the button, and the incident moves on."""
+"""“Reassign…”: what was picked and typed on each platform comes with the button, and the incident moves on."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Shown:
     votes: list[str]
 
     def round(self, number: int) -> list[str]:
-        return [vote for vote in self.votes if vote.startswith(f"Round {number}, ")]
+        return [vote for vote in self.votes if vote.startswith(f"Round {number}: ")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +130,12 @@ def of_eight_teams(furnished: Path, folder: Path) -> None:
 async def test_what_most_managers_say_in_the_first_round_stands(negotiations: Negotiations) -> None:
     shown = await negotiations.about(TriageScript(lambda team, _: "returns" if team != "Loyalty" else "loyalty"))
     assert "*Owner*  Returns" in shown.root
-    assert sorted(shown.votes) == [
-        "Round 1, Catalogue for Returns: Catalogue says returns",
-        "Round 1, Delivery for Returns: Delivery says returns",
-        "Round 1, Loyalty for Loyalty: Loyalty says loyalty",
-        "Round 1, Payments for Returns: Payments says returns",
-        "Round 1, Returns for Returns: Returns says returns",
+    assert sorted(vote.partition(" (")[0] for vote in shown.votes) == [
+        "Catalogue votes for Returns",
+        "Delivery votes for Returns",
+        "Loyalty votes for Loyalty",
+        "Payments votes for Returns",
+        "Returns votes for Returns",
     ]
 
 
@@ -152,7 +152,7 @@ async def test_in_a_split_they_hear_each_other_and_whom_nobody_wants_makes_room(
     assert "*Owner*  Payments" in shown.root
     assert voters(shown.round(1)) == {"Catalogue", "Delivery", "Loyalty", "Payments", "Returns"}
     assert voters(shown.round(2)) == {"Delivery", "Payments", "Returns", "Suppliers", "Warehouse"}
-    assert all(" for Payments: " in vote for vote in shown.round(2))
+    assert all(" votes for Payments" in vote for vote in shown.round(2))
     assert "catalogue voted for delivery: Catalogue says delivery" in ballots(negotiations.server)[-1]
 
 
@@ -160,7 +160,7 @@ async def test_where_all_say_that_it_is_none_of_theirs_others_are_asked(negotiat
     script = TriageScript(lambda team, _: NOBODY if team.lower() in GROUP else "warehouse")
     shown = await negotiations.about(script)
     assert "*Owner*  Warehouse" in shown.root
-    assert all(" for nobody: " in vote for vote in shown.round(1))
+    assert all(" votes for nobody" in vote for vote in shown.round(1))
     assert voters(shown.round(2)) == {"Suppliers", "Warehouse", "Website"}
 
 
@@ -174,8 +174,8 @@ async def test_after_five_rounds_a_person_is_asked(negotiations: Negotiations) -
 async def test_a_manager_that_fails_abstains(negotiations: Negotiations) -> None:
     shown = await negotiations.about(TriageScript(lambda team, _: "delivery" if team != "Loyalty" else None))
     assert "*Owner*  Delivery" in shown.root
-    (abstained,) = [vote for vote in shown.votes if ", Loyalty for " in vote]
-    assert abstained.startswith("Round 1, Loyalty for nobody: did not answer: ")
+    (abstained,) = [vote for vote in shown.votes if "Loyalty votes for " in vote]
+    assert abstained.startswith("Loyalty votes for nobody (did not answer: ")
 
 
 async def test_where_all_managers_fail_it_is_said(negotiations: Negotiations) -> None:
@@ -190,7 +190,7 @@ async def test_votes_that_are_forged_in_the_incident_count_for_nothing(negotiati
     assert "*Owner*  Payments" in shown.root
     asked = voters(shown.votes)
     assert len(asked) == 5
-    assert sorted(shown.votes) == [f"Round 1, {team} for Payments: {team} says payments" for team in sorted(asked)]
+    assert all(" votes for Payments" in vote for vote in shown.votes)
     for prompt in ballots(negotiations.server)[-5:]:
         fences = [number for number, line in enumerate(prompt.splitlines()) if line.strip() == "====="]
         assert len(fences) == 6
@@ -199,7 +199,9 @@ async def test_votes_that_are_forged_in_the_incident_count_for_nothing(negotiati
 
 
 def voters(votes: list[str]) -> set[str]:
-    return {vote.partition(", ")[2].partition(" for ")[0] for vote in votes}
+    return {
+        vote.rpartition(": ")[2].partition(" votes for ")[0] for vote in (each.partition(" (")[0] for each in votes)
+    }
 
 
 def ballots(server: FakeLlamaServer) -> list[str]:

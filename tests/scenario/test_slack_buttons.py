@@ -30,7 +30,7 @@ async def bot() -> AsyncIterator[SlackBot]:
         (AnswerMessage(messages.answer()), "Ask a person", Verdict.ASK_A_PERSON, "answer-1"),
         (IncidentMessage(messages.explained_incident()), "Wrong owner", Verdict.OWNER_WRONG, "owner-1"),
         (IncidentMessage(messages.explained_incident()), "Right cause", Verdict.CAUSE_RIGHT, "cause-1"),
-        (IncidentMessage(messages.explained_incident()), "Take it", Verdict.TAKE_IT, "incident-1"),
+        (IncidentMessage(messages.explained_incident()), "Take", Verdict.TAKE_IT, "incident-1"),
     ],
 )
 async def test_a_posted_button_comes_back_as_its_verdict(

@@ -59,7 +59,7 @@ INCIDENT = IncidentMessage(messages.explained_incident())
         (ANSWER, "Wrong", "What is right?", [Verdict.WRONG]),
         (INCIDENT, "Wrong cause", "Wrong cause", [Verdict.CAUSE_WRONG]),
         (INCIDENT, "Wrong owner", "Reassign", [Verdict.OWNER_WRONG]),
-        (INCIDENT, "Reassign …", "Reassign", []),
+        (INCIDENT, "Reassign…", "Reassign", []),
     ],
 )
 async def test_the_form_opens_and_what_was_pressed_is_recorded(
@@ -72,7 +72,7 @@ async def test_the_form_opens_and_what_was_pressed_is_recorded(
     assert all(feedback.in_form for feedback in bot.inbox.feedback), "the thread is not asked as well"
 
 
-@pytest.mark.parametrize(("message", "label"), [(ANSWER, "Wrong"), (INCIDENT, "Reassign …")])
+@pytest.mark.parametrize(("message", "label"), [(ANSWER, "Wrong"), (INCIDENT, "Reassign…")])
 async def test_a_trigger_that_is_too_old_leaves_the_question_to_the_thread(
     bot: SlackBot, message: AnswerMessage | IncidentMessage, label: str
 ) -> None:
@@ -101,8 +101,8 @@ async def test_a_press_that_leaves_nothing_open_opens_no_form(bot: SlackBot, lab
     [
         (ANSWER, "Wrong", {"correction": "Say it twice."}, Verdict.CORRECTION, "answer-1", "Say it twice.", ""),
         (INCIDENT, "Wrong cause", {"correction": "DNS."}, Verdict.CAUSE_WRONG, "cause-1", "DNS.", ""),
-        (INCIDENT, "Reassign …", {"team": "bookings"}, Verdict.REASSIGN, "owner-1", "", "bookings"),
-        (INCIDENT, "Reassign …", {"correction": "not us"}, Verdict.NOT_OURS, "owner-1", "not us", ""),
+        (INCIDENT, "Reassign…", {"team": "bookings"}, Verdict.REASSIGN, "owner-1", "", "bookings"),
+        (INCIDENT, "Reassign…", {"correction": "not us"}, Verdict.NOT_OURS, "owner-1", "not us", ""),
         (INCIDENT, "Wrong owner", {"team": "bookings"}, Verdict.REASSIGN, "owner-1", "", "bookings"),
     ],
 )

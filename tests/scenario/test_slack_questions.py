@@ -55,6 +55,19 @@ async def test_a_message_that_arrives_as_mention_and_as_message_is_one_question(
     assert len(bot.inbox.questions) == 1
 
 
+async def test_what_people_say_to_each_other_in_a_thread_is_handed_in_to_be_overheard(bot: SlackBot) -> None:
+    await bot.event(message("it is not the canary", thread_ts="1773480000.000001"))
+    (remark,) = bot.inbox.overheard
+    assert (remark.text, remark.place) == (
+        "it is not the canary",
+        Place(Platform.SLACK, CHANNEL, "1773480000.000001"),
+    )
+    assert bot.inbox.names == ["ines"]
+    assert bot.inbox.questions == []
+    await bot.event(message("it is not the canary"), event_id="Ev2")
+    assert len(bot.inbox.overheard) == 1, "outside of a thread nothing is overheard"
+
+
 async def test_a_retried_event_is_one_question(bot: SlackBot) -> None:
     for _ in range(3):
         assert (await bot.event(mention())).status == 200

@@ -41,7 +41,7 @@ async def test_a_pressed_button_becomes_feedback_and_is_thanked_for(chat: TeamsA
 async def test_an_older_client_sends_the_button_as_a_message(chat: TeamsAdapter) -> None:
     await chat.deliver(chat.connector.activity())
     await chat.messenger.post(THREAD, IncidentMessage(explained_incident()), "incident")
-    fallback = button(chat.connector.sent[0].card, "Take it")["fallback"]
+    fallback = button(chat.connector.sent[0].card, "Take")["fallback"]
     assert fallback["type"] == "Action.Submit"
     await chat.deliver(chat.connector.activity(id="f:43", text=None, entities=[], value=fallback["data"]))
     assert [(feedback.verdict, feedback.subject) for feedback in chat.inbox.feedback] == [

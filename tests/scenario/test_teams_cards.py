@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from adapters.teams.elements import Card
 from adapters.teams.render import render
+from core.incident import Gap, GapReason
 from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
 from core.samples import (
     SAMPLES,
@@ -21,7 +22,6 @@ from core.samples import (
     explanation,
     hypothesis,
     incident,
-    owner,
     resolved_incident,
 )
 from tests.fakes.adaptive_card import of_type, problems, texts
@@ -121,7 +121,7 @@ def test_an_answer_is_cited_sentence_by_sentence() -> None:
     lines = texts(card.content)
     assert lines[0] == "Run slipway rollback SERVICE; it returns the canary to 0 % within 90 seconds. [1]"
     assert lines[1] == "During the freeze the release captain must agree first. [1] [2]"
-    assert lines[2] == "●●● 86 % · Calibrated on 120 labelled outcomes, fitted 2026-03-01."
+    assert lines[2] == "●●● 86 %"
     assert lines[3:] == [
         "Sources",
         "[1] Rolling back › During a canary · updated 2026-02-11",
@@ -158,34 +158,6 @@ def test_an_abstention_shows_the_nearest_and_asks_for_no_judgement() -> None:
 # --- incidents -------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_incident_says_what_is_known_and_what_is_going_on() -> None:
-    text = shown(IncidentMessage(incident()))
-    assert "▲ Critical · firing since 2026-03-14 09:30 UTC" in text
-    assert "payment-gateway p99 latency above 2 s" in text
-    assert "finding the owner …" in text
-
-
-def test_an_explained_incident_has_owner_cause_and_next_check_with_badges() -> None:
-    card = render(IncidentMessage(explained_incident()))
-    lines = texts(card.content)
-    assert "Payments · ●●● 86 %" in lines
-    assert "On call: Asha Brandt, Mateo Silvestri" in lines
-    assert any("from 40 to 4. · ○○○ not calibrated yet" in line for line in lines)
-    assert any("Set the pool size back to 40" in line for line in lines)
-    titles = [action["title"] for action in card.content["actions"]]
-    assert titles == [
-        "Take it",
-        "Right owner",
-        "Wrong owner",
-        "Right cause",
-        "Wrong cause",
-        "Reassign …",
-        "Belongs together with …",
-        "Owner: why this number?",
-        "Cause: why this number?",
-    ]
-
-
 def test_the_state_is_said_in_words_and_not_by_colour_alone() -> None:
     for message, style, word in [
         (IncidentMessage(incident()), "attention", "Critical"),
@@ -193,45 +165,29 @@ def test_the_state_is_said_in_words_and_not_by_colour_alone() -> None:
     ]:
         header = render(message).content["body"][0]
         assert header["style"] == style
-        assert word in texts(header)[0]
-
-
-def test_an_incident_that_is_resolved_or_taken_is_not_offered() -> None:
-    for message in (resolved_incident(), incident(taken_by="Asha Brandt")):
-        assert "Take it" not in json.dumps(render(IncidentMessage(message)).content)
-
-
-def test_without_an_owner_a_person_is_asked_for() -> None:
-    text = shown(IncidentMessage(explained_incident(owner=owner(owner=None))))
-    assert "not clear, a person should decide" in text
-    assert "Nearest: Payments, Bookings" in text
+        assert word in texts(header)[1]
 
 
 def test_details_hold_the_evidence_and_what_would_disprove_it() -> None:
-    text = shown(IncidentDetails(explained_incident(explanation=explanation(unavailable=("loki",)))))
+    text = shown(IncidentDetails(explained_incident(explanation=explanation(gaps=(Gap("loki", GapReason.TIMED_OUT),)))))
     for part in (
         "Why this owner",
         "It runs payment-gateway.",
         "1. A configuration change lowered",
         "hikari.maximumPoolSize: 40 -> 4",
-        "Change · config-4711 · 03-14 09:19:00",
+        "03-14 09:19:00 · config-4711 · change",
         "Latency stays high although the pool has free connections.",
         "Ruled out",
         "Deployment of web-store 11.2",
         "INC-0042 payment-gateway runs out of connections",
         "Timeline (UTC)",
-        "09:19:00  config-4711 applied to payment-gateway",
-        "Could not be read: loki",
+        "09:19:00 · config-4711 applied to payment-gateway",
+        "Could not be read",
+        "loki: timed out",
     ):
         assert part in text
 
 
-def test_no_culprit_is_said_as_such() -> None:
-    nothing = explanation(hypotheses=(), badge=None, prediction_id=None)
-    assert "no culprit found" in shown(IncidentMessage(explained_incident(explanation=nothing)))
-    assert "No culprit found" in shown(IncidentDetails(explained_incident(explanation=nothing)))
-
-
 def test_rivals_of_a_cause_bear_no_badge() -> None:
     text = shown(IncidentDetails(explained_incident(explanation=explanation(hypotheses=(hypothesis(), hypothesis(2))))))
-    assert text.count("not calibrated yet") == 1
+    assert text.count("not calibrated") == 1

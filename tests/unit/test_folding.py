@@ -104,3 +104,13 @@ def test_only_what_fires_soon_reopens_an_incident(status: AlertStatus, later: ti
 
 def test_an_open_incident_is_not_reopened() -> None:
     assert not reopens(after(), said(change()))
+
+
+def test_the_end_of_an_alert_moves_no_beginning() -> None:
+    day = timedelta(days=1)
+    over = after(replace(change(AlertStatus.RESOLVED), starts_at=NOW - day, ends_at=NOW - day + MINUTE))
+    (alert,) = over.alerts
+    assert (over.started_at, alert.starts_at, alert.ends_at) == (NOW, NOW, None)
+    assert over.state is IncidentState.RESOLVED
+    ended = after(replace(change(AlertStatus.RESOLVED), ends_at=NOW + MINUTE))
+    assert ended.alerts[0].ends_at == NOW + MINUTE

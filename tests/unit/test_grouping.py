@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from core.conversation import Channel, Place, Platform
-from core.grouping import AFTER, BEFORE, explanation_by, leader_of, may_absorb, related_services
+from core.grouping import MINUTES, explanation_by, leader_of, may_absorb, related_services, suggested_parent
 from core.incident import Absorption, Hop, Incident, IncidentState, Severity
-from core.samples import START, alert, incident
+from core.samples import START, alert, explanation, hypothesis, incident
 
 CALLS = {"web": ("api",), "api": ("db", "cache"), "db": ("disk",), "ping": ("pong",), "pong": ("ping",)}
 PUBLIC = Channel("incidents", {Platform.SLACK: "C0INC"})
@@ -32,28 +32,51 @@ def why(part: Incident, leader: Incident) -> str:
     return explanation_by(part, leader, CALLS, CHANNELS)
 
 
-def test_an_incident_is_explained_by_one_of_what_its_service_calls_and_not_the_other_way_round() -> None:
-    assert why(struck("api"), struck("db")) == "api depends on db"
-    assert why(struck("web"), struck("disk")) == "web depends on disk", "through others"
-    assert why(struck("db"), struck("api")) == ""
-    assert why(struck("cache"), struck("db")) == ""
+def found_in(cause: str, service: str, later: timedelta = timedelta(), **fields: object) -> Incident:
+    """An incident of `service` whose investigation found the cause in service `cause`."""
+    found = explanation(hypotheses=(replace(hypothesis(), service=cause),))
+    return struck(service, later, explanation=found, **fields)
 
 
-def test_what_calls_each_other_explains_nothing() -> None:
-    assert why(struck("ping"), struck("pong")) == why(struck("pong"), struck("ping")) == ""
+def suggested(incident: Incident, *others: Incident) -> tuple[str, str] | None:
+    found = suggested_parent(incident, others, CALLS, CHANNELS)
+    return (found.incident_id, found.reason) if found is not None else None
+
+
+def test_an_incident_joins_one_of_the_service_that_its_cause_was_found_in() -> None:
+    assert why(found_in("db", "api"), struck("db")) == "api depends on db, where its cause was found"
+    assert why(found_in("disk", "web"), struck("disk")) == "web depends on disk, where its cause was found"
+    assert why(found_in("cache", "api"), struck("db")) == ""
+    assert why(found_in("db", "cache"), struck("db")) == "", "it does not depend on it"
+    assert why(found_in("pong", "ping"), struck("pong")) == "", "each calls the other"
+
+
+def test_a_dependency_alone_is_a_suggestion() -> None:
+    assert why(struck("api"), struck("db")) == ""
+    assert suggested(struck("api"), struck("db")) == ("db", "api depends on db")
+    assert suggested(struck("web"), struck("db"), struck("api")) == ("api", "web depends on api"), "the nearest"
+    assert suggested(struck("db"), struck("api")) is suggested(struck("cache"), struck("db")) is None
+    assert suggested(struck("ping"), struck("pong")) is None
+
+
+def test_nothing_is_suggested_once_the_cause_was_found_elsewhere() -> None:
+    assert suggested(found_in("cache", "api"), struck("db")) is None
+    assert suggested(found_in("api", "web"), struck("db")) is not None, "the cause found depends on it in turn"
+    assert suggested(struck("api"), struck("db", state=IncidentState.RESOLVED)) is None
 
 
 @pytest.mark.parametrize(
     ("later", "expected"),
-    [(-BEFORE, True), (-BEFORE - MINUTE, False), (timedelta(), True), (AFTER, True), (AFTER + MINUTE, False)],
+    [(-MINUTES, True), (-MINUTES - MINUTE, False), (timedelta(), True), (MINUTES, True), (MINUTES + MINUTE, False)],
 )
-def test_the_cause_begins_before_or_within_minutes(later: timedelta, *, expected: bool) -> None:
-    assert bool(why(struck("api"), struck("db", later))) is expected
+def test_both_begin_within_minutes(later: timedelta, *, expected: bool) -> None:
+    assert bool(why(found_in("db", "api"), struck("db", later))) is expected
+    assert bool(suggested(struck("api"), struck("db", later))) is expected
 
 
 def test_what_is_only_information_explains_nothing_worse() -> None:
-    assert why(struck("api"), struck("db", severity=Severity.INFO)) == ""
-    assert why(struck("api", severity=Severity.INFO), struck("db", severity=Severity.INFO)) != ""
+    assert why(found_in("db", "api"), struck("db", severity=Severity.INFO)) == ""
+    assert why(found_in("db", "api", severity=Severity.INFO), struck("db", severity=Severity.INFO)) != ""
 
 
 def test_the_same_alert_in_another_group_is_a_part_of_the_earlier_incident() -> None:
@@ -74,16 +97,16 @@ def test_the_same_alert_from_another_source_is_known_by_its_service_and_name() -
 
 def test_nothing_is_shown_across_audiences() -> None:
     secret = Place(Platform.SLACK, "C0SECRET")
-    assert why(struck("api", place=secret), struck("db")) == ""
-    assert why(struck("api"), struck("db", place=secret)) == ""
-    assert why(struck("api", place=secret), struck("db", place=secret)) != ""
+    assert why(found_in("db", "api", place=secret), struck("db")) == ""
+    assert why(found_in("db", "api"), struck("db", place=secret)) == ""
+    assert why(found_in("db", "api", place=secret), struck("db", place=secret)) != ""
     unnamed = Place(Platform.SLACK, "C0OTHER")
-    assert why(struck("api", place=unnamed), struck("db")) == "", "a channel that nobody named is for itself"
+    assert why(found_in("db", "api", place=unnamed), struck("db")) == "", "a channel that nobody named is for itself"
 
 
 def test_what_people_took_apart_stays_apart() -> None:
-    assert why(struck("api", apart_from=("db",)), struck("db")) == ""
-    assert why(struck("api"), struck("db", apart_from=("api",))) == ""
+    assert why(found_in("db", "api", apart_from=("db",)), struck("db")) == ""
+    assert why(found_in("db", "api"), struck("db", apart_from=("api",))) == ""
 
 
 @pytest.mark.parametrize(
@@ -102,13 +125,13 @@ def test_the_rules_leave_alone_what_people_work_on(fields: dict[str, Any]) -> No
     assert not may_absorb(struck("api", **fields))
 
 
-def test_of_several_the_same_alert_comes_first_then_the_nearest_then_the_earliest() -> None:
-    part = struck("web", MINUTE)
+def test_of_several_the_same_alert_comes_first_then_the_earliest() -> None:
+    part = found_in("api", "web", MINUTE)
     twin = struck("web", id="twin", alerts=part.alerts)
-    near, far, later = struck("api"), struck("db"), struck("api", 2 * MINUTE, id="later")
-    assert leader_of(part, [far, near, twin], CALLS, CHANNELS) == (twin, "the same alert")
-    assert leader_of(part, [far, later, near], CALLS, CHANNELS) == (near, "web depends on api")
-    assert leader_of(part, [replace(near, state=IncidentState.RESOLVED)], CALLS, CHANNELS) is None
+    first, later = struck("api"), struck("api", 2 * MINUTE, id="later")
+    assert leader_of(part, [first, twin], CALLS, CHANNELS) == (twin, "the same alert")
+    assert leader_of(part, [later, first], CALLS, CHANNELS) == (first, why(part, first))
+    assert leader_of(part, [replace(first, state=IncidentState.RESOLVED)], CALLS, CHANNELS) is None
 
 
 def test_related_are_what_a_service_calls_and_what_calls_it() -> None:

@@ -48,14 +48,22 @@ document.addEventListener("htmx:responseError", ({ detail: { xhr } }) => {
 
 document.addEventListener("htmx:sendError", () => warn("Plumbline does not answer: is it still running?"));
 
-document.addEventListener("htmx:afterRequest", (event) => {
-  if (!event.detail.successful) return;
-  warn("");
-  const form = event.detail.elt;
-  if (!form.matches("[data-clear]")) return;
-  form.reset();
+// A box is emptied when its text is on its way and not when it has arrived: what is typed meanwhile belongs to the next.
+const sent = new WeakMap();
+
+document.addEventListener("htmx:beforeSend", ({ detail: { elt, xhr } }) => {
+  const box = elt.matches("[data-clear]") && elt.querySelector("textarea");
+  if (!box) return;
+  sent.set(xhr, box.value);
+  elt.reset();
   // Somebody who has just sent something wants to see it, wherever they had scrolled to.
-  if (form.closest(".foot")) document.querySelector(".scroll").scrollTop = 0;
+  if (elt.closest(".foot")) document.querySelector(".scroll").scrollTop = 0;
+});
+
+document.addEventListener("htmx:afterRequest", ({ detail: { elt, xhr, successful } }) => {
+  if (successful) return warn("");
+  const box = sent.has(xhr) && elt.querySelector("textarea");
+  if (box) box.value = [sent.get(xhr), box.value].filter(Boolean).join("\n");
 });
 
 document.querySelector(".sidebar [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
@@ -63,3 +71,11 @@ document.querySelector(".sidebar [aria-current]")?.scrollIntoView({ block: "near
 document.addEventListener("toggle", (event) => {
   if (event.target.matches(".reply[open]")) event.target.querySelector("textarea").focus();
 }, true);
+
+// An open menu closes when something else is pressed.
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll(".menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+});
+
+// A channel opens at the title of its latest incident, not at the end of the details below it.
+if (!location.hash) document.querySelector("#messages > .thread:last-child .incident")?.closest(".message").scrollIntoView();

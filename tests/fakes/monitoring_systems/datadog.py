@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.fakes.monitoring_systems.system import TITLE, MonitoringSystem, Payload
+from tests.fakes.monitoring_systems.system import RUNBOOK, TITLE, MonitoringSystem, Payload
 
 
 class Datadog(MonitoringSystem):
@@ -16,7 +16,7 @@ class Datadog(MonitoringSystem):
         return {
             "id": f"{at.timestamp():.0f}",
             "title": f"[{transition} on {{host:till-7}}] {TITLE} {self.id}",
-            "body": "p99 is 4 s",
+            "body": f"p99 is 4 s\n[Runbook]({RUNBOOK})",
             "date": str(int(self.began.timestamp() * 1e3)),
             "last_updated": str(int(at.timestamp() * 1e3)),
             "event_type": "metric_alert_monitor",

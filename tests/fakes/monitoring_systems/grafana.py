@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from tests.fakes.monitoring_systems.system import TITLE, MonitoringSystem, Payload, hmac_hex
+from tests.fakes.monitoring_systems.system import RUNBOOK, TITLE, MonitoringSystem, Payload, hmac_hex
 
 
 class Grafana(MonitoringSystem):
@@ -17,7 +17,7 @@ class Grafana(MonitoringSystem):
         alert = {
             "status": status,
             "labels": labels,
-            "annotations": {"summary": TITLE, "description": "p99 is 4 s"},
+            "annotations": {"summary": TITLE, "description": "p99 is 4 s", "runbook_url": RUNBOOK},
             "startsAt": self.began.isoformat(),
             "endsAt": self.later.isoformat() if status == "resolved" else "0001-01-01T00:00:00Z",
             "values": {"B": 44.2, "C": 1},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.fakes.monitoring_systems.system import PERSON, TITLE, MonitoringSystem, Payload
+from tests.fakes.monitoring_systems.system import PERSON, RUNBOOK, TITLE, MonitoringSystem, Payload
 
 
 class HomeMade(MonitoringSystem):
@@ -16,7 +16,7 @@ class HomeMade(MonitoringSystem):
         check = {"id": self.id, "name": TITLE, "state": state, "at": self.later.isoformat()}
         return {
             "check": check | {"level": "info", **changes},
-            "where": {"service": "till", "zone": "b"},
+            "where": {"service": "till", "zone": "b", "manual": RUNBOOK},
             "by": [PERSON],
         }
 
@@ -43,6 +43,7 @@ GENERIC: Payload = {
     "by": "$.by[0]",
     "service": "$.where.service",
     "severity": "$.check.level",
+    "runbook": "$.where.manual",
     "updated_at": "$.check.at",
     "labels": {"zone": "$.where.zone"},
     "statuses": {"worse": "updated"},

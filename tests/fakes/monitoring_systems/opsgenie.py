@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.fakes.monitoring_systems.system import PERSON, TITLE, MonitoringSystem, Payload
+from tests.fakes.monitoring_systems.system import PERSON, RUNBOOK, TITLE, MonitoringSystem, Payload
 
 
 class Opsgenie(MonitoringSystem):
@@ -25,7 +25,7 @@ class Opsgenie(MonitoringSystem):
             "source": "Prometheus",
             "tags": ["service:till", "loud"],
             "teams": ["Payments"],
-            "details": {"zone": "b"},
+            "details": {"zone": "b", "Runbook URL": RUNBOOK},
             "priority": "P4",
             "createdAt": int(self.began.timestamp() * 1e3),
             "updatedAt": int(at.timestamp() * 1e6) * 1000,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.fakes.monitoring_systems.system import PERSON, TITLE, MonitoringSystem, Payload, hmac_hex
+from tests.fakes.monitoring_systems.system import PERSON, RUNBOOK, TITLE, MonitoringSystem, Payload, hmac_hex
 
 
 class PagerDuty(MonitoringSystem):
@@ -38,6 +38,7 @@ class PagerDuty(MonitoringSystem):
                     "urgency": "low",
                     "conference_bridge": None,
                     "resolve_reason": None,
+                    "body": {"type": "incident_body", "details": {"runbook": RUNBOOK, "load": 7}},
                 }
                 | changes,
             }

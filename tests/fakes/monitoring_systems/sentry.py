@@ -10,6 +10,7 @@ from tests.fakes.monitoring_systems.system import PERSON, TITLE, MonitoringSyste
 class Sentry(MonitoringSystem):
     source = "sentry"
     tests = False
+    names_runbook = False
 
     def issue(self, action: str, **changes: Any) -> Payload:
         return {

@@ -12,6 +12,7 @@ from typing import Any
 Payload = dict[str, Any]
 PERSON = "Ada Quist"
 TITLE = "Charges wait for a connection"
+RUNBOOK = "https://handbook.example/runbooks/till"
 
 
 def hmac_hex(body: bytes, secret: str) -> str:
@@ -24,6 +25,7 @@ class MonitoringSystem:
     source = ""
     acknowledges = True  # whether it knows acknowledgements at all
     tests = True  # whether it has test notifications
+    names_runbook = True  # whether its alerts can name one
 
     def __init__(self, id_: str = "1", began: datetime | None = None) -> None:
         self.id = id_

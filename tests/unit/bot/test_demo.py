@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.alerts.alertmanager import parse
-from bot.demo import ALERT_AGE, FIRST_INCIDENT, SAMPLE_COMPANY, free_port, scenarios, shifted, stage
+from bot.demo import ALERT_AGE, FIRST_INCIDENT, SAMPLE_COMPANY, ended, free_port, scenarios, shifted, stage
 from core.errors import PlumblineError
+from core.incident import AlertStatus
 
 NOW = datetime(2027, 7, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -66,6 +67,15 @@ def test_a_staged_incident_keeps_every_record_and_its_distance_from_the_alert(sc
     for name in files:
         before, after = _first_time(recording / name), _first_time(target / name)
         assert after == (before and before + shift)
+
+
+@pytest.mark.parametrize("scenario", scenarios())
+def test_a_staged_incident_ends_when_somebody_resolves_it(scenario: str, tmp_path: Path) -> None:
+    recording = SAMPLE_COMPANY / "live" / scenario
+    (began,) = parse(stage(recording, tmp_path / "live", NOW), NOW).alerts
+    (over,) = parse(ended(recording, NOW, NOW + HOUR), NOW + HOUR).alerts
+    assert (over.fingerprint, over.starts_at) == (began.fingerprint, began.starts_at)
+    assert (over.status, over.ends_at) == (AlertStatus.RESOLVED, NOW + HOUR)
 
 
 def test_what_was_staged_before_is_gone(tmp_path: Path) -> None:

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from bot.tasks import FEEDBACK_EVENT, QUESTION, TaskInbox
-from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question
+from core.conversation import PUBLIC, Audience, MessageReference, Person, Place, Platform, Question
 from core.feedback import Feedback
+from core.incident import IncidentState, ThreadNote
 from core.messages import Verdict
+from core.samples import incident
+from handlers.answer_in_incident import note_of
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
@@ -58,3 +63,29 @@ async def test_an_edited_message_is_retracted_only_if_it_was_asked(store: InMemo
 async def test_a_deletion_counts_although_the_question_comes_later(store: InMemoryStore) -> None:
     await TaskInbox(store, lambda: None).retract(ASKED.id, PLACE)
     assert set(store.tasks.added) == {f"retract:{ASKED.id}"}
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "kept"),
+    [
+        ("it is not the pool", {}, True),
+        ("on it", {}, False),
+        ("it is not the pool", {"message": None}, False),
+        ("it is not the pool", {"state": IncidentState.RESOLVED}, False),
+    ],
+    ids=["bears on the cause", "chatter", "in another thread", "over already"],
+)
+async def test_of_what_people_say_only_what_bears_on_an_open_incident_is_kept(
+    store: InMemoryStore, text: str, fields: dict[str, Any], *, kept: bool
+) -> None:
+    root = MessageReference(replace(PLACE, thread=None), "17.25")
+    await store.incidents.save(replace(incident(message=root), **fields))
+
+    async def name() -> str:
+        return "Dana"
+
+    await TaskInbox(store, lambda: None).overhear(replace(ASKED, text=text), name)
+    assert bool(store.tasks.added) is kept
+    for task in store.tasks.added.values():
+        assert (task.workflow, task.subject) == ("recheck_incident", "incident-1")
+        assert note_of(task.payload) == ThreadNote("Dana", text, NOW)

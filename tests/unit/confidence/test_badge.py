@@ -31,15 +31,12 @@ def test_the_dots_agree_with_the_percentage_beside_them(probability: float, text
 
 
 @pytest.mark.parametrize("strength", Strength)
-def test_without_a_calibration_no_number_is_shown(strength: Strength) -> None:
+def test_without_a_calibration_a_word_pair_stands_there_and_nothing_is_called_likely(strength: Strength) -> None:
     badge = Badge(strength, outcomes=7)
-    assert badge.text == f"○○○ not calibrated yet · evidence {strength.value}"
-    assert "%" not in badge.text
-    assert badge.explanation == (
-        f"Too few labelled outcomes for an honest number (so far 7). The evidence is {strength.value}."
-    )
+    assert badge.text == ("unsure" if strength is Strength.WEAK else "possible") + " · not calibrated"
+    assert "7 such claims" in badge.explanation
 
 
 def test_the_explanation_says_what_the_number_rests_on() -> None:
     badge = Badge(Strength.STRONG, 0.86, outcomes=120, fitted_at=datetime(2026, 3, 1, 3, tzinfo=UTC))
-    assert badge.explanation == "Calibrated on 120 labelled outcomes, fitted 2026-03-01."
+    assert badge.explanation == "Calibrated on 120 claims that people judged, fitted 2026-03-01."

@@ -5,24 +5,41 @@ from core.confidence.track_record import TrackRecord
 from core.samples import UNCALIBRATED, badge_explanation
 
 
-def test_it_says_evidence_outcomes_track_record_and_versions() -> None:
-    assert badge_explanation().sentences == (
-        "What I found can settle this (COE 0.82 of 1); it clearly supports this answer (RCE 0.64 of 1).",
-        "Calibrated on 120 labelled outcomes, fitted 2026-03-01.",
+def test_it_says_the_evidence_how_often_such_claims_were_right_and_what_would_change_it() -> None:
+    told = badge_explanation(evidence=("Two documents say so.",))
+    assert told.sentences == (
+        "What I found clearly supports this answer, and there was enough to settle it.",
+        "Two documents say so.",
         "Of 34 answers that were shown at 80–90 % and judged since, 26 turned out right.",
-        "Measured by evidence answer-evidence-3, calibrated by answer:evidence:answer-evidence-3:20260301T030000.",
+        "What would change it: a newer or clearer document, or somebody who says “Wrong” and what is right.",
+    )
+    assert not any("COE" in sentence for sentence in told.sentences)
+
+
+def test_measures_and_versions_are_named_for_whoever_asks_on() -> None:
+    assert badge_explanation().for_experts == (
+        "COE 0.82, RCE 0.64, both of 1; measured by evidence answer-evidence-3, calibrated by "
+        "answer:evidence:answer-evidence-3:20260301T030000. Calibrated on 120 claims that people judged, fitted 2026-03-01."
     )
 
 
-def test_without_a_calibrator_there_is_no_percentage_in_it() -> None:
-    said = badge_explanation(badge=UNCALIBRATED, record=None, calibrator="").sentences
-    assert not any("%" in sentence for sentence in said)
-    assert "Too few labelled outcomes for an honest number (so far 7)." in said[1]
+def test_without_a_calibrator_it_counts_what_was_judged_so_far() -> None:
+    bare = badge_explanation(badge=UNCALIBRATED, record=None, calibrator="")
+    assert "Nobody has judged such a claim so far; a percentage needs 30." in bare.sentences
+    told = badge_explanation(badge=UNCALIBRATED, record=None, calibrator="", judged=7, right=5).sentences
+    assert "Of 7 answers that were judged so far, 5 turned out right; a percentage needs 30." in told
+    assert not any("%" in sentence for sentence in told)
 
 
 def test_one_outcome_and_weak_evidence_are_said_so() -> None:
     told = badge_explanation(
-        kind=PredictionKind.CAUSE, evaluation=Evaluation(0.1, 0.4), record=TrackRecord(0.0, 0.1, 1, 0)
+        kind=PredictionKind.CAUSE,
+        evaluation=Evaluation(0.1, 0.4),
+        record=TrackRecord(0.0, 0.1, 1, 0),
+        changes="No relief once it is undone.",
     ).sentences
-    assert told[0].startswith("What I found can hardly settle this (COE 0.10 of 1); it supports this cause in part")
-    assert told[2] == "Of 1 cause that was shown at 0–10 % and judged since, 0 turned out right."
+    assert told == (
+        "What I found supports this cause in part, but there was hardly anything that could settle it.",
+        "Of 1 cause that was shown at 0–10 % and judged since, 0 turned out right.",
+        "What would change it: No relief once it is undone.",
+    )

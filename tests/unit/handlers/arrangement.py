@@ -11,7 +11,7 @@ from core.conversation import Audience, Channel, Person, Place, Platform
 from core.feedback import Feedback
 from core.incident import AlertDelivery, Incident, IncidentState
 from core.messages import IncidentMessage, Verdict
-from core.samples import START, alert
+from core.samples import START, alert, explanation, hypothesis
 from handlers.arrange_incident import Surroundings, arrange_incident
 from handlers.open_incident import open_incident
 from handlers.post_message import Poster
@@ -38,15 +38,23 @@ class World:
         self.poster = Poster(self.store, {Platform.SLACK: self.chat})
         self.clock = FakeClock(START)
 
-    async def opens(self, service: str, channel: str = "C0INC") -> str:
-        """An alert of a service arrives; the id of its incident is the service."""
+    async def opens(self, service: str, channel: str = "C0INC", cause: str = "") -> str:
+        """An alert of a service arrives, and its cause is found in service `cause`; the id of its incident is the service."""
         fired = replace(alert(), fingerprint=service, service=service, summary=f"{service} is slow", name=service)
         fired = replace(fired, starts_at=self.clock.now(), labels={"service": service})
         arrived = AlertDelivery(service, "alertmanager", service, (fired,), self.clock.now())
         place = Place(Platform.SLACK, channel)
         incident = await open_incident(arrived, store=self.store, places_for=lambda _: (place,), new_id=lambda: service)
         assert incident is not None
+        if cause:
+            await self.finds(service, cause)
         return incident.id
+
+    async def finds(self, incident_id: str, cause: str) -> None:
+        """The investigation of an incident finds its cause in this service."""
+        incident = self.store.incidents.by_id[incident_id]
+        found = explanation(hypotheses=(replace(hypothesis(), service=cause),))
+        await self.store.incidents.save(replace(incident, explanation=found, revision=incident.revision + 1))
 
     async def shows(self, incident_id: str, around: Surroundings | None = None) -> Incident:
         around = around or Surroundings(CHANNELS, (), CALLS)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from core.grouping import AFTER
+from core.grouping import MINUTES
+from core.incident import Absorption
 from core.messages import IncidentMessage
 from core.samples import START
 from core.silences import Maintenance, Matcher, Silence
@@ -17,11 +20,23 @@ from tests.unit.handlers.arrangement import CALLS, CHANNELS, HOUR, World, world
 __all__ = ["world"]  # the fixture
 
 
-async def test_a_later_symptom_is_shown_as_a_part_of_its_cause_and_not_looked_into(world: World) -> None:
+async def test_what_depends_on_a_failing_service_is_looked_into_and_a_join_is_only_suggested(world: World) -> None:
     await world.shows(await world.opens("db"))
-    part = await world.shows(await world.opens("api"))
+    dependent = await world.shows(await world.opens("api"))
+    assert dependent.absorbed is None
+    assert dependent.suggested_parent is not None
+    assert (dependent.suggested_parent.incident_id, dependent.suggested_parent.reason) == ("db", "api depends on db")
+    assert "investigate_incident api" in world.waiting()
+
+
+async def test_once_its_cause_is_found_in_the_failing_service_it_is_shown_as_a_part(world: World) -> None:
+    await world.shows(await world.opens("db"))
+    await world.shows(await world.opens("api"))
+    await world.finds("api", "db")
+    part = await world.shows("api")
     assert part.absorbed is not None
-    assert (part.absorbed.leader, part.absorbed.reason) == ("db", "api depends on db")
+    assert (part.absorbed.leader, part.absorbed.reason) == ("db", "api depends on db, where its cause was found")
+    assert (part.suggested_parent, part.explanation is None) == (None, False)
     leader = world.message("api").leader
     assert leader is not None
     assert (leader.incident_id, leader.url) == ("db", "https://chat.example/1")
@@ -29,29 +44,46 @@ async def test_a_later_symptom_is_shown_as_a_part_of_its_cause_and_not_looked_in
     await world.shows("db")
     assert [(each.incident_id, each.alert_count) for each in world.message("db").parts] == [("api", 1)]
     await present_details("api", store=world.store, poster=world.poster)
-    assert len(world.chat.posted) == 2, "what was not looked into has no details"
+    assert len(world.chat.posted) == 3, "what was found is told in its own thread"
 
 
-async def test_a_cause_that_is_noticed_later_absorbs_the_symptoms_that_stand_there(world: World) -> None:
-    for service in ("web", "api"):
-        await world.shows(await world.opens(service))
-        world.clock.advance(60)
-    absorbed = world.store.incidents.by_id["web"].absorbed
-    assert absorbed is not None
-    assert absorbed.leader == "api"
+async def test_once_its_cause_is_found_elsewhere_nothing_is_suggested(world: World) -> None:
     await world.shows(await world.opens("db"))
-    assert {each.incident_id for each in world.message("db").parts} == {"api", "web"}, "also what is a part of a part"
+    await world.shows(await world.opens("api"))
+    await world.finds("api", "login")
+    alone = await world.shows("api")
+    assert (alone.absorbed, alone.suggested_parent) == (None, None)
+
+
+async def test_what_is_not_looked_into_has_no_details(world: World) -> None:
+    await world.shows(await world.opens("db"))
+    await world.opens("api", cause="db")
+    incident = world.store.incidents.by_id["api"]
+    await world.store.incidents.save(
+        replace(incident, explanation=None, absorbed=Absorption("db", "", START), revision=3)
+    )
+    await world.shows("api")
+    await present_details("api", store=world.store, poster=world.poster)
+    assert len(world.chat.posted) == 2
+
+
+async def test_a_cause_that_is_noticed_later_absorbs_the_symptoms_that_point_at_it(world: World) -> None:
+    for service in ("web", "api"):
+        await world.shows(await world.opens(service, cause="db"))
+        world.clock.advance(60)
+    await world.shows(await world.opens("db"))
+    assert {each.incident_id for each in world.message("db").parts} == {"api", "web"}
     assert "present_incident api" in world.waiting()
 
 
 async def test_a_private_incident_is_never_a_part_of_a_public_one(world: World) -> None:
     await world.shows(await world.opens("db"))
-    assert (await world.shows(await world.opens("api", "C0SECRET"))).absorbed is None
+    assert (await world.shows(await world.opens("api", "C0SECRET", cause="db"))).absorbed is None
 
 
 async def test_shown_again_an_incident_still_says_what_it_belongs_to(world: World) -> None:
     await world.shows(await world.opens("db"))
-    part = await world.shows(await world.opens("api"))
+    part = await world.shows(await world.opens("api", cause="db"))
     leader = await world.shows("db")
     again = ShownAgain(world.store, channels=CHANNELS, link=world.poster.link)
     for incident in (part, leader):
@@ -64,12 +96,12 @@ async def test_shown_again_an_incident_still_says_what_it_belongs_to(world: Worl
 
 async def test_a_part_that_goes_on_after_its_leader_is_over_stands_for_itself(world: World) -> None:
     await world.shows(await world.opens("db"))
-    await world.shows(await world.opens("api"))
+    await world.shows(await world.opens("api", cause="db"))
     around = Surroundings(CHANNELS, (), CALLS)
     await world.resolves("db")
     await watch_incidents(around, store=world.store, clock=world.clock)
     assert world.store.incidents.by_id["api"].absorbed is not None, "it may follow within minutes"
-    world.clock.advance(AFTER.total_seconds())
+    world.clock.advance(MINUTES.total_seconds())
     await watch_incidents(around, store=world.store, clock=world.clock)
     assert world.store.incidents.by_id["api"].absorbed is None
     assert world.waiting().count("investigate_incident api") == 2
@@ -127,4 +159,5 @@ async def test_an_incident_that_is_silenced_after_it_was_posted_says_so(world: W
 
 async def test_a_silenced_incident_explains_nothing(world: World) -> None:
     await world.shows(await world.opens("db"), maintenance("db"))
-    assert (await world.shows(await world.opens("api"))).absorbed is None
+    alone = await world.shows(await world.opens("api", cause="db"))
+    assert (alone.absorbed, alone.suggested_parent) == (None, None)

@@ -12,7 +12,7 @@ import pytest
 from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
 from core.confidence.prediction import Evaluation, PredictionKind
 from core.errors import ToolUnavailable
-from core.incident import Incident, PastIncident, Severity
+from core.incident import Explanation, Gap, GapReason, Incident, PastIncident, Severity
 from core.knowledge.document import Document
 from core.language_model import ModelReply, ModelRequest
 from core.ports import ChangeReader, LogReader, MetricReader, TimeWindow, ToolParameter
@@ -115,12 +115,23 @@ async def test_the_service_its_callees_and_its_callers_are_read(explain: Explain
     assert logs.asked == ["shop", "cart", "login", "stock", "vault", "edge"]
 
 
+def failed(explanation: Explanation) -> list[Gap]:
+    return [gap for gap in explanation.gaps if gap.reason.is_failure]
+
+
+async def test_what_has_no_data_of_the_time_is_named(explain: Explain) -> None:
+    found = (await explain(incident(), logs=[FakeLogReader([])], changes=[CHANGES])).explanation
+    assert found is not None
+    assert [gap.reason for gap in found.gaps] == [GapReason.OUT_OF_WINDOW]
+    assert not any("unusual log message" in line for line in found.ruled_out), "what was not read is not called calm"
+
+
 async def test_a_failing_tool_is_named_and_the_rest_goes_on(explain: Explain) -> None:
     broken = BrokenTool("loki")
     found = (await explain(incident(), logs=[broken, LOGS], changes=[CHANGES, broken])).explanation
     assert found is not None
     assert found.cause is not None
-    assert found.unavailable == ("loki: The system is down.",)
+    assert failed(found) == [Gap("loki", GapReason.FAILED, "The system is down")]
 
 
 async def test_a_tool_that_never_answers_is_named_and_the_rest_goes_on(
@@ -130,7 +141,7 @@ async def test_a_tool_that_never_answers_is_named_and_the_rest_goes_on(
     found = (await explain(incident(), logs=[SilentTool("loki"), LOGS])).explanation
     assert found is not None
     assert found.cause is not None
-    assert found.unavailable == ("loki: no answer within 0 s.",)
+    assert [(gap.tool, gap.reason) for gap in failed(found)] == [("loki", GapReason.TIMED_OUT)]
 
 
 async def test_a_service_that_only_the_text_names_is_read(explain: Explain) -> None:
@@ -229,7 +240,8 @@ async def test_what_traces_show_of_the_graph_is_added_to_what_is_configured(stor
     assert found is not None
     assert found.cause is not None
     assert found.cause.service == "ledger"
-    assert found.unavailable == ("zipkin: It is down.",)
+    assert failed(found) == [Gap("zipkin", GapReason.FAILED, "It is down")]
+    assert Gap("metrics", GapReason.MISSING) in found.gaps
 
 
 async def test_what_the_tools_of_an_outside_system_say_is_read_without_a_language_model(
@@ -246,7 +258,7 @@ async def test_what_the_tools_of_an_outside_system_say_is_read_without_a_languag
     assert found is not None
     assert found.cause is not None
     assert found.cause.evidence[0].quote == killed.says
-    assert found.unavailable == ("events: log store: connection refused",)
+    assert failed(found) == [Gap("events", GapReason.FAILED, "log store: connection refused")]
 
 
 @pytest.mark.parametrize("patience", [0.0, 60.0])

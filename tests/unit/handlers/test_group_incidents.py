@@ -42,7 +42,7 @@ class Overlapping(InMemoryStore):
 
 async def test_a_separated_incident_is_looked_into_and_never_absorbed_again(world: World) -> None:
     await world.shows(await world.opens("db"))
-    await world.shows(await world.opens("api"))
+    await world.shows(await world.opens("api", cause="db"))
     await separate_incident(pressed(Verdict.SEPARATE, "api"), store=world.store)
     alone = await world.shows("api")
     assert (alone.absorbed, alone.apart_from) == (None, ("db",))
@@ -77,6 +77,16 @@ async def test_a_person_puts_incidents_together_that_no_rule_connects(world: Wor
     assert world.store.incidents.by_id["shelf"].absorbed is None, "no circles"
 
 
+async def test_a_person_joins_an_incident_to_the_suggested_one(world: World) -> None:
+    await world.shows(await world.opens("db"))
+    await world.shows(await world.opens("api"))
+    join = pressed(Verdict.JOIN_SUGGESTED, "api")
+    await join_incident(join, channels=CHANNELS, store=world.store, poster=world.poster)
+    part = world.store.incidents.by_id["api"]
+    assert part.absorbed is not None
+    assert (part.absorbed.leader, part.absorbed.person, part.suggested_parent) == ("db", "Ada", None)
+
+
 async def test_two_who_put_each_incident_into_the_other_at_once_make_no_circle(world: World) -> None:
     for service in ("shelf", "till"):
         await world.shows(await world.opens(service))
@@ -100,7 +110,7 @@ async def test_the_newest_of_many_open_incidents_can_be_picked(world: World, mon
 
 async def test_what_is_put_elsewhere_is_told_no_more_where_it_was(world: World) -> None:
     await world.shows(await world.opens("db"))
-    await world.shows(await world.opens("api"))
+    await world.shows(await world.opens("api", cause="db"))
     await world.shows(await world.opens("till"))
     await world.shows("db")
     asked = world.waiting().count("present_incident db")

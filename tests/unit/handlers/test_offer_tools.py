@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from core.incident import Gap, GapReason
 from handlers.offer_tools import offer_tools
 from tests.fakes.code import FakeCodeReader
 from tests.fakes.investigation import FakeTool
@@ -10,16 +11,16 @@ from tests.fakes.tools import FakeToolbox
 async def test_what_every_toolbox_has_is_offered_after_the_code_expert() -> None:
     builds, pods = FakeTool("build_runs"), FakeTool("pods")
     boxes = [FakeToolbox("ci", [builds]), FakeToolbox("k8s", [pods])]
-    tools, unavailable = await offer_tools([FakeCodeReader()], boxes, observations())
+    tools, gaps = await offer_tools([FakeCodeReader()], boxes, observations())
     assert [tool.name for tool in tools] == ["read_code", "build_runs", "pods"]
-    assert unavailable == ()
+    assert gaps == ()
 
 
 async def test_a_toolbox_that_is_down_is_named_and_the_others_are_offered() -> None:
     boxes = [FakeToolbox("ci", fails=True), FakeToolbox("k8s", [FakeTool("pods")])]
-    tools, unavailable = await offer_tools((), boxes, observations())
+    tools, gaps = await offer_tools((), boxes, observations())
     assert [tool.name for tool in tools] == ["pods"]
-    assert unavailable == ("ci: It is down.",)
+    assert gaps == (Gap("ci", GapReason.FAILED, "It is down"),)
 
 
 async def test_of_two_tools_with_one_name_the_first_is_offered() -> None:

@@ -46,6 +46,7 @@ async def test_a_judgement_becomes_a_label(store: InMemoryStore, chat: Recording
 def test_the_other_buttons_ask_for_something() -> None:
     asking = {*TAKING, Verdict.ASK_A_PERSON, Verdict.CORRECTION, Verdict.CONFIRM} | WHY_VERDICTS
     asking |= {Verdict.HAND_OVER, Verdict.REASSIGN, Verdict.NOT_OURS, Verdict.SEPARATE, Verdict.BELONGS, Verdict.JOIN}
+    asking |= {Verdict.JOIN_SUGGESTED, Verdict.DETAILS}
     assert set(Verdict) - CORRECT.keys() == asking
 
 

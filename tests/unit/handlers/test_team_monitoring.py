@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.errors import ToolUnavailable
-from core.incident import Incident
+from core.incident import Gap, GapReason, Incident
 from core.rca.observations import Observations
 from core.team import Team
 from core.triage.team_finding import TeamFinding
@@ -15,7 +15,7 @@ from tests.fakes.outage import errors, incident, observations, traffic
 SHOP = Team("sales", "Sales", services=frozenset({"shop"}))
 LOGIN = Team("identity", "Identity", services=frozenset({"login"}))
 IDLE = Team("idle", "Idle")
-SILENT = replace(observations([]), logs=(), series=(), changes=(), unavailable=("Loki: no answer",))
+SILENT = replace(observations([]), logs=(), series=(), changes=(), gaps=(Gap("Loki", GapReason.TIMED_OUT),))
 
 
 def monitoring(of: Incident, *found: Observations) -> tuple[TeamMonitoring, list[str]]:
@@ -52,7 +52,7 @@ async def test_a_team_without_services_finds_nothing() -> None:
 async def test_where_no_tool_can_be_read_the_manager_fails_and_reads_again_when_it_is_asked_again() -> None:
     back = observations([traffic("shop"), errors("shop", "pool is empty", -4)])
     look, seen = monitoring(incident(), SILENT, back)
-    with pytest.raises(ToolUnavailable, match="Loki: no answer"):
+    with pytest.raises(ToolUnavailable, match="Loki: timed out"):
         await look.finding(SHOP)
     assert (await look.finding(SHOP)).services.keys() == {"shop"}
     assert seen == ["shop", "shop"]

@@ -11,7 +11,7 @@ import pytest
 from core.confidence.owner_evidence import VERSION, version_with
 from core.confidence.prediction import Estimator, PredictionKind
 from core.incident import AskedTeam, Explanation, Hop, Hypothesis, Incident, PastIncident, Severity, Stage, TeamScore
-from core.incident_story import votes_told
+from core.incident_details import votes_told
 from core.rca.observations import Observations
 from core.samples import owner
 from core.team import Team
@@ -259,8 +259,8 @@ async def test_what_the_teams_said_before_it_was_sent_on_is_kept_and_told_after_
     assert {vote.hop for vote in now} == {1}
     assert "sales" not in {vote.voter for vote in now}
     told = votes_told(again)
-    assert [each.startswith("Hop 1, round 1, ") for each in told] == [True] * len(now) + [False] * len(before)
-    assert any(", Sales for " in each for each in told), "the team is no candidate any more, and keeps its name"
+    assert [each.startswith("Hop 1, round 1: ") for each in told] == [True] * len(now) + [False] * len(before)
+    assert any(": Sales votes for " in each for each in told), "the team is no candidate any more, and keeps its name"
 
 
 @pytest.mark.parametrize(("today", "stays"), [("berths", True), ("bookings", False)])

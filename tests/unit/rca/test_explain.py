@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.incident import EvidenceKind, SimilarIncident
+from core.incident import EvidenceKind, Gap, GapReason, SimilarIncident
 from core.ports import LogLine
 from core.rca.explain import MAX_HYPOTHESES, MAX_RULED_OUT, explain
 from tests.fakes.outage import change, errors, gauge, incident, minutes, observations, traffic
 
 POOL = change("C-1", "shop", -11, "Smaller pool", "config", "maximumPoolSize of the connection pool from 40 to 4")
 WAITING = errors("shop", "Connection is not available, pool request timed out", since=-10.5)
+DOWN = Gap("logs", GapReason.FAILED, "The system is down")
 ORDINARY = [traffic(service) for service in ("shop", "cart", "login", "stock", "vault")]
 
 
@@ -75,7 +76,9 @@ def test_a_symptom_alone_is_no_cause() -> None:
     assert explanation.hypotheses == ()
     assert evaluation is None
     assert any("C-3" in line for line in explanation.ruled_out)
-    assert any(line.startswith("No unusual log message or metric in cart") for line in explanation.ruled_out)
+    assert any(
+        line.startswith("No unusual log message, and no metrics were found, in cart") for line in explanation.ruled_out
+    )
     assert explanation.similar == (like,)
 
 
@@ -84,9 +87,9 @@ def test_ordinary_days_have_no_culprit() -> None:
 
 
 def test_without_any_data_there_is_no_culprit_and_this_is_said() -> None:
-    explanation, _ = explain(observations(unavailable=["logs: The system is down."]))
+    explanation, _ = explain(observations(gaps=[DOWN]))
     assert explanation.hypotheses == ()
-    assert explanation.unavailable == ("logs: The system is down.",)
+    assert explanation.gaps == (DOWN,)
     assert any(line.startswith("No logs or metrics were found of") for line in explanation.ruled_out)
 
 
@@ -133,7 +136,7 @@ def test_a_better_supported_cause_has_a_higher_evaluation() -> None:
             [*ORDINARY, WAITING], [gauge("shop", "pool_pending", lambda offset: 0 if offset < -10 else 30)], [POOL]
         )
     )
-    _, weak = explain(observations([*ORDINARY, WAITING], unavailable=["changes: down"]))
+    _, weak = explain(observations([*ORDINARY, WAITING], gaps=[DOWN]))
     assert strong is not None
     assert weak is not None
     assert strong.coe > weak.coe

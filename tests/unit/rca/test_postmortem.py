@@ -6,13 +6,15 @@ from dataclasses import replace
 import pytest
 from markdown_it import MarkdownIt
 
+from core.answering.answer import Citation
 from core.confidence.resolution import Resolution
-from core.incident import Incident, TimelineEntry
+from core.incident import Incident, Runbook, TimelineEntry
 from core.rca.postmortem import NOT_KNOWN, as_markdown, draft_postmortem, escaped, worth_a_postmortem
 from core.samples import START, explained_incident, explanation, hypothesis, incident, resolved_incident
 
 RESOLVED = resolved_incident()
 TITLES = ["Summary", "Timeline", "Impact", "Cause", "Detection", "What went well", "Actions"]
+APPENDIX = "Appendix: ruled out"
 EVIL = "<script>x</script> [a](https://evil.example) `b` **c** @channel | https://evil.example # h"
 
 
@@ -24,7 +26,8 @@ def lines(subject: Incident, title: str) -> list[str]:
 @pytest.mark.parametrize("subject", [RESOLVED, replace(RESOLVED, explanation=None), replace(RESOLVED, owner=None)])
 def test_every_line_has_its_evidence_or_says_that_nothing_is_known(subject: Incident) -> None:
     draft = draft_postmortem(subject)
-    assert [section.title for section in draft.sections] == TITLES
+    appendix = [APPENDIX] if subject.explanation is not None else []
+    assert [section.title for section in draft.sections] == TITLES + appendix
     for section in draft.sections:
         assert section.lines
         for line in section.lines:
@@ -55,10 +58,17 @@ def test_what_a_person_noted_comes_before_what_was_concluded() -> None:
 
 def test_without_a_culprit_none_is_invented() -> None:
     ended = replace(RESOLVED, explanation=explanation(hypotheses=(), badge=None, prediction_id=None))
-    assert lines(ended, "Cause") == [
-        f"Cause: {NOT_KNOWN}.",
-        "Ruled out: Deployment of web-store 11.2: it calls nothing that is slow.",
-    ]
+    assert lines(ended, "Cause") == [f"Cause: {NOT_KNOWN}."]
+    assert lines(ended, APPENDIX) == ["Deployment of web-store 11.2: it calls nothing that is slow."]
+
+
+def test_actions_come_from_its_own_cause_and_runbook_alone() -> None:
+    cited = Citation(1, "d1", "p1", "Pool", "Exhaustion", "", "", "Revert the commit.")
+    runbook = Runbook("https://handbook.example/pool", cited, "Revert the commit.", "git revert HEAD")
+    actions = lines(replace(RESOLVED, runbook=runbook), "Actions")
+    assert hypothesis().next_check in actions[0]
+    assert "Revert the commit. Command: git revert HEAD" in actions[1]
+    assert len(actions) == 2, "what mended other incidents is no action of this one"
 
 
 def test_the_timeline_is_in_order_and_says_when_it_ended() -> None:

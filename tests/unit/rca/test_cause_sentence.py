@@ -1,0 +1,71 @@
+"""The cause in a sentence, from whatever parts there are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.ports import Change
+from core.rca.cause_sentence import Setting, telling_setting
+from core.rca.explain import explain
+from tests.fakes.outage import change, errors, gauge, observations, traffic
+
+ORDINARY = [traffic(service) for service in ("shop", "cart", "login", "stock", "vault")]
+PENDING = gauge("shop", "pool_pending", lambda offset: 0 if offset < -10 else 30)
+DIFF = change(
+    "C-1", "shop", -11, "shop: new layout", "config", "Keys sorted. Diff: pool.maximumSize 40 -> 4, log.out a -> a"
+)
+
+
+def cause(made: Change) -> str:
+    found, _ = explain(observations([*ORDINARY, errors("shop", "pool request timed out", -10.5)], [PENDING], [made]))
+    assert found.cause is not None
+    return found.cause.cause
+
+
+def test_it_says_who_set_what_to_what_and_which_metric_followed() -> None:
+    said = cause(DIFF)
+    assert said.startswith("Asha lowered `pool.maximumSize` from 40 to 4 at 09:19 (C-1); ")
+    assert "pool_pending rose from 0 to 30" in said
+    assert "timed out" not in said, "a metric says more than a line of a log"
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("deploy", "Asha deployed shop at 09:19 (C-1: new layout)"),
+        ("rotation", "Asha rotated a key of shop at 09:19 (C-1: new layout)"),
+        ("experiment", "Asha made a change (experiment) to shop at 09:19 (C-1: new layout)"),
+    ],
+)
+def test_without_a_setting_it_says_what_was_done(kind: str, told: str) -> None:
+    assert cause(replace(DIFF, kind=kind, detail="")).startswith(told)
+
+
+def test_the_end_of_a_sentence_is_no_part_of_a_value() -> None:
+    assert "from 40 to 4 at" in cause(replace(DIFF, detail="Diff: pool.maximumSize 40 -> 4."))
+
+
+def test_a_change_without_an_author_is_somebody_s() -> None:
+    assert cause(replace(DIFF, author="")).startswith("Somebody lowered `pool.maximumSize`")
+
+
+def test_an_arrow_in_a_sentence_is_no_setting() -> None:
+    said = cause(replace(DIFF, title="Key rotated: key-01 -> key-02", detail="commit 2f41c7e -> 9b03d51"))
+    assert said.startswith("Asha changed the configuration of shop at 09:19 (C-1: Key rotated: key-01 -> key-02)")
+
+
+def test_a_log_message_is_cut_to_what_it_begins_with() -> None:
+    long = errors("shop", "pool request timed out " + "while waiting for it " * 20, -10.5)
+    found, _ = explain(observations([*ORDINARY, long], [], [replace(DIFF, detail="")]))
+    assert found.cause is not None
+    assert "its log says new ERROR “pool request timed out" in found.cause.cause
+    assert len(found.cause.cause) < 220
+
+
+def test_a_setting_is_read_from_a_diff() -> None:
+    diff = "--- a/shop.yaml\n+++ b/shop.yaml\n@@ -1,4 +1,4 @@\n pool:\n-  maximumSize: 40\n-  name: 'shop'\n+  maximumSize: 4\n+  name: shop\n"
+    bare = replace(DIFF, detail="")
+    assert telling_setting(bare, ()) is None
+    assert telling_setting(bare, (), diff) == Setting("maximumSize", "40", "4")

@@ -1,0 +1,234 @@
+"""What an incident's message says and offers, whatever chat draws it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from core import samples
+from core.incident import (
+    Gap,
+    GapReason,
+    Incident,
+    IncidentState,
+    Runbook,
+    Severity,
+    SimilarIncident,
+    Stage,
+    SuggestedParent,
+    ThreadNote,
+    Vote,
+)
+from core.incident_details import incident_details, votes_told
+from core.incident_view import (
+    CAUSE,
+    LAST_TIME,
+    MAX_CONTROLS,
+    NEXT,
+    OWNER,
+    PHONE_LINES,
+    IncidentView,
+    Mood,
+    incident_view,
+    owner_told,
+)
+from core.messages import IncidentMessage, Verdict
+from core.samples import everywhere, explained_incident, explanation, incident, owner
+
+MESSAGES = {name: message for name, message in samples.SAMPLES.items() if isinstance(message, IncidentMessage)}
+LARGEST = {
+    f"{name} of {length} characters": message
+    for length in (10, 60, 4_000)
+    for name, message in everywhere("word " * (length // 5), 40).items()
+    if isinstance(message, IncidentMessage)
+}
+
+
+def seen(shown: Incident, **fields: object) -> IncidentView:
+    return incident_view(IncidentMessage(replace(shown, **fields)))
+
+
+def line(view: IncidentView, label: str) -> str:
+    return next((each.plain for each in view.lines if each.label == label), "")
+
+
+@pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)
+def test_a_message_is_read_at_once_on_a_phone(message: IncidentMessage) -> None:
+    view = incident_view(message)
+    assert view.phone_lines <= PHONE_LINES
+    assert view.in_sight <= MAX_CONTROLS
+
+
+@pytest.mark.parametrize("message", LARGEST.values(), ids=LARGEST)
+def test_however_long_its_texts_are_it_has_few_controls_and_little_more_than_a_phone_shows(
+    message: IncidentMessage,
+) -> None:
+    view = incident_view(message)
+    assert view.phone_lines <= 2 * PHONE_LINES
+    assert view.in_sight <= MAX_CONTROLS
+
+
+def test_owner_cause_and_next_action_stand_in_this_order_each_claim_with_one_badge() -> None:
+    view = seen(explained_incident())
+    assert [each.label for each in view.lines] == [OWNER, CAUSE, NEXT]
+    assert line(view, OWNER) == "Owner Payments · on call: Asha Brandt, Mateo Silvestri · ●●● 86 %"
+    assert line(view, CAUSE).endswith("from 40 to 4 · possible · not calibrated")
+    assert [bool(each.badge) for each in view.lines] == [True, True, False]
+
+
+def test_few_controls_are_in_sight_and_the_others_in_menus() -> None:
+    view = seen(explained_incident())
+    assert [each.verdict for each in view.buttons] == [Verdict.TAKE_IT, Verdict.HAND_OVER, Verdict.DETAILS]
+    assert [[each.verdict for each in judged.controls] for judged in view.judging] == [
+        [Verdict.OWNER_RIGHT, Verdict.OWNER_WRONG],
+        [Verdict.CAUSE_RIGHT, Verdict.CAUSE_WRONG],
+    ]
+    assert [each.verdict for each in view.more] == [Verdict.WHY_OWNER, Verdict.WHY_CAUSE, Verdict.BELONGS]
+
+
+def test_an_owner_is_only_being_checked_until_the_evidence_is_in() -> None:
+    early = incident(stage=Stage.EXPLAINING, owner=owner())
+    view = seen(early)
+    assert line(view, OWNER) == "Owner checking: Payments?"
+    assert not view.judging
+    assert Verdict.WHY_OWNER not in view.subjects
+    assert owner_told(early) == "checking: Payments?"
+    assert owner_told(explained_incident()) == "Payments"
+
+
+def test_where_nobody_can_be_named_two_teams_are_asked_or_the_nearest_are_named() -> None:
+    asked = explained_incident(owner=samples.unclear_owner())
+    question = (
+        "Is this yours, Payments (on call: Asha Brandt, Mateo Silvestri) or Bookings (on call: unknown, PagerDuty"
+    )
+    assert line(seen(asked), OWNER) == f"Owner not clear. {question} did not say)?"
+    assert [each.text for part in incident_details(asked) if part.title == "Less likely" for each in part.entries] == [
+        "Fleet"
+    ]
+    nearest = line(seen(explained_incident(owner=samples.unclear_owner(asked=()))), OWNER)
+    assert nearest == "Owner not clear. A person should decide. Nearest: Payments, Bookings, Fleet"
+    assert not any(each.claim.startswith("Owner") for each in seen(asked).judging), "nobody is claimed"
+
+
+def test_a_suggested_severity_and_duplicate_can_be_judged_and_what_people_said_is_no_suggestion() -> None:
+    suggested = explained_incident(
+        suggested_severity=replace(samples.suggested_severity(), severity=Severity.WARNING),
+        suggested_duplicate=samples.suggested_duplicate(),
+        alerts=(replace(samples.alert(), labels={}),),
+    )
+    assert seen(suggested).subjects[Verdict.SEVERITY_RIGHT] == "severity-1"
+    assert seen(suggested).subjects[Verdict.DUPLICATE_WRONG] == "duplicate-1"
+    assert "may be a sign of" in line(seen(suggested), "Duplicate")
+    said = seen(suggested, severity_by="Ada", duplicate_of="incident-0")
+    assert said.state.startswith("Critical, says Ada, since")
+    assert line(said, "Duplicate").startswith("Duplicate is a sign of · payment-gateway answers slowly")
+    assert not line(said, "Severity")
+
+
+def test_who_is_on_call_is_unknown_where_the_schedule_did_not_say() -> None:
+    unknown = explained_incident(owner=owner(on_call=(), on_call_unknown="PagerDuty"))
+    assert "on call: unknown, PagerDuty did not say" in line(seen(unknown), OWNER)
+    taken = seen(explained_incident(taken_by="Ada"))
+    assert line(taken, OWNER).startswith("Owner Payments · taken by Ada")
+    assert Verdict.TAKE_OVER in taken.subjects
+
+
+def test_the_state_is_told_in_words() -> None:
+    resolved = incident_view(MESSAGES["incident resolved"])
+    assert (resolved.mood, resolved.state) == (Mood.RESOLVED, "Resolved 10:02 UTC after 32 min · payment-gateway")
+    assert Verdict.TAKE_IT not in resolved.subjects
+    assert seen(incident()).state == "Critical since 09:30 UTC · payment-gateway"
+    days = incident(started_at=samples.START - timedelta(days=2), reopened_count=1)
+    assert seen(days).state == "Critical again, first 12 Mar 09:30 UTC · payment-gateway"
+    alerts = tuple(samples.alert(number) for number in range(5))
+    assert "5 of 5 alerts firing" in seen(incident(alerts=alerts, alert_count=5)).state
+    assert "10 000 alerts" in seen(incident(alerts=alerts, alert_count=10_000)).state
+
+
+def test_the_next_action_is_the_runbook_s_with_its_command_and_the_fix_of_last_time() -> None:
+    runbook = Runbook(
+        "https://handbook.example/x", samples.citation(), "Set the pool back to 40.", "slipway rollback x"
+    )
+    past = SimilarIncident("INC-7", "Pool", "payments", "Pool of 4", "Pool size back to 40.", 0.9, same_cause=True)
+    view = seen(explained_incident(owner=owner(precedents=(past,))), runbook=runbook)
+    assert line(view, NEXT) == "Next Set the pool back to 40. · slipway rollback x · runbook"
+    assert line(view, LAST_TIME) == "Last time INC-7: Pool size back to 40."
+
+
+def test_a_command_is_shown_whole_or_not_at_all() -> None:
+    said = "First look at the dashboard, then decide. " * 5
+    for command in ("kubectl " + "x" * 150, "kubectl " + "x" * 300):
+        runbook = Runbook("https://handbook.example/x", samples.citation(), said, command)
+        shown = [each.code for each in seen(explained_incident(), runbook=runbook).lines if each.code]
+        assert shown in ([], [command])
+
+
+def test_a_runbook_that_is_not_indexed_is_linked() -> None:
+    view = seen(explained_incident(), runbook=Runbook("https://wiki.example/runbook"))
+    assert [link.url for each in view.lines for link in each.links] == ["https://wiki.example/runbook"]
+
+
+def test_nothing_is_suggested_that_the_alert_says_already() -> None:
+    suggestion = replace(samples.suggested_severity(), severity=Severity.WARNING)
+    unlabelled = replace(samples.alert(), labels={})
+    labelled = replace(samples.alert(), labels={"severity": "critical"})
+    other = explained_incident(suggested_severity=suggestion, alerts=(unlabelled,))
+    assert line(seen(other), "Severity").startswith("Severity looks warning")
+    assert not line(seen(other, alerts=(labelled,)), "Severity")
+    assert not line(seen(other, suggested_severity=samples.suggested_severity()), "Severity")
+    worse = seen(other, severity=Severity.INFO, alerts=(labelled,))
+    assert line(worse, "Severity").startswith("Severity looks warning")
+
+
+def test_an_incident_that_may_be_a_part_of_another_can_be_joined() -> None:
+    view = seen(explained_incident(), suggested_parent=SuggestedParent("incident-9", "pg is down", "pg fails too"))
+    assert line(view, "May be part of") == "May be part of pg fails too · pg is down"
+    assert view.subjects[Verdict.JOIN_SUGGESTED] == "incident-1"
+
+
+def test_a_search_without_a_result_names_what_it_could_not_read() -> None:
+    nothing = explanation(hypotheses=(), badge=None, prediction_id=None, gaps=(Gap("loki", GapReason.TIMED_OUT),))
+    view = seen(explained_incident(explanation=nothing))
+    assert line(view, CAUSE) == "Cause none found; could not read loki"
+    sections = {each.title: each for each in incident_details(explained_incident(explanation=nothing))}
+    assert [entry.text for entry in sections["Could not be read"].entries] == ["loki: timed out"]
+
+
+def test_a_cause_that_was_looked_at_again_says_after_whose_note() -> None:
+    again = explanation(rechecked_after=ThreadNote("Dana", "it is not the pool", samples.START))
+    assert any(
+        each.plain == "Re-checked after Dana's note" for each in seen(explained_incident(explanation=again)).lines
+    )
+
+
+def test_a_pasted_text_is_not_stored_so_that_nothing_can_be_taken_or_opened() -> None:
+    view = seen(explained_incident(source="question"))
+    assert not view.buttons
+    assert view.subjects.keys() == {
+        Verdict.OWNER_RIGHT,
+        Verdict.OWNER_WRONG,
+        Verdict.CAUSE_RIGHT,
+        Verdict.CAUSE_WRONG,
+        Verdict.WHY_OWNER,
+        Verdict.WHY_CAUSE,
+    }
+
+
+def test_a_resolved_part_of_another_can_be_separated_and_not_taken() -> None:
+    part = MESSAGES["incident that is a part of another"].incident
+    assert {Verdict.TAKE_IT, Verdict.SEPARATE} == seen(part).subjects.keys()
+    assert seen(part, state=IncidentState.RESOLVED).subjects.keys() == {Verdict.SEPARATE}
+
+
+def test_the_teams_votes_tell_each_reason_once() -> None:
+    reason = "Payments: It runs payment-gateway; it was named in the log. For Bookings: owns booking-api"
+    votes = tuple(Vote(number, "bookings", "payments", reason) for number in (1, 2))
+    votes += (Vote(1, "payments", "payments", "Payments: it was named in the log"),)
+    told = votes_told(explained_incident(owner=owner(votes=votes)))
+    assert told == (
+        "Round 2: Bookings votes for Payments (it was named in the log; for Bookings: owns booking-api)",
+        "Round 1: Bookings votes for Payments",
+        "Round 1: Payments votes for Payments",
+    )
