@@ -97,7 +97,8 @@ def open_tool(section: sections.ToolSection, session: aiohttp.ClientSession) -> 
             cluster = _kubernetes(section, session)
             return Tools(logs=(cluster,), toolboxes=(cluster,))
         case sections.GitHubActionsTool() | sections.GitLabCiTool() | sections.JenkinsTool():
-            return Tools(toolboxes=(Builds(section.name, _build_server(section, session), section.services),))
+            builds = Builds(section.name, _build_server(section, session), section.services)
+            return Tools(toolboxes=(builds,), changes=_hosted_changes(section, session))
         case sections.CodeTool():
             return _code(section)
         case sections.McpTool():
@@ -135,6 +136,19 @@ def _kubernetes(section: sections.KubernetesTool, session: aiohttp.ClientSession
     http = Http(_system(section.name, section.url), section.url, session, headers, tls)
     workloads = {service: Workload(each.namespace, each.selector) for service, each in section.services.items()}
     return Kubernetes(section.name, http, workloads)
+
+
+def _hosted_changes(
+    section: sections.GitHubActionsTool | sections.GitLabCiTool | sections.JenkinsTool, session: aiohttp.ClientSession
+) -> tuple[ChangeReader, ...]:
+    """The commits and deployments of what is built there; none from a system that keeps no repositories."""
+    if isinstance(section, sections.JenkinsTool):
+        return ()
+    from adapters.tools.hosted_changes import GitHubRepositories, GitLabRepositories, HostedChanges
+
+    http = Http(_system(section.name, section.url), section.url, session, _bearer(section.token_env, section.name))
+    host = GitHubRepositories(http) if isinstance(section, sections.GitHubActionsTool) else GitLabRepositories(http)
+    return (HostedChanges(f"{section.name} changes", host, section.services),)
 
 
 def _build_server(

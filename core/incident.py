@@ -229,6 +229,7 @@ class Hop:
 class EvidenceKind(StrEnum):
     LOG = "log"
     METRIC = "metric"
+    TRACE = "trace"
     CHANGE = "change"
     PAST_INCIDENT = "past incident"
     TOPOLOGY = "topology"
@@ -246,11 +247,61 @@ class Evidence:
     url: str = ""
 
 
+class Origin(StrEnum):
+    """What a cause is: a change of ours, or something else."""
+
+    CHANGE = "change"
+    EXTERNAL = "external"  # an outside system failed, or something of it expired or was used up
+    LOAD = "load"  # more requests than usual
+    DATA = "data"  # one record, tenant or message
+    PLATFORM = "platform"  # a node, a disk, a store, a network
+    SERVICE = "service"  # trouble that arises in a service, for a reason that does not show
+    BUILD = "build"
+    OTHER = "other"  # what a language model or a tool said
+
+
+@dataclass(frozen=True, slots=True)
+class BlamedChange:
+    """The change that a cause blames, in parts. All texts are untrusted.
+
+    `at` is when it came into force. `deploys` are the ids of the deployments that shipped it, `files` and `moved` what
+    of its paths and diff lines the signs speak of, `shared` the words that it has in common with the signs.
+    """
+
+    id: str
+    kind: str
+    title: str
+    author: str
+    at: datetime
+    services: tuple[str, ...]
+    deploys: tuple[str, ...] = ()
+    url: str = ""
+    files: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A sign that followed a cause: in which metric, log message or operation (`subject`) of which service, since when.
+
+    `what` says it in words.
+    """
+
+    service: str
+    kind: EvidenceKind
+    subject: str
+    since: datetime
+    what: str
+
+
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
     """A possible cause. `score` in [0, 1] ranks it among its rivals and is no probability.
 
-    `evidence` speaks for it, `contradicting` against it.
+    `evidence` speaks for it, `contradicting` against it. `change` is None for what is no change of ours: then `origin`
+    says what it is, and `subject` which outside host, record or node is to blame. `followed` are the signs of it, the
+    most telling first; `seconds_to_first_sign` is how long after the change trouble showed.
     """
 
     cause: str
@@ -261,6 +312,18 @@ class Hypothesis:
     next_check: str
     responsibility: Responsibility | None = None  # None where nothing tells
     contradicting: tuple[Evidence, ...] = ()
+    origin: Origin = Origin.OTHER
+    change: BlamedChange | None = None
+    subject: str = ""
+    followed: tuple[Followed, ...] = ()
+    seconds_to_first_sign: float | None = None
+
+    @property
+    def short(self) -> str:
+        """The cause in few words: the change, or the first part of what is said of it."""
+        if self.change is not None:
+            return f"{self.change.kind} {self.change.id} ({self.change.title.rstrip('.')})"
+        return self.cause.rstrip(".")
 
 
 class GapReason(StrEnum):
@@ -337,6 +400,9 @@ class TimelineEntry:
     text: str
 
 
+TIED = 0.6  # of the first cause's score, from which the second one is about as likely
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why it probably broke: hypotheses best first, or none and what was ruled out.
@@ -356,6 +422,20 @@ class Explanation:
     engine: str = "evidence"
     trajectory: Trajectory | None = None
     rechecked_after: ThreadNote | None = None
+    first_failing: str = ""  # the service in which the trouble first showed; empty if none did
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether the second cause is about as likely as the first, so that both are to be told."""
+        return len(self.hypotheses) > 1 and self.hypotheses[1].score >= TIED * self.hypotheses[0].score
+
+    @property
+    def told(self) -> str:
+        """The first cause in words, with the second one where that is about as likely; empty without a cause."""
+        if not self.hypotheses:
+            return ""
+        first = self.hypotheses[0].cause
+        return f"{first} Or, about as likely: {self.hypotheses[1].short}." if self.is_tied else first
 
     @property
     def cause(self) -> Hypothesis | None:

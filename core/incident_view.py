@@ -161,7 +161,7 @@ LAST_TIME_LINES = 2  # of a phone that the fix of last time keeps
 LEFT = 0.5  # of a text, which its first clauses must hold to stand for it
 _ASIDE = re.compile(r"\(([^()]{30,})\)")
 _BRACKETS = re.compile(r" \([^()]*\)")
-_CLAUSE_END = re.compile(r"(?<!…)[,;:.](?= )")
+_CLAUSE_END = re.compile(r"(?<!…)(?<!\. Or)(?<!about as likely)[,;:.](?= )")
 
 
 def incident_view(message: IncidentMessage) -> IncidentView:
@@ -312,7 +312,7 @@ def _cause(incident: Incident, *, asks: bool) -> Iterator[Line]:
     if explanation.cause is None:
         yield from _line(CAUSE, f"none found{_not_read(explanation)}")
     else:
-        said = explanation.cause.cause.rstrip(".")
+        said = explanation.told.rstrip(".")
         badge = explanation.badge.text if explanation.badge is not None else ""
         yield from _line(CAUSE, COULD_IT_BE.format(cause=said) if asks else said, badge=badge)
     if explanation.rechecked_after is not None:

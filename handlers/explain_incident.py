@@ -109,8 +109,7 @@ async def explain_incident(
             readers=readers,
         )
         if explanation.cause is not None:
-            scores = [hypothesis.score for hypothesis in explanation.hypotheses]
-            evaluation = evaluate_cause(scores, scene, observations)
+            evaluation = evaluate_cause(explanation.hypotheses, scene, observations)
     return await claimed(explanation, evaluation)
 
 
@@ -143,12 +142,9 @@ def _count(observations: Observations) -> str:
 
 def _evaluated(explanation: Explanation, observations: Observations) -> Evaluation | None:
     """Return the measures of the first hypothesis, wherever it was ranked before people named or ruled out a cause."""
-    scores = [hypothesis.score for hypothesis in explanation.hypotheses]
-    if not scores:
+    if not explanation.hypotheses:
         return None
-    return evaluate_cause(
-        [scores[0], *(min(score, scores[0]) for score in scores[1:])], survey(observations), observations
-    )
+    return evaluate_cause(explanation.hypotheses, survey(observations), observations)
 
 
 def _clean_builds(builds: Sequence[FailedBuild], redact: Redact) -> tuple[FailedBuild, ...]:

@@ -23,11 +23,12 @@ from core.ports import (
     LogReader,
     MetricReader,
     Series,
+    SpanReader,
     TimeWindow,
     Toolbox,
 )
 from core.rca.dependencies import neighbourhood, service_of, united
-from core.rca.observations import Observations, change_window, signal_window
+from core.rca.observations import Observations, change_window, graph_window, of_late, signal_window
 from core.rca.pasted import build_links, is_about_a_build, pasted_build, pasted_output
 from core.rca.planned_calls import PlannedCall, planned_calls
 from core.rca.tool_outputs.clue import ToolOutput
@@ -37,6 +38,7 @@ from handlers.offer_tools import gap_of, open_toolboxes
 DEADLINE = 8.0  # seconds that one question to one tool may take
 MAX_SERVICES = 16  # services whose logs and metrics are read
 MAX_LOG_LINES = 20_000  # records read of one service
+MAX_SPANS = 50_000  # read of one system, the last ones
 SIMILAR = 3  # similar past incidents shown
 MIN_SIMILARITY = 0.15  # below which a past incident resembles this one by chance
 
@@ -74,19 +76,24 @@ async def observe_incident(
 ) -> Observations:
     """What the tools say, and what was pasted. One that fails or does not answer in time is named, the rest goes on."""
     now = clock.now()
-    window = signal_window(incident, now)
     tools = _Tools()
-    traced = await tools.ask([(each.name, _graph(each, change_window(incident, now))) for each in readers.graphs])
+    traced, changes = await asyncio.gather(
+        tools.ask([(each.name, _graph(each, graph_window(incident, now))) for each in readers.graphs]),
+        tools.ask([(each.name, each.changes(change_window(incident, now))) for each in readers.changes]),
+    )
+    changes = of_late(changes, incident)
     dependencies = united([readers.dependencies, *traced])
     service = service_of(incident, dependencies)
     services = neighbourhood(service, dependencies, MAX_SERVICES) if service else []
+    window = signal_window(incident, now, changes, services)
+    tracers = [each for each in readers.graphs if isinstance(each, SpanReader)]
     tools.expect(LOGS, [*readers.logs, *readers.toolboxes])
     tools.expect(METRICS, [*readers.metrics, *readers.toolboxes])
     tools.expect(CHANGES, [*readers.changes, *readers.toolboxes])
-    logs, series, changes, outputs, builds = await asyncio.gather(
+    logs, series, spans, outputs, builds = await asyncio.gather(
         tools.ask([(each.name, each.lines(name, window, MAX_LOG_LINES)) for each in readers.logs for name in services]),
         tools.ask([(each.name, each.series(name, window)) for each in readers.metrics for name in services]),
-        tools.ask([(each.name, each.changes(change_window(incident, now))) for each in readers.changes]),
+        tools.ask([(each.name, each.spans(window, MAX_SPANS)) for each in tracers]),
         _outputs(readers, services, window, tools),
         _builds(replace(incident, service=service), readers, window.end, tools),
     )
@@ -104,6 +111,7 @@ async def observe_incident(
         logs=tuple(logs),
         series=tuple(series),
         changes=tuple(changes),
+        spans=tuple(spans),
         dependencies=dependencies,
         similar=_similar(incident, history),
         gaps=tuple(sorted(tools.gaps, key=lambda gap: gap.text)),

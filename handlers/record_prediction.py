@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 
 from core.confidence.badge import Badge
-from core.confidence.calibrator import badge_for
+from core.confidence.calibrator import PROBABLE, RAW, badge_for
+from core.confidence.cause_evidence import VERSION as CAUSE_VERSION
 from core.confidence.prediction import Estimator, Evaluation, Prediction, PredictionKind
 from core.ports import Clock, Store
 
@@ -42,7 +43,8 @@ async def record_prediction(
             evaluation, group = known.evaluation, known.group
         calibrator = await transaction.predictions.calibrator(estimator)
         outcomes = 0 if calibrator else await transaction.predictions.count_labelled(estimator)
-        badge = badge_for(evaluation, calibrator, outcomes, group)
+        scale = PROBABLE if estimator_version == CAUSE_VERSION else RAW
+        badge = badge_for(evaluation, calibrator, outcomes, group, scale)
         await transaction.predictions.add(
             Prediction(
                 id=prediction_id,

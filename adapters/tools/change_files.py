@@ -1,20 +1,27 @@
-"""Records of changes in folders: `<root>/**/changes.jsonl`, one JSON object per line."""
+"""Records of changes in folders: `<root>/**/changes.jsonl`, one JSON object per line.
+
+Needed are `id`, `at`, `kind` and `title`. `service` or `services` name what a change touches, `revision` the commit that
+it is or ships, `commits` all that a deployment ships, `files` and `diff` what was changed.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, StringConstraints, ValidationError
 
+from adapters.tools.service_files import FolderFiles
 from core.errors import ToolUnavailable
 from core.ports import Change, TimeWindow
 
 MAX_LINES = 100_000  # lines read of one file
 MAX_FILES = 200  # file names kept of one change
+MAX_NAMED = 100  # services or commits kept of one change
+MAX_DIFF = 20_000  # characters kept of one diff
+NAME = "changes.jsonl"
 
 _Short = Annotated[str, StringConstraints(max_length=500)]
 _Long = Annotated[str, StringConstraints(max_length=20_000)]
@@ -24,12 +31,16 @@ class _Record(BaseModel):
     id: _Short
     at: AwareDatetime
     kind: _Short
-    service: _Short
-    author: _Short = ""
     title: _Short
+    service: _Short = ""
+    services: list[_Short] = []
+    author: _Short = ""
     detail: _Long = ""
     files: list[_Short] = []
     url: _Short = ""
+    revision: _Short = ""
+    commits: list[_Short] = []
+    diff: str = ""
 
 
 class ChangeFiles:
@@ -37,7 +48,7 @@ class ChangeFiles:
 
     def __init__(self, name: str, root: Path) -> None:
         self._name = name
-        self._root = root
+        self._files = FolderFiles(root, (NAME,), _read)
 
     @property
     def name(self) -> str:
@@ -47,22 +58,22 @@ class ChangeFiles:
         return await asyncio.to_thread(self._changes, window)
 
     def _changes(self, window: TimeWindow) -> list[Change]:
-        if not self._root.is_dir():
-            raise ToolUnavailable(f"The folder {self._root} does not exist: correct its path in plumbline.yaml.")
-        changes = [change for path in sorted(self._root.glob("**/changes.jsonl")) for change in _read(path)]
+        changes = [change for path in self._files.paths() if path.name == NAME for change in self._content(path)]
         return sorted(
             (change for change in changes if window.start <= change.at < window.end), key=lambda change: change.at
         )
 
+    def _content(self, path: Path) -> list[Change]:
+        try:
+            return self._files.content(path)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ToolUnavailable(f"The changes in {path} cannot be read: {error}.") from error
 
-def _read(path: Path) -> Iterator[Change]:
-    try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(islice(file, MAX_LINES), start=1):
-                if line.strip():
-                    yield _change(line, path, number)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ToolUnavailable(f"The changes in {path} cannot be read: {error}.") from error
+
+def _read(path: Path) -> list[Change]:
+    with path.open(encoding="utf-8") as file:
+        lines = enumerate(islice(file, MAX_LINES), start=1)
+        return [_change(line, path, number) for number, line in lines if line.strip()]
 
 
 def _change(line: str, path: Path, number: int) -> Change:
@@ -81,4 +92,8 @@ def _change(line: str, path: Path, number: int) -> Change:
         detail=record.detail,
         files=tuple(record.files[:MAX_FILES]),
         url=record.url,
+        services=tuple(record.services[:MAX_NAMED]),
+        revision=record.revision,
+        commits=tuple(record.commits[:MAX_NAMED]),
+        diff=record.diff[:MAX_DIFF],
     )

@@ -1,9 +1,10 @@
-"""The commits of local checkouts, as changes of the services that are built from them."""
+"""The commits of local checkouts with their diffs, as changes of the services that are built from them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,46 +16,97 @@ TIMEOUT = 6.0  # seconds for one repository
 MAX_COMMITS = 500  # of one repository within a window
 MAX_OUTPUT = 8 * 1024 * 1024  # bytes that git may answer with
 MAX_FILES = 200  # file names kept of one commit
+MAX_DIFFS = 60  # commits of one repository whose diffs are read, the last ones
+MAX_DIFF = 20_000  # characters kept of one diff
 MAX_TITLE = 500  # characters
 MAX_DETAIL = 4_000  # characters
+
+_GENERATED = (":(exclude)*.lock", ":(exclude)*lock.json", ":(exclude)*.min.*", ":(exclude)*.svg", ":(exclude)vendor/*")
+"""Paths whose diffs say nothing."""
 
 _FORMAT = "%x1e%H%x1f%cI%x1f%an%x1f%s%x1f%b%x1f"
 
 
 class GitHistory:
-    """ChangeReader over checkouts: service → folder. A commit is dated when it was committed to the branch."""
+    """ChangeReader over checkouts: service → folder. A commit is dated when it was committed to the branch.
+
+    A folder may be a part of a checkout that several services share: then a commit touches those in whose folders its
+    files are, and none where it changes what is common to all.
+    """
 
     def __init__(self, name: str, folders: Mapping[str, Path]) -> None:
         self._name = name
-        self._folders = dict(folders)
+        self._folders: dict[Path, dict[str, str]] = {}
+        for service, folder in folders.items():
+            root = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
+            self._folders.setdefault(root, {})[service] = folder.relative_to(root).as_posix()
 
     @property
     def name(self) -> str:
         return self._name
 
     async def changes(self, window: TimeWindow) -> list[Change]:
-        logs = await asyncio.gather(*(self._log(service, window) for service in self._folders))
+        logs = await asyncio.gather(*(self._log(folder, window) for folder in self._folders))
         changes = [change for log in logs for change in log]
         return sorted(
             (change for change in changes if window.start <= change.at < window.end), key=lambda change: change.at
         )
 
-    async def _log(self, service: str, window: TimeWindow) -> list[Change]:
-        folder = self._folders[service]
+    async def _log(self, folder: Path, window: TimeWindow) -> list[Change]:
+        told, moved = await asyncio.gather(
+            self._git(folder, window, f"--format={_FORMAT}", "--name-only", f"--max-count={MAX_COMMITS}", "HEAD"),
+            self._diffs(folder, window),
+        )
+        found: list[Change] = []
+        for change in _commits(told):
+            services = self._services(folder, change.files)
+            only, several = (services[0], ()) if len(services) == 1 else ("", services)
+            found.append(replace(change, service=only, services=several, diff=moved.get(change.revision, "")))
+        return found
+
+    def _services(self, folder: Path, files: Sequence[str]) -> tuple[str, ...]:
+        return tuple(
+            service
+            for service, inside in self._folders[folder].items()
+            if (inside == "." and len(self._folders[folder]) == 1)
+            or any(file.startswith(f"{inside}/") for file in files)
+        )
+
+    async def _diffs(self, folder: Path, window: TimeWindow) -> dict[str, str]:
+        """Commit → its diff without context; none where they are too large or take too long, since commits count more."""
+        try:
+            told = await self._git(
+                folder,
+                window,
+                "--format=%x1e%H",
+                "--patch",
+                "--unified=0",
+                f"--max-count={MAX_DIFFS}",
+                "HEAD",
+                "--",
+                ".",
+                *_GENERATED,
+            )
+        except ToolUnavailable:
+            return {}
+        found = (record.partition("\n") for record in told.split("\x1e")[1:])
+        return {commit.strip(): diff.strip()[:MAX_DIFF] for commit, _, diff in found}
+
+    async def _git(self, folder: Path, window: TimeWindow, *arguments: str) -> str:
         output = await git_output(
             folder,
-            *("log", f"--format={_FORMAT}", "--name-only", *PLAIN_COMMITS),
-            *(f"--since={window.start.isoformat()}", f"--until={window.end.isoformat()}", f"--max-count={MAX_COMMITS}"),
-            "HEAD",
+            *("log", "--no-color", *PLAIN_COMMITS),
+            *(f"--since={window.start.isoformat()}", f"--until={window.end.isoformat()}"),
+            *arguments,
             label=f"git log of {folder}",
             seconds=TIMEOUT,
             max_bytes=MAX_OUTPUT,
             failure=ToolUnavailable,
         )
-        return list(_commits(service, output.decode("utf-8", "replace")))
+        return output.decode("utf-8", "replace")
 
 
-def _commits(service: str, log: str) -> Iterator[Change]:
+def _commits(log: str) -> Iterator[Change]:
     for record in log.split("\x1e")[1:]:
         fields = record.split("\x1f")
         if len(fields) != 6:  # somebody wrote such a character into a message
@@ -64,9 +116,10 @@ def _commits(service: str, log: str) -> Iterator[Change]:
             id=commit[:12],
             at=datetime.fromisoformat(at).astimezone(UTC),
             kind="commit",
-            service=service,
+            service="",
             author=author[:MAX_TITLE],
             title=title[:MAX_TITLE],
             detail=body.strip()[:MAX_DETAIL],
             files=tuple(name for name in files.splitlines() if name)[:MAX_FILES],
+            revision=commit,
         )

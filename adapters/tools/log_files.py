@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from adapters.tools.service_files import files_of
+from adapters.tools.service_files import FolderFiles
 from core.errors import ToolUnavailable
 from core.ports import LogLine, TimeWindow
 
@@ -21,6 +22,8 @@ RECORD = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\
 MAX_LINE = 8_192  # bytes read of one line
 MAX_RECORD_LINES = 60  # lines kept of one record, such as a stack trace
 NEAR = 64 * 1024  # bytes that are read through rather than halved again
+MAX_KEPT = 4 * 1024 * 1024  # bytes of a file that is read whole and kept; of a longer one, the wanted part is looked up
+ALWAYS = TimeWindow(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
 class LogFiles:
@@ -29,6 +32,7 @@ class LogFiles:
     def __init__(self, name: str, root: Path) -> None:
         self._name = name
         self._root = root
+        self._files = FolderFiles(root, (".log",), _whole)
 
     @property
     def name(self) -> str:
@@ -40,7 +44,10 @@ class LogFiles:
     def _lines(self, service: str, window: TimeWindow, limit: int) -> list[LogLine]:
         kept: deque[LogLine] = deque(maxlen=limit)
         try:
-            for path in files_of(self._root, "logs", service, ".log"):
+            for path in self._files.of_service("logs", service):
+                if path.stat().st_size <= MAX_KEPT and not self._files.is_growing(path):
+                    kept.extend(_within(self._files.content(path), window))
+                    continue
                 with path.open("rb") as file:
                     _seek(file, window.start)
                     kept.extend(_records(file, service, window))
@@ -49,6 +56,16 @@ class LogFiles:
                 f"The logs of {service} under {self._root} cannot be read: {error.strerror}."
             ) from error
         return sorted(kept, key=lambda line: line.at)
+
+
+def _whole(path: Path) -> list[LogLine]:
+    with path.open("rb") as file:
+        return sorted(_records(file, path.stem, ALWAYS), key=lambda line: line.at)
+
+
+def _within(lines: list[LogLine], window: TimeWindow) -> list[LogLine]:
+    first, end = (bisect_left(lines, at, key=lambda line: line.at) for at in (window.start, window.end))
+    return lines[first:end]
 
 
 def _seek(file: BinaryIO, start: datetime) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import csv
 import math
+from bisect import bisect_left
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
-from adapters.tools.service_files import files_of
+from adapters.tools.service_files import FolderFiles
 from core.errors import ToolUnavailable
 from core.ports import Series, TimeWindow
 
@@ -22,7 +23,7 @@ class MetricFiles:
 
     def __init__(self, name: str, root: Path) -> None:
         self._name = name
-        self._root = root
+        self._files = FolderFiles(root, (".csv",), _read)
 
     @property
     def name(self) -> str:
@@ -32,30 +33,28 @@ class MetricFiles:
         return await asyncio.to_thread(self._series, service, window)
 
     def _series(self, service: str, window: TimeWindow) -> list[Series]:
-        paths = files_of(self._root, "metrics", service, ".csv")
-        return [series for path in paths for series in _read(path, service, window)]
+        found: list[Series] = []
+        for path in self._files.of_service("metrics", service):
+            try:
+                times, columns = self._files.content(path)
+                first, end = bisect_left(times, window.start), bisect_left(times, window.end)
+            except (OSError, UnicodeDecodeError, csv.Error, ValueError, TypeError) as error:
+                raise ToolUnavailable(f"The metrics in {path} cannot be read: {error}.") from error
+            if first < end:
+                cut = slice(first, end)
+                found += [Series(service, metric, times[cut], values[cut]) for metric, values in columns.items()]
+        return found
 
 
-def _read(path: Path, service: str, window: TimeWindow) -> list[Series]:
-    times: list[datetime] = []
-    rows: list[list[str]] = []
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.reader(file)
-            metrics = next(reader, [])[1 : MAX_METRICS + 1]
-            for row in islice(reader, MAX_ROWS):
-                at = datetime.fromisoformat(row[0]) if row else window.end
-                if window.start <= at < window.end:
-                    times.append(at)
-                    rows.append(row)
-    except (OSError, UnicodeDecodeError, csv.Error, ValueError, TypeError) as error:
-        raise ToolUnavailable(f"The metrics in {path} cannot be read: {error}.") from error
-    if not times:
-        return []
-    return [
-        Series(service, metric, tuple(times), tuple(_number(row, column) for row in rows))
-        for column, metric in enumerate(metrics, start=1)
-    ]
+def _read(path: Path) -> tuple[tuple[datetime, ...], dict[str, tuple[float, ...]]]:
+    """The times in order, and the values of each metric at those times."""
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.reader(file)
+        metrics = next(reader, [])[1 : MAX_METRICS + 1]
+        rows = [(datetime.fromisoformat(row[0]), row) for row in islice(reader, MAX_ROWS) if row]
+    rows.sort(key=lambda timed: timed[0])
+    columns = {metric: tuple(_number(row, column) for _, row in rows) for column, metric in enumerate(metrics, start=1)}
+    return tuple(at for at, _ in rows), columns
 
 
 def _number(row: list[str], column: int) -> float:

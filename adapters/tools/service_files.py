@@ -1,18 +1,97 @@
-"""Where a service's files lie under a folder."""
+"""Files under a folder, listed and read again only where they changed."""
 
 from __future__ import annotations
 
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
+from typing import Generic, TypeVar
 
 from core.errors import ToolUnavailable
 
+MAX_KEPT = 16 * 1024 * 1024  # bytes of files, on disk, whose contents are kept in memory for one tool
+UNSETTLED = 2_000_000_000  # nanoseconds after a modification in which another one could bear the same time stamp
 
-def files_of(root: Path, folder: str, service: str, suffix: str) -> list[Path]:
-    """The files `<root>/**/<folder>/<service><suffix>`, in order of their paths.
+T = TypeVar("T")
 
-    The service's name is compared and never made part of a path, so that an alert cannot point outside the root.
-    Raises ToolUnavailable when the root cannot be listed.
+
+class FolderFiles(Generic[T]):
+    """The files of some suffixes under a folder, each with what `read` makes of it.
+
+    A folder is listed and a file is read once for each change of it. `read` may raise OSError or ToolUnavailable.
     """
-    if not root.is_dir():
-        raise ToolUnavailable(f"The folder {root} does not exist: correct the path of this tool in plumbline.yaml.")
-    return sorted(path for path in root.glob(f"**/{folder}/*{suffix}") if path.name == f"{service}{suffix}")
+
+    def __init__(self, root: Path, suffixes: tuple[str, ...], read: Callable[[Path], T]) -> None:
+        self._root = root
+        self._suffixes = suffixes
+        self._read = read
+        self._listed: dict[str, tuple[int, list[str], list[str]]] = {}
+        self._contents: OrderedDict[Path, tuple[tuple[int, int], T]] = OrderedDict()
+        self._lock = Lock()
+
+    def paths(self) -> list[Path]:
+        """Return the files in order of their paths. Raises ToolUnavailable when the root cannot be listed."""
+        if not self._root.is_dir():
+            raise ToolUnavailable(
+                f"The folder {self._root} does not exist: correct the path of this tool in plumbline.yaml."
+            )
+        with self._lock:
+            seen: dict[str, tuple[int, list[str], list[str]]] = {}
+            found: list[Path] = []
+            waiting = [str(self._root)]
+            while waiting:
+                folder = waiting.pop()
+                known = self._folder(folder)
+                if known is not None:
+                    seen[folder] = known
+                    waiting += known[1]
+                    found += map(Path, known[2])
+            self._listed = seen
+        return sorted(found)
+
+    def of_service(self, folder: str, service: str) -> list[Path]:
+        """Return the files `<root>/**/<folder>/<service><suffix>`.
+
+        The service's name is compared and never made part of a path, so that an alert cannot point outside the root.
+        """
+        names = {f"{service}{suffix}" for suffix in self._suffixes}
+        return [path for path in self.paths() if path.name in names and path.parent.name == folder]
+
+    def content(self, path: Path) -> T:
+        """Return what a file holds. Raises OSError when it cannot be read."""
+        with self._lock:
+            status = path.stat()
+            stamp = (status.st_mtime_ns, status.st_size)
+            known = self._contents.pop(path, None)
+            content = known[1] if known is not None and known[0] == stamp else self._read(path)
+            if status.st_size <= MAX_KEPT and _is_settled(status.st_mtime_ns):
+                self._contents[path] = (stamp, content)
+                while sum(size for (_, size), _ in self._contents.values()) > MAX_KEPT:
+                    self._contents.popitem(last=False)
+            return content
+
+    def is_growing(self, path: Path) -> bool:
+        """Whether a file was written to just now, so that keeping its content would be of no use."""
+        return not _is_settled(path.stat().st_mtime_ns)
+
+    def _folder(self, folder: str) -> tuple[int, list[str], list[str]] | None:
+        """The time of a folder's last change, its folders and its files; None if it went away or is not for us."""
+        try:
+            changed = Path(folder).stat().st_mtime_ns
+            known = self._listed.get(folder)
+            if known is not None and known[0] == changed:
+                return known
+            with os.scandir(folder) as scanned:
+                entries = list(scanned)
+            folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+            files = [entry.path for entry in entries if entry.name.endswith(self._suffixes) and entry.is_file()]
+        except OSError:
+            return None
+        return (changed if _is_settled(changed) else -1, folders, files)
+
+
+def _is_settled(changed: int) -> bool:
+    return changed < time.time_ns() - UNSETTLED

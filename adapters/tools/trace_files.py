@@ -1,4 +1,4 @@
-"""Which service calls which, from traces in files: `<root>/**/*.json` or `.jsonl`, as the OpenTelemetry Collector writes them.
+"""Spans of traces in files: `<root>/**/*.json` or `.jsonl`, as the OpenTelemetry Collector writes them.
 
 https://opentelemetry.io/docs/specs/otel/protocol/file-exporter/
 """
@@ -6,20 +6,27 @@ https://opentelemetry.io/docs/specs/otel/protocol/file-exporter/
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict, deque
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
+from adapters.tools.service_files import FolderFiles
 from adapters.tools.trace_graph import graph_of
 from core.errors import ToolUnavailable
-from core.ports import TimeWindow
+from core.ports import Span, TimeWindow
 
 SUFFIXES = (".json", ".jsonl")
 MAX_FILE = 64 * 1024 * 1024  # bytes; of a longer file, the last ones
 MAX_FILES = 200
 MAX_SPANS = 1_000_000
+MAX_TEXT = 300  # characters of a name or message
 SERVICE = "service.name"  # attribute of a resource, by OpenTelemetry's semantic conventions
+PEERS = ("server.address", "net.peer.name", "peer.service", "http.host", "url.full", "http.url")
+"""Attributes of a span that name what it called, the newest name first; of an address, the host counts."""
+FAILED = (2, "STATUS_CODE_ERROR")
 
 
 class _Value(BaseModel):
@@ -35,11 +42,20 @@ class _Resource(BaseModel):
     attributes: list[_Attribute] = []
 
 
+class _Status(BaseModel):
+    code: int | str = 0
+    message: str = ""
+
+
 class _Span(BaseModel):
     traceId: str
     spanId: str
     parentSpanId: str = ""
+    name: str = ""
     startTimeUnixNano: int = 0
+    endTimeUnixNano: int = 0
+    status: _Status = _Status()
+    attributes: list[_Attribute] = []
 
 
 class _Scope(BaseModel):
@@ -56,58 +72,73 @@ class _Traces(BaseModel):
 
 
 class TraceFiles:
-    """DependencyReader over a folder: a span whose parent belongs to another service is a call of that service."""
+    """DependencyReader and SpanReader over a folder.
+
+    A span whose parent belongs to another service is a call of that service.
+    """
 
     def __init__(self, name: str, root: Path) -> None:
         self._name = name
-        self._root = root
+        self._files = FolderFiles(root, SUFFIXES, _read)
 
     @property
     def name(self) -> str:
         return self._name
 
     async def dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
-        return await asyncio.to_thread(self._dependencies, window)
+        spans = await self.spans(window, MAX_SPANS)
+        return graph_of((span.caller, span.service) for span in spans)
+
+    async def spans(self, window: TimeWindow, limit: int) -> list[Span]:
+        return await asyncio.to_thread(self._spans, window, limit)
 
     async def check(self) -> None:
         """Raises ToolUnavailable when the folder does not exist."""
-        await asyncio.to_thread(self._files)
+        await asyncio.to_thread(self._files.paths)
 
-    def _dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
-        service_of: dict[tuple[str, str], str] = {}
-        parents: list[tuple[tuple[str, str], str]] = []
-        for service, span in self._spans(window):
-            service_of[span.traceId, span.spanId] = service
-            if span.parentSpanId:
-                parents.append(((span.traceId, span.parentSpanId), service))
-            if len(service_of) >= MAX_SPANS:
-                break
-        return graph_of((service_of[parent], service) for parent, service in parents if parent in service_of)
-
-    def _spans(self, window: TimeWindow) -> Iterator[tuple[str, _Span]]:
-        for path in self._files():
-            for traces in _read(path):
-                for resource in traces.resourceSpans:
-                    service = _service(resource.resource)
-                    spans = (span for scope in resource.scopeSpans for span in scope.spans)
-                    yield from ((service, span) for span in spans if service and _within(span, window))
-
-    def _files(self) -> list[Path]:
-        if not self._root.is_dir():
-            raise ToolUnavailable(
-                f"The folder {self._root} does not exist: correct the path of this tool in plumbline.yaml."
-            )
-        return sorted(path for path in self._root.glob("**/*") if path.suffix in SUFFIXES)[-MAX_FILES:]
+    def _spans(self, window: TimeWindow, limit: int) -> list[Span]:
+        kept: deque[Span] = deque(maxlen=limit)
+        for path in self._files.paths()[-MAX_FILES:]:
+            try:
+                kept.extend(span for span in self._files.content(path) if window.start <= span.at < window.end)
+            except OSError as error:
+                raise ToolUnavailable(f"The traces in {path} cannot be read: {error.strerror}.") from error
+        return sorted(kept, key=lambda span: span.at)
 
 
-def _read(path: Path) -> Iterator[_Traces]:
-    """The requests in a file, one a line; a line that is none is skipped."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - MAX_FILE))
-            lines = file.read(MAX_FILE).splitlines()
-    except OSError as error:
-        raise ToolUnavailable(f"The traces in {path} cannot be read: {error.strerror}.") from error
+def _read(path: Path) -> list[Span]:
+    """The spans in a file, with what their traces say of each; a line that is none is skipped."""
+    found = [(service, span) for traces in _lines(path) for service, span in _within(traces)]
+    service_of = {(span.traceId, span.spanId): service for service, span in found}
+    below: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for _, span in found:
+        below[span.traceId, span.parentSpanId] += _milliseconds(span)
+    failing = {(span.traceId, span.parentSpanId) for _, span in found if span.status.code in FAILED}
+    return [
+        Span(
+            service=service,
+            operation=span.name[:MAX_TEXT],
+            at=datetime.fromtimestamp(span.startTimeUnixNano / 1e9, UTC),
+            milliseconds=_milliseconds(span),
+            failed=span.status.code in FAILED,
+            message=span.status.message[:MAX_TEXT],
+            caller=service_of.get((span.traceId, span.parentSpanId), ""),
+            peer=_host(_attribute(span.attributes, *PEERS))[:MAX_TEXT],
+            failed_below=(span.traceId, span.spanId) in failing,
+            below=below.get((span.traceId, span.spanId), 0.0),
+        )
+        for service, span in found
+    ]
+
+
+def _milliseconds(span: _Span) -> float:
+    return max(0, span.endTimeUnixNano - span.startTimeUnixNano) / 1e6
+
+
+def _lines(path: Path) -> Iterator[_Traces]:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - MAX_FILE))
+        lines = file.read(MAX_FILE).splitlines()
     for line in lines:
         try:
             yield _Traces.model_validate_json(line)
@@ -115,9 +146,16 @@ def _read(path: Path) -> Iterator[_Traces]:
             continue
 
 
-def _service(resource: _Resource) -> str:
-    return next((each.value.stringValue for each in resource.attributes if each.key == SERVICE), "")
+def _within(traces: _Traces) -> Iterator[tuple[str, _Span]]:
+    for resource in traces.resourceSpans:
+        if service := _attribute(resource.resource.attributes, SERVICE):
+            yield from ((service, span) for scope in resource.scopeSpans for span in scope.spans)
 
 
-def _within(span: _Span, window: TimeWindow) -> bool:
-    return window.start.timestamp() <= span.startTimeUnixNano / 1e9 < window.end.timestamp()
+def _host(named: str) -> str:
+    return named.partition("://")[2].partition("/")[0].partition(":")[0] if "://" in named else named
+
+
+def _attribute(attributes: list[_Attribute], *keys: str) -> str:
+    known = {each.key: each.value.stringValue for each in attributes}
+    return next((known[key] for key in keys if known.get(key)), "")

@@ -121,3 +121,29 @@ def eval_rca(
     figures = asyncio.run(run(cases, llm))
     print_table(figures, out)
     write_json(figures, json_file)
+
+
+@evaluations.command("incidents")
+def eval_incidents(
+    cases: Annotated[Path | None, typer.Option(help="A folder with a folder for each incident.")] = None,
+    generate: Annotated[int, typer.Option(min=0, help="Invent so many incidents instead; needs a checkout.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the invented incidents.")] = 1,
+    without: Annotated[
+        list[str] | None, typer.Option(help="Leave out diffs, paths, traces, metrics or messages; repeatable.")
+    ] = None,
+    json_file: JsonFile = None,
+) -> None:
+    """Is the change that broke it named first, or that none did?"""
+    from bot.evaluation.incidents import ABLATIONS, invented, print_table, run
+
+    if (cases is None) == (generate == 0):
+        raise typer.BadParameter("Give either --cases or --generate.")
+    if unknown := set(without or ()) - set(ABLATIONS):
+        raise typer.BadParameter(f"--without knows {', '.join(ABLATIONS)}, not {', '.join(sorted(unknown))}.")
+    if cases is not None:
+        figures = run(cases, without or ())
+    else:
+        with invented(generate, seed) as folder:
+            figures = run(folder, without or ())
+    print_table(figures, out)
+    write_json(figures, json_file)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from core.rca.failures import CAUSE, COMPLAINT, phrases
 from core.rca.tool_outputs.clue import ToolOutput
 from core.rca.tool_outputs.conclusion import conclude
 
@@ -13,11 +13,7 @@ MAX_WORDS = 60  # of a stated cause
 MAX_QUOTES = 3
 MAX_QUOTE = 300  # characters
 
-_KEYWORDS = re.compile(
-    r"error|fail|exception|fatal|panic|critical|warn|denied|refused|timed? ?out|killed|oom|back-?off|crash|evicted"
-    r"|not found|no such|invalid|unable|cannot|unhealthy|exceeded|insufficient|pending",
-    re.IGNORECASE,
-)
+_KEYWORDS = (phrases(CAUSE), phrases(COMPLAINT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +44,6 @@ async def by_evidence(given: Given) -> Verdict:
 async def by_keyword(given: Given) -> Verdict:
     """The baseline: the different lines with the most different keywords, earlier ones first."""
     lines = dict.fromkeys(line.strip() for output in given.outputs for line in output.text.splitlines())
-    counts = {line: len({word.lower() for word in _KEYWORDS.findall(line)}) for line in lines}
+    counts = {line: len({word.lower() for pattern in _KEYWORDS for word in pattern.findall(line)}) for line in lines}
     ranked = sorted((line for line, count in counts.items() if count), key=lambda line: -counts[line])
     return Verdict(ranked[0] if ranked else "", tuple(ranked[:MAX_QUOTES]), len(given.outputs))

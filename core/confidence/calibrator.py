@@ -25,6 +25,27 @@ STRONG_SCORE = 0.6
 MODERATE_SCORE = 0.35
 
 
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From which score on the evidence is called strong and moderate. With `by_rce`, the RCE alone is the score."""
+
+    strong: float = STRONG_SCORE
+    moderate: float = MODERATE_SCORE
+    by_rce: bool = False
+
+    def strength(self, evaluation: Evaluation) -> Strength:
+        score = evaluation.rce if self.by_rce else raw_score(evaluation)
+        if score >= self.strong and (not self.by_rce or evaluation.coe >= DECIDABLE):
+            return Strength.STRONG
+        return Strength.MODERATE if score >= self.moderate else Strength.WEAK
+
+
+DECIDABLE = 0.5  # COE without which a probable claim is not called strong
+RAW = Scale()
+PROBABLE = Scale(strong=0.9, moderate=0.5, by_rce=True)
+"""For estimators whose RCE is a probability that was fitted elsewhere: strong is what was right nine times in ten there."""
+
+
 def raw_score(evaluation: Evaluation) -> float:
     """The one number that orders predictions: their geometric mean, so that either measure alone can pull it to 0."""
     return (evaluation.coe * evaluation.rce) ** 0.5
@@ -111,12 +132,11 @@ def _tally(scores: FloatArray, correct: FloatArray) -> Tally:
     return count(scores, correct, distinct(levels))
 
 
-def badge_for(evaluation: Evaluation, calibrator: Calibrator | None, outcomes: int = 0, group: str = "") -> Badge:
-    """The badge of a prediction about a group; without a calibrator it says so and names the strength of the evidence."""
-    score = raw_score(evaluation)
-    strength = (
-        Strength.STRONG if score >= STRONG_SCORE else Strength.MODERATE if score >= MODERATE_SCORE else Strength.WEAK
-    )
+def badge_for(
+    evaluation: Evaluation, calibrator: Calibrator | None, outcomes: int = 0, group: str = "", scale: Scale = RAW
+) -> Badge:
+    """Return the badge of a prediction about a group; without a calibrator it says so and names the evidence's strength."""
+    strength = scale.strength(evaluation)
     if calibrator is None:
         return Badge(strength, outcomes=outcomes)
     return Badge(strength, calibrator.probability(evaluation, group), calibrator.outcomes, calibrator.fitted_at)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import exp, log
 
 from core.confidence.prediction import Evaluation
+from core.incident import TIED, Hypothesis, Origin
 from core.rca.observations import Observations
 from core.rca.scene import Scene
 
-VERSION = "cause-evidence-2"
-RIVAL_WEIGHT = 0.5  # of the first cause's support, that a rival as good as it takes away
+VERSION = "cause-evidence-3"
+INTERCEPT, CHANCE, MARGIN = 0.8, 1.0, 0.0  # of the logistic curve that `tests/evaluation/fit_causes.py` fits
+UNEXPLAINED = 0.5  # the most that is claimed for trouble in a service whose reason does not show
+NOT_STRONG = 0.89  # the most that is claimed for one of two causes that are about as likely
+NEAREST = 0.01  # of a chance to 0 and to 1
 FAILED_TOOL_WEIGHT = 0.5  # of what could be known, that is left when a tool could not be read
 
 
-def evaluate_cause(scores: Sequence[float], scene: Scene, observations: Observations) -> Evaluation:
+def evaluate_cause(hypotheses: Sequence[Hypothesis], scene: Scene, observations: Observations) -> Evaluation:
     """COE: whether logs or other outputs of tools, metrics, changes, and a sign of trouble were there to decide with.
 
-    RCE: how well the first cause fits what was seen, less the better its rival fits too. `scores` are those of the
-    named causes, best first, at least one.
+    RCE: how often a first cause with this chance and this margin over its rival was right on invented incidents.
+    `hypotheses` are the named ones, best first, at least one.
     """
     service = observations.incident.service
     known = (
@@ -26,10 +31,17 @@ def evaluate_cause(scores: Sequence[float], scene: Scene, observations: Observat
         bool(observations.changes),
         bool(scene.signals or observations.outputs or observations.builds),
     )
-    coe = (
-        sum(known)
-        / len(known)
-        * (FAILED_TOOL_WEIGHT if any(gap.reason.is_failure for gap in observations.gaps) else 1.0)
-    )
-    rival = scores[1] / scores[0] if len(scores) > 1 else 0.0
-    return Evaluation(coe=coe, rce=scores[0] * (1 - RIVAL_WEIGHT * rival))
+    has_failed = any(gap.reason.is_failure for gap in observations.gaps)
+    coe = sum(known) / len(known) * (FAILED_TOOL_WEIGHT if has_failed else 1.0)
+    chance, margin = measures(hypotheses[0].score, hypotheses[1].score if len(hypotheses) > 1 else 0.0)
+    rce = 1 / (1 + exp(-(INTERCEPT + CHANCE * chance + MARGIN * margin)))
+    if hypotheses[0].origin is Origin.SERVICE:
+        rce = min(rce, UNEXPLAINED)
+    is_tied = len(hypotheses) > 1 and hypotheses[1].score >= TIED * hypotheses[0].score
+    return Evaluation(coe=coe, rce=min(rce, NOT_STRONG) if is_tied else rce)
+
+
+def measures(score: float, rival: float) -> tuple[float, float]:
+    """Return the log-odds of the first cause's chance, and the share of it that it is ahead of its rival, in [0, 1]."""
+    inside = min(max(score, NEAREST), 1 - NEAREST)
+    return log(inside / (1 - inside)), 1 - min(rival / max(score, NEAREST), 1.0)

@@ -8,8 +8,8 @@ from core.incident import Evidence, EvidenceKind, Hypothesis
 from core.ports import FailedBuild
 from core.rca.failing_lines import Line, by_form, failing_lines
 from core.rca.failure_history import FailureHistory
+from core.rca.failures import responsibility_of
 from core.rca.line_features import NAMES, ReadLog
-from core.rca.responsibility import responsibility_of
 from core.rca.tool_outputs.clue import cut
 from core.rca.tool_outputs.logs import ANSI, said
 from core.rca.tool_outputs.trouble import trouble

@@ -22,6 +22,7 @@ MAX_SAID = 60  # characters of a log message
 SOMEBODY = "Somebody"  # who made a change that names no author
 
 DID = {
+    "commit": "changed the code of",
     "config": "changed the configuration of",
     "deploy": "deployed",
     "flag": "switched a flag of",

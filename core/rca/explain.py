@@ -8,19 +8,20 @@ from datetime import timedelta
 
 from core.confidence.cause_evidence import evaluate_cause
 from core.confidence.prediction import Evaluation
-from core.incident import EvidenceKind, Explanation, Hypothesis, TimelineEntry
+from core.incident import EvidenceKind, Explanation, Hypothesis, Origin, TimelineEntry
 from core.rca.build_failure import build_cause
 from core.rca.failing_lines import NO_HISTORY
 from core.rca.failure_history import FailureHistory
 from core.rca.merge import joined
 from core.rca.observations import Observations
 from core.rca.scene import Scene, survey
-from core.rca.suspects import Suspect, suspects
+from core.rca.suspects import Suspect, first_failing, suspects
 from core.rca.tool_causes import by_service, tool_causes
 from core.rca.wording import hypothesis, named
 
-MIN_SCORE = 0.35  # of a suspect that is named at all
-MIN_SHARE = 0.4  # of the best suspect's score, below which another is no rival
+MIN_SCORE = 0.2  # of a suspect that is named first
+MIN_RIVAL = 0.04  # of one that is named beside it
+MIN_SHARE = 0.4  # of the best hypothesis' score, from which what a tool says of another service stands beside it
 MAX_HYPOTHESES = 3
 MAX_RULED_OUT = 12  # suspects whose objection is shown
 MAX_TIMELINE = 16  # entries
@@ -38,7 +39,7 @@ def explain(
     to what was confirmed before.
     """
     scene = survey(observations)
-    ranked = suspects(scene, observations.changes)
+    ranked = suspects(scene, observations)
     best = _best(ranked)
     hypotheses = _with_tool_causes(
         [hypothesis(each, scene, observations.similar) for each in best], observations, scene
@@ -51,9 +52,9 @@ def explain(
         similar=observations.similar,
         timeline=_timeline(best, scene, observations),
         gaps=observations.gaps,
+        first_failing=first_failing(scene, observations),
     )
-    scores = [each.score for each in hypotheses]
-    return explanation, evaluate_cause(scores, scene, observations) if scores else None
+    return explanation, evaluate_cause(hypotheses, scene, observations) if hypotheses else None
 
 
 def _with_tool_causes(
@@ -74,12 +75,14 @@ def _with_tool_causes(
 
 
 def _best(ranked: Sequence[Suspect]) -> list[Suspect]:
-    """The best suspects, a service in trouble only where no change to that very service is named."""
+    """The best suspects. What is no change is named once for each service."""
     best: list[Suspect] = []
     for suspect in ranked:
-        if suspect.score < MIN_SCORE or suspect.score < MIN_SHARE * ranked[0].score or len(best) == MAX_HYPOTHESES:
+        if suspect.score < (MIN_RIVAL if best else MIN_SCORE) or len(best) == MAX_HYPOTHESES:
             break
-        if suspect.change is not None or all(suspect.service != other.service for other in best):
+        if suspect.change is not None or not any(
+            suspect.service == other.service and other.change is None for other in best
+        ):
             best.append(suspect)
     return best
 
@@ -88,11 +91,15 @@ def _ruled_out(
     ranked: Sequence[Suspect], best: Sequence[Suspect], scene: Scene, observations: Observations, blamed: set[str]
 ) -> tuple[str, ...]:
     others = [
-        suspect for suspect in ranked if suspect not in best and (suspect.change or suspect.service not in blamed)
+        suspect
+        for suspect in ranked
+        if suspect not in best
+        and (suspect.change or (suspect.origin is not Origin.SERVICE and suspect.service not in blamed))
     ]
-    lines = [f"{_name(suspect, scene)}: {suspect.objection}." for suspect in others[:MAX_RULED_OUT]]
-    if len(others) > MAX_RULED_OUT:
-        lines.append(f"{len(others) - MAX_RULED_OUT} more, less likely than these.")
+    objections = list(dict.fromkeys(f"{_name(suspect, scene)}: {suspect.objection}." for suspect in others))
+    lines = objections[:MAX_RULED_OUT]
+    if len(objections) > MAX_RULED_OUT:
+        lines.append(f"{len(objections) - MAX_RULED_OUT} more, less likely than these.")
     logged = {line.service for line in observations.logs}
     measured = {series.service for series in observations.series}
     read = logged | measured
@@ -116,7 +123,9 @@ def _ruled_out(
 
 
 def _name(suspect: Suspect, scene: Scene) -> str:
-    return f"{named(suspect.change, scene)} ({suspect.change.title})" if suspect.change else suspect.service
+    return (
+        f"{named(suspect.revision, scene)} ({suspect.revision.change.title})" if suspect.revision else suspect.service
+    )
 
 
 def _timeline(best: Sequence[Suspect], scene: Scene, observations: Observations) -> tuple[TimelineEntry, ...]:
@@ -124,9 +133,13 @@ def _timeline(best: Sequence[Suspect], scene: Scene, observations: Observations)
     known = {incident.service, *scene.distances, *(suspect.service for suspect in best)}
     entries = [TimelineEntry(incident.started_at, f"Alert: {incident.title}")]
     entries += [
-        TimelineEntry(change.at, f"{change.kind} {change.id} of {change.service}: {change.title}")
+        TimelineEntry(
+            change.at,
+            f"{change.kind} {change.id}{' of ' + ', '.join(change.touched) if change.touched else ''}: {change.title}",
+        )
         for change in observations.changes
-        if change.service in known and change.at >= incident.started_at - TIMELINE_BACK
+        if (not change.touched or known.intersection(change.touched))
+        and change.at >= incident.started_at - TIMELINE_BACK
     ]
     entries += [
         TimelineEntry(build.at, f"Build {build.run} of {build.project} failed")

@@ -10,7 +10,7 @@ from math import exp, log
 from core.incident import Evidence, EvidenceKind
 from core.knowledge.terms import terms
 from core.ports import LogLine
-from core.rca.log_templates import Template, grouped, quote_of
+from core.rca.log_templates import Template, quote_of
 from core.rca.signals import Signal
 from core.rca.stack_traces import frames
 
@@ -19,16 +19,16 @@ TROUBLE = {"FATAL": 1.0, "CRITICAL": 1.0, "ERROR": 1.0, "SEVERE": 1.0, "PANIC": 
 
 QUIET_WEIGHT = 0.4  # of a level that does not complain
 GONE_WEIGHT = 0.6  # of a message that stopped, against one that appeared
-NEW_ERROR = 0.4  # least strength of an error that was never seen before, even if it is seen only once
+NEW_ERROR = (0.4, 0.55, 0.65)  # least strength of an error that was never seen before, seen once, twice, and more often
 SURPRISE = 8.0  # log-likelihood ratio at which a change of rate is sure to 63 %
 MIN_RATIO = 3.0  # between the rates before and after, below which it is ordinary traffic
 MIN_STRENGTH = 0.25  # below which a message is not worth mentioning
 BUCKET = timedelta(minutes=1)
+SHOWN, MAX_SHOWN = 40, 1_000  # records of a message that are kept, and characters of each
 
 
-def log_signals(lines: Sequence[LogLine], first: datetime, suspect: datetime, until: datetime) -> list[Signal]:
-    """One service's messages whose rate in [suspect, until) differs from that in [first, suspect), strongest first."""
-    templates = grouped(sorted(lines, key=lambda line: line.at))
+def message_signals(templates: Sequence[Template], first: datetime, suspect: datetime, until: datetime) -> list[Signal]:
+    """Return one service's messages whose rate in [suspect, until) differs from that in [first, suspect), strongest first."""
     found = [signal for template in templates if (signal := _signal(template, first, suspect, until)) is not None]
     return sorted(found, key=lambda signal: -signal.strength)
 
@@ -48,7 +48,7 @@ def _signal(template: Template, first: datetime, suspect: datetime, until: datet
     surprise = _surprise(len(after), most_usual) if len(after) > most_usual else 0.0
     strength = (1 - exp(-surprise / SURPRISE)) * TROUBLE.get(level, QUIET_WEIGHT)
     if not before and level in TROUBLE:
-        strength = max(strength, NEW_ERROR * TROUBLE[level])
+        strength = max(strength, NEW_ERROR[min(len(after), len(NEW_ERROR)) - 1] * TROUBLE[level])
     return None if strength < MIN_STRENGTH else _appeared(template, before, after, strength)
 
 
@@ -72,6 +72,8 @@ def _appeared(template: Template, before: Sequence[LogLine], after: Sequence[Log
         evidence=Evidence(EvidenceKind.LOG, f"log of {line.service}", quote_of(line.text), line.at),
         trouble=level in TROUBLE,
         frames=frames(line.text),
+        subject=template.text,
+        texts=tuple(each.text[:MAX_SHOWN] for each in after[:SHOWN]),
     )
 
 

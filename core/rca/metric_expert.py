@@ -1,9 +1,9 @@
-"""Which metrics left their usual range, since when, and how far."""
+"""Which metrics left their usual range or began to creep, since when, and how far."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import exp
 
 import numpy as np
@@ -24,19 +24,85 @@ MIN_POINTS = 2  # unusual points that a movement must have
 MIN_BASELINE = 5  # points before, without which nothing is usual
 FULL_STRENGTH = 0.95  # of a movement of very many sigmas
 FALL_WEIGHT = 0.5  # of a fall against a rise: less of something is also what a failing caller leaves behind
+RECENT = timedelta(hours=3)  # before the suspected time: what is usual then, older values may not be at another hour
+CREEP_POINTS = 40  # without which no slow rise is looked for
+CREEP_BREAKS = 40  # places at which one may begin
+CREEP_RISE = 0.3  # of what is usual, that it must have come to
+CREEP_FIT = 0.75  # of the variation that it must account for
+CREEP_BETTER = 0.7  # of the squared error of a straight line and of a step, that may be left
 CUMULATIVE = ("_total", "_count", "_sum")  # OpenMetrics suffixes of counters
 
 
 def metric_signals(series: Sequence[Series], suspect: datetime) -> list[Signal]:
-    """The metrics that moved at or after `suspect` and stayed away, compared with the time before."""
-    return [signal for one in series if (signal := _signal(one, suspect)) is not None]
+    """Return the metrics that moved at or after `suspect` and stayed away, or that rise slowly since an earlier time."""
+    found = [signal for one in series if (signal := _signal(one, suspect)) is not None]
+    moved = {(signal.service, signal.subject): signal for signal in found}
+    for one in series:
+        creep = _creep(one, suspect)
+        if creep is not None:
+            moved[one.service, one.metric] = creep
+    return list(moved.values())
+
+
+def _creep(series: Series, suspect: datetime) -> Signal | None:
+    """A rise that began before `suspect` and goes on: a level up to a break and a slope from there, by least squares."""
+    values = level(series)
+    seconds = np.array([at.timestamp() for at in series.times])
+    known = ~np.isnan(values)
+    values, seconds = values[known], seconds[known]
+    if values.size < CREEP_POINTS:
+        return None
+    breaks = seconds[0] + (suspect.timestamp() - seconds[0]) * np.arange(CREEP_BREAKS, dtype=np.float64) / CREEP_BREAKS
+    total = float(((values - values.mean()) ** 2).sum())
+    if total <= 0 or breaks[-1] <= seconds[0]:
+        return None
+    hinges = np.maximum(0.0, seconds - breaks[:, None])
+    errors, slopes = _fits(values, hinges)
+    steps, _ = _fits(
+        values, (seconds >= seconds[1 :: max(1, seconds.size // CREEP_BREAKS)][:, None]).astype(np.float64)
+    )
+    best = int(np.argmin(errors))
+    error, slope = float(errors[best]), float(slopes[best])
+    rise = slope * float(hinges[best][-1])
+    base = float(values.mean() - slope * hinges[best].mean())
+    noise = (error / values.size) ** 0.5
+    if (
+        best == 0  # it has risen all the time
+        or error > (1 - CREEP_FIT) * total
+        or error > CREEP_BETTER * min(float(steps.min()), float(errors[0]))
+        or rise < max(CREEP_RISE * abs(base), SIGMAS / 2 * noise)
+    ):
+        return None
+    since = next(at for at in series.times if at.timestamp() >= breaks[best])
+    change = f"from {_number(base)} to {_number(base + rise)}"
+    return Signal(
+        service=series.service,
+        since=since,
+        strength=FULL_STRENGTH * (1 - exp(-rise / max(noise, 1e-9) / SIGMAS)),
+        what=f"{series.metric} creeps up {change} since {since:%H:%M}",
+        terms=frozenset(terms(series.metric)),
+        evidence=Evidence(EvidenceKind.METRIC, f"metrics of {series.service}", f"{series.metric} {change}", since),
+        subject=series.metric,
+        creeps=True,
+        rises=True,
+    )
+
+
+def _fits(values: NDArray[np.float64], rises: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The squared error and the slope of values that follow each of the rises, shape (rises, values), from a level."""
+    centred = rises - rises.mean(axis=1, keepdims=True)
+    spread = np.maximum((centred**2).sum(axis=1), 1e-12)
+    slopes = centred @ values / spread
+    total = float(((values - values.mean()) ** 2).sum())
+    return total - slopes**2 * spread, slopes
 
 
 def _signal(series: Series, suspect: datetime) -> Signal | None:
     values = level(series)
     times = np.array([at.timestamp() for at in series.times])
     known = ~np.isnan(values)
-    baseline = values[known & (times < suspect.timestamp())]
+    recent = times >= (suspect - RECENT).timestamp()
+    baseline = values[known & recent & (times < suspect.timestamp())]
     after = np.flatnonzero(known & (times >= suspect.timestamp()))
     if baseline.size < MIN_BASELINE or after.size < MIN_POINTS:
         return None
@@ -96,6 +162,8 @@ def _moved(
         what=f"{series.metric} {'rose' if extreme > median else 'fell'} {change} since {since:%H:%M:%S}",
         terms=frozenset(terms(series.metric)),
         evidence=Evidence(EvidenceKind.METRIC, f"metrics of {series.service}", f"{series.metric} {change}", since),
+        subject=series.metric,
+        rises=extreme > median,
     )
 
 

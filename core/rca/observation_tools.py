@@ -42,7 +42,7 @@ class ObservationTool:
 def observation_tools(observations: Observations, scene: Scene) -> tuple[Tool, ...]:
     """Logs, metrics, changes, the service graph and similar incidents; none for what there is nothing of."""
     service = ToolParameter("service", "the name of a service", observations.services)
-    changed = tuple(dict.fromkeys(change.service for change in observations.changes))
+    changed = tuple(dict.fromkeys(name for change in observations.changes for name in change.touched))
     tools = (
         ObservationTool(
             "read_logs",
@@ -132,11 +132,11 @@ def _metrics(observations: Observations, scene: Scene, service: str) -> str:
 
 
 def _changes(changes: Iterable[Change], service: str) -> str:
-    wanted = [change for change in changes if service in (EVERY_SERVICE, change.service)]
+    wanted = [change for change in changes if service in (EVERY_SERVICE, *change.touched)]
     latest = sorted(wanted, key=lambda change: change.at, reverse=True)[:MAX_CHANGES]
     return _listed(
         (
-            f"{_clock(change.at)}: {change.kind} {change.id} of {change.service} by {change.author or 'unknown'}: "
+            f"{_clock(change.at)}: {change.kind} {change.id} of {', '.join(change.touched) or 'no service that it names'} by {change.author or 'unknown'}: "
             f"{change.title}{'. ' + ' '.join(change.detail.split()) if change.detail else ''}"
             for change in latest
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from core.incident import Evidence, Explanation, Hypothesis
+from core.incident import BlamedChange, Evidence, Explanation, Hypothesis
 
 Clean = Callable[[str], str]
 
@@ -27,6 +27,21 @@ def _hypothesis(hypothesis: Hypothesis, clean: Clean) -> Hypothesis:
         next_check=clean(hypothesis.next_check),
         evidence=_evidence(hypothesis.evidence, clean),
         contradicting=_evidence(hypothesis.contradicting, clean),
+        change=_change(hypothesis.change, clean) if hypothesis.change else None,
+        subject=clean(hypothesis.subject),
+        followed=tuple(
+            replace(each, subject=clean(each.subject), what=clean(each.what)) for each in hypothesis.followed
+        ),
+    )
+
+
+def _change(change: BlamedChange, clean: Clean) -> BlamedChange:
+    return replace(
+        change,
+        title=clean(change.title),
+        files=tuple(map(clean, change.files)),
+        moved=tuple(map(clean, change.moved)),
+        shared=tuple(map(clean, change.shared)),
     )
 
 

@@ -11,13 +11,15 @@ from core.incident import Incident
 from core.knowledge.terms import terms
 from core.ports import LogLine
 from core.rca.dependencies import callees, callers
-from core.rca.log_expert import log_signals
+from core.rca.log_expert import message_signals
+from core.rca.log_templates import grouped
 from core.rca.metric_expert import metric_signals
 from core.rca.metric_origins import metric_origins
 from core.rca.observations import Observations, suspect_from
 from core.rca.signals import CLEAR, Signal, combined
+from core.rca.span_expert import span_signals
 
-EARLY_SHARE = 0.25  # of the trouble in the incident's service, that has begun at the first sign
+SURE = 0.9  # strength of the signs in the incident's service together, at which its trouble has begun
 SLACK = timedelta(minutes=3)  # by which an effect may seem to come before its cause: buckets, scrapes, clocks
 STEP_WEIGHT = 0.95  # of a cause one call further away
 CALLER_WEIGHT = 0.35  # of a cause in a caller, which can only bring too much load
@@ -39,6 +41,7 @@ class Scene:
     distances: Mapping[str, int]
     first_sign: datetime
     origins: Mapping[str, float]
+    usual_terms: frozenset[str] = frozenset()  # of what is logged on a calm day
 
     def trouble(self, service: str) -> float:
         """How sure it is, in [0, 1], that something is wrong in a service."""
@@ -62,17 +65,6 @@ class Scene:
         weight, callee = max(earlier, default=(0.0, ""))
         return callee, weight * (1 - self.origins.get(service, 0.0))
 
-    def blamed(self, service: str) -> float:
-        """How far the trouble of its callers names this service, in [0, 1]; callers complain of callees."""
-        name = frozenset(terms(service))
-        return combined(
-            signal
-            for other, signals in self.signals.items()
-            if service in callees(other, self.dependencies)
-            for signal in signals
-            if signal.trouble and name and name <= signal.terms
-        )
-
     def place_weight(self, service: str) -> float:
         """How plausible a cause in this service is for a symptom in the incident's, in [0, 1]."""
         if service == self.incident.service:
@@ -90,9 +82,10 @@ def precedes(cause: datetime, effect: datetime) -> float:
 
 
 def survey(observations: Observations) -> Scene:
-    """The signs that logs and metrics show, compared with the time before."""
+    """Return the signs that logs, metrics and traces show, compared with the time before."""
     incident = observations.incident
-    found = [*_log_signals(observations), *_metric_signals(observations)]
+    logged, usual = _log_signals(observations)
+    found = [*logged, *_metric_signals(observations), *_span_signals(observations)]
     services = dict.fromkeys(signal.service for signal in found)
     signals = {service: tuple(signal for signal in found if signal.service == service) for service in services}
     return Scene(
@@ -104,21 +97,32 @@ def survey(observations: Observations) -> Scene:
         origins=metric_origins(
             observations.series, observations.dependencies, incident.service, _metrics_suspect_from(observations)
         ),
+        usual_terms=usual,
     )
 
 
-def _log_signals(observations: Observations) -> list[Signal]:
+def _log_signals(observations: Observations) -> tuple[list[Signal], frozenset[str]]:
+    """The signs, and the terms of what was logged before any."""
     first = min((line.at for line in observations.logs), default=observations.until)
     by_service: defaultdict[str, list[LogLine]] = defaultdict(list)
     for line in observations.logs:
         by_service[line.service].append(line)
     found: list[Signal] = []
+    usual: set[str] = set()
     for service, lines in by_service.items():
         # Where the earliest records were not read, nothing is new only because it was not seen before.
         known_from = min(line.at for line in lines) if service in observations.cut else first
         suspect = suspect_from(known_from, observations.incident)
-        found += log_signals(lines, known_from, suspect, observations.until)
-    return found
+        templates = grouped(sorted(lines, key=lambda line: line.at))
+        found += message_signals(templates, known_from, suspect, observations.until)
+        usual.update(term for each in templates if each.lines[0].at < suspect for term in terms(each.text))
+    return found, frozenset(usual)
+
+
+def _span_signals(observations: Observations) -> list[Signal]:
+    if not observations.spans:
+        return []
+    return span_signals(observations.spans, suspect_from(observations.spans[0].at, observations.incident))
 
 
 def _metric_signals(observations: Observations) -> list[Signal]:
@@ -131,12 +135,12 @@ def _metrics_suspect_from(observations: Observations) -> datetime:
 
 
 def _first_sign(signals: Sequence[Signal], started_at: datetime) -> datetime:
-    """When EARLY_SHARE of the trouble had begun: a single stray sign must not move it."""
+    """When it was SURE that something is wrong: a single weak sign must not move it, nor a rise that began long before."""
     clear = sorted(
-        (signal for signal in signals if signal.trouble and signal.strength >= CLEAR), key=lambda signal: signal.since
+        (signal for signal in signals if signal.trouble and signal.strength >= CLEAR and not signal.creeps),
+        key=lambda signal: signal.since,
     )
-    wanted = EARLY_SHARE * sum(signal.strength for signal in clear)
     for index, signal in enumerate(clear):
-        if sum(earlier.strength for earlier in clear[: index + 1]) >= wanted:
+        if combined(clear[: index + 1]) >= SURE:
             return min(signal.since, started_at)
-    return started_at
+    return min(clear[0].since, started_at) if clear else started_at

@@ -1,4 +1,4 @@
-"""A sign that something changed in a service: a log message or a metric, with the time since when."""
+"""A sign that something changed in a service: a log message, a metric or a span, with the time since when."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ class Signal:
 
     `what` describes it in words, `terms` are the index terms of its text. `trouble` is False for a message that does
     not complain, such as “configuration reloaded”: it dates what happened, but is no symptom. `frames` are those of the
-    stack trace in it.
+    stack trace in it. `subject` is what moved: the metric, the operation, or the message; `texts` are up to a few dozen
+    records as they stand. `peer` is the outside host that failing spans called. `own` is False where the trouble is said
+    to come from a callee. A metric that `creeps` rises slowly since then; one that `rises` is higher than usual.
     """
 
     service: str
@@ -30,8 +32,14 @@ class Signal:
     evidence: Evidence
     trouble: bool = True
     frames: tuple[Frame, ...] = ()
+    subject: str = ""
+    texts: tuple[str, ...] = ()
+    peer: str = ""
+    own: bool = True
+    creeps: bool = False
+    rises: bool = False
 
 
 def combined(signals: Iterable[Signal]) -> float:
-    """The strength of several signs together, in [0, 1]: the chance that not all of them are chance."""
+    """Return the strength of several signs together, in [0, 1]: the chance that not all of them are chance."""
     return 1 - prod(1 - signal.strength for signal in signals)

@@ -10,8 +10,8 @@ from core.incident import Hypothesis
 from core.knowledge.terms import terms
 from core.rca.contradictions import contradicting
 from core.rca.dependencies import callees
+from core.rca.failures import responsibility_of
 from core.rca.observations import Observations
-from core.rca.responsibility import responsibility_of
 from core.rca.scene import Scene, precedes
 from core.rca.tool_outputs.clue import ToolOutput
 from core.rca.tool_outputs.conclusion import Conclusion, conclude

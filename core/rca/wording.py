@@ -2,41 +2,64 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from datetime import UTC
 
-from core.incident import Evidence, EvidenceKind, Hypothesis, SimilarIncident
+from core.incident import BlamedChange, Evidence, EvidenceKind, Followed, Hypothesis, Origin, SimilarIncident
 from core.knowledge.terms import terms
-from core.ports import Change
-from core.rca.cause_sentence import changed_sentence, clock_time, telling, troubled_sentence
+from core.rca.cause_sentence import changed_sentence, in_words
 from core.rca.contradictions import contradicting
-from core.rca.responsibility import responsibility_of
+from core.rca.failures import responsibility_of
+from core.rca.revisions import Revision
 from core.rca.scene import Scene
-from core.rca.suspects import Suspect, traced_file
+from core.rca.suspects import Suspect
 from core.rca.trajectory import Responsibility
 
 MAX_EVIDENCE = 6  # lines shown for one hypothesis
+MAX_DETAIL = 160  # characters of a change's detail or of a line of its diff that are quoted
+MAX_MOVED = 2  # lines of a diff that are quoted
+MAX_FOLLOWED = 6  # signs of one hypothesis
 LIKE_CAUSE = 0.3  # share of a past root cause's words in a hypothesis, from which it supports it
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 
 PLATFORM_CHANGES = frozenset({"infrastructure", "rotation"})  # kinds that are made for services and not within them
 
 NEXT_CHECKS = {
     "config": "Compare the value before and after {id} with what {service} needs; if it is wrong, revert it.",
-    "deploy": "Roll {service} back to the version before {id} in one place, and see whether the signs stop there.",
     "flag": "Switch the flag of {id} back for a small share of the traffic, and see whether the signs stop there.",
     "migration": "Look at the locks and slow statements that {id} left behind in {service}.",
     "rotation": "Check that everything that trusts {service} has received the new key or secret of {id}.",
     "infrastructure": "Compare the hosts and network paths of {service} that {id} touched with those that it did not.",
 }
 """What to look at next, by kind of change."""
+ROLL_BACK = "Roll {service} back to the version before {id} in one place, and see whether the signs stop there."
+
+NO_CHANGE = {
+    Origin.EXTERNAL: (
+        "No change of ours: {subject} fails, and {service} needs it",
+        "Look at the status of {subject}, and call it by hand from {service}.",
+    ),
+    Origin.LOAD: (
+        "No change of ours: more requests than usual reach {service}",
+        "See who sends the requests, and whether {service} can be scaled out or the traffic limited.",
+    ),
+    Origin.DATA: (
+        "No change of ours: the errors of {service} are all about {subject}",
+        "Set {subject} aside, and see whether {service} goes on with the others.",
+    ),
+    Origin.PLATFORM: (
+        "No change of ours: what {service} runs on is in trouble",
+        "Look at the nodes, disks and stores of {service} and of the services that suffer with it.",
+    ),
+}
+"""By origin: how the cause begins, and what to look at next."""
 
 
 def hypothesis(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ...]) -> Hypothesis:
-    """A suspect with its cause in a sentence, its evidence, what would disprove it, and what to check next."""
-    change = suspect.change
-    if change is not None:
-        cause = changed_sentence(change, suspect.signals, scene.incident, scene.first_sign)
-    else:
-        cause = troubled_sentence(suspect.service, suspect.signals, scene.incident)
+    """Return a suspect as a cause in a sentence, with its evidence, what would disprove it, and what to check next."""
+    revision = suspect.revision
+    cause = _changed(revision, suspect, scene) if revision else _unchanged(suspect, scene)
     return Hypothesis(
         cause=cause,
         service=suspect.service,
@@ -45,26 +68,84 @@ def hypothesis(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, .
         disproof=_disproof(suspect, scene),
         next_check=_next_check(suspect),
         responsibility=_responsibility(suspect, scene),
-        contradicting=contradicting(suspect.service, change.at if change else None, scene),
+        contradicting=contradicting(suspect.service, revision.at if revision else None, scene),
+        origin=suspect.origin,
+        change=_blamed(revision, suspect) if revision else None,
+        subject=suspect.subject,
+        followed=tuple(
+            Followed(signal.service, signal.evidence.kind, signal.subject, signal.since, signal.what)
+            for signal in suspect.signals[:MAX_FOLLOWED]
+        ),
+        seconds_to_first_sign=max(0.0, (scene.first_sign - revision.at).total_seconds()) if revision else None,
     )
 
 
-def named(change: Change, scene: Scene) -> str:
-    """“config CHG-7 of api at 09:19 UTC”, with the date where it is not the incident's."""
-    return f"{change.kind} {change.id} of {change.service} at {clock_time(change.at, scene.incident.started_at)}"
+def _blamed(revision: Revision, suspect: Suspect) -> BlamedChange:
+    change = revision.change
+    files = [file for each in revision.content for file in each.files]
+    return BlamedChange(
+        id=change.id,
+        kind=change.kind,
+        title=change.title,
+        author=change.author,
+        at=revision.at,
+        services=tuple(revision.live),
+        deploys=tuple(each.id for each in revision.shipped_by),
+        url=change.url,
+        files=tuple(sorted(files, key=lambda file: file != suspect.traced)),
+        moved=moved_lines(revision, suspect),
+        shared=suspect.shared,
+    )
+
+
+def _changed(revision: Revision, suspect: Suspect, scene: Scene) -> str:
+    change = revision.change
+    if not change.service and revision.live:
+        change = replace(change, service=next(iter(revision.live)))
+    diff = "\n".join(each.diff for each in revision.content)
+    return changed_sentence(change, suspect.signals, scene.incident, scene.first_sign, at=revision.at, diff=diff)
+
+
+def named(revision: Revision, scene: Scene) -> str:
+    """Return “config CHG-7 of api at 09:19 UTC”, with the date where it is not the incident's."""
+    change, at = revision.change, revision.at.astimezone(UTC)
+    day = "" if at.date() == scene.incident.started_at.astimezone(UTC).date() else f"{at:%Y-%m-%d} "
+    services = f" of {', '.join(revision.live)}" if revision.live else ""
+    shipped = f" ({revision.shipped_by[0].kind} {revision.shipped_by[0].id})" if revision.shipped_by else ""
+    return f"{change.kind} {change.id}{shipped}{services} at {day}{at:%H:%M} UTC"
+
+
+def _unchanged(suspect: Suspect, scene: Scene) -> str:
+    signs = "; ".join(dict.fromkeys(in_words(signal) for signal in suspect.signals[:2]))
+    services = list(dict.fromkeys(signal.service for signal in suspect.signals))
+    if suspect.origin is Origin.PLATFORM and len(services) > 1:
+        where = f" on {suspect.subject}" if suspect.subject else ""
+        return f"No change of ours: {', '.join(services[:4])} began to suffer at once{where}: {signs}."
+    if suspect.origin in NO_CHANGE:
+        subject = suspect.subject or "something outside that it depends on"
+        return f"{NO_CHANGE[suspect.origin][0].format(service=suspect.service, subject=subject)}: {signs}."
+    if suspect.service == scene.incident.service:
+        return f"{suspect.service} itself, with no change to it or its dependencies that fits: {signs}."
+    return f"{suspect.service}, which {scene.incident.service} depends on: {signs}."
 
 
 def _evidence(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ...], cause: str) -> tuple[Evidence, ...]:
     found: list[Evidence] = []
-    if suspect.change:
-        change = suspect.change
-        quote = f"{change.title}: {telling(change.detail, suspect.signals)}" if change.detail else change.title
+    if suspect.revision:
+        change, at = suspect.revision.change, suspect.revision.at
+        detail = telling(change.detail, suspect)
         source = f"{change.kind} {change.id} by {change.author or 'unknown'}"
-        found.append(Evidence(EvidenceKind.CHANGE, source, quote, change.at, change.url))
-        if file := traced_file(scene, change):
-            found.append(
-                Evidence(EvidenceKind.CHANGE, f"files of {change.id}, and in the stack trace", file, change.at)
+        found.append(
+            Evidence(
+                EvidenceKind.CHANGE, source, f"{change.title}: {detail}" if detail else change.title, at, change.url
             )
+        )
+        if suspect.traced:
+            found.append(
+                Evidence(EvidenceKind.CHANGE, f"files of {change.id}, and in the stack trace", suspect.traced, at)
+            )
+        if moved := moved_lines(suspect.revision, suspect):
+            found.append(Evidence(EvidenceKind.CHANGE, f"diff of {change.id}", "\n".join(moved), at))
     found += [signal.evidence for signal in suspect.signals if signal.trouble][:3]
     if suspect.service in scene.distances:
         path = f"{scene.incident.service} depends on {suspect.service}"
@@ -77,13 +158,13 @@ def _evidence(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ..
         if known and len(known & words) >= LIKE_CAUSE * len(known):
             source = f"{past.id}: {past.title}"
             found.append(Evidence(EvidenceKind.PAST_INCIDENT, source, past.root_cause, url=past.url))
-    return tuple(found[:MAX_EVIDENCE])
+    return tuple(dict.fromkeys(found))[:MAX_EVIDENCE]
 
 
 def _disproof(suspect: Suspect, scene: Scene) -> str:
-    if suspect.change:
-        before = f"{suspect.change.at.astimezone(UTC):%H:%M} UTC"
-        return f"A sign of the same trouble before {before}, or no relief after {suspect.change.id} is undone."
+    if suspect.revision:
+        before = f"{suspect.revision.at.astimezone(UTC):%H:%M} UTC"
+        return f"A sign of the same trouble before {before}, or no relief after {suspect.revision.change.id} is undone."
     if suspect.service == scene.incident.service:
         return f"The same signs in {suspect.service} on a day without an incident."
     return f"{suspect.service} recovers and {scene.incident.service} does not."
@@ -91,17 +172,46 @@ def _disproof(suspect: Suspect, scene: Scene) -> str:
 
 def _responsibility(suspect: Suspect, scene: Scene) -> Responsibility | None:
     """Who can put it right; for the incident's own service that nobody changed, what it complains of tells, if anything."""
-    if suspect.change is not None and suspect.change.kind in PLATFORM_CHANGES:
+    change = suspect.change
+    if change is not None and change.kind in PLATFORM_CHANGES:
         return Responsibility.PLATFORM
-    if suspect.service != scene.incident.service:
+    if suspect.origin is Origin.EXTERNAL or suspect.service != scene.incident.service:
         return Responsibility.DEPENDENCY
-    if suspect.change is not None:
+    if suspect.origin is Origin.PLATFORM:
+        return Responsibility.PLATFORM
+    if change is not None:
         return Responsibility.OWN_CODE
     return responsibility_of("\n".join(signal.evidence.quote for signal in suspect.signals))
 
 
 def _next_check(suspect: Suspect) -> str:
-    if suspect.change is None:
-        return f"Look at {suspect.service} from {min(signal.since for signal in suspect.signals):%H:%M} on, earliest sign first."
-    template = NEXT_CHECKS.get(suspect.change.kind, "Undo {id} in {service}, and see whether the signs stop.")
-    return template.format(id=suspect.change.id, service=suspect.service)
+    if suspect.revision is not None:
+        template = NEXT_CHECKS.get(suspect.revision.change.kind, ROLL_BACK)
+        return template.format(id=suspect.revision.change.id, service=suspect.service or "it")
+    if suspect.origin in NO_CHANGE:
+        subject = suspect.subject or "what it depends on outside"
+        return NO_CHANGE[suspect.origin][1].format(service=suspect.service, subject=subject)
+    return f"Look at {suspect.service} from {min(signal.since for signal in suspect.signals):%H:%M} on, earliest sign first."
+
+
+def telling(detail: str, suspect: Suspect) -> str:
+    """Return the sentence of a change's detail that shares most words with the signs, the first one if none does."""
+    best = max(_SENTENCE_END.split(" ".join(detail.split())), key=lambda sentence: _speaks_of(sentence, suspect))
+    return best.rstrip(".;") if len(best) <= MAX_DETAIL else best[: MAX_DETAIL - 1] + "…"
+
+
+def moved_lines(revision: Revision, suspect: Suspect) -> tuple[str, ...]:
+    """Return the lines of a change's diff that share most words with the signs, one taken away and one added."""
+    lines = [line for each in revision.content for line in each.diff.splitlines()]
+    found: list[str] = []
+    for sign in "-+":
+        moved = [line for line in lines if line.startswith(sign) and not line.startswith(sign * 3) and line[1:].strip()]
+        if moved:
+            found.append(max(moved, key=lambda line: _speaks_of(line, suspect))[:MAX_DETAIL])
+    return tuple(found[:MAX_MOVED])
+
+
+def _speaks_of(text: str, suspect: Suspect) -> int:
+    said = frozenset(terms(text))
+    seen = {term for signal in suspect.signals for term in signal.terms}
+    return len(said.intersection(suspect.shared)) * 10 + len(said & seen)

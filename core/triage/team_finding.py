@@ -59,7 +59,7 @@ def finding_of(team: Team, incident: Incident, observations: Observations, scene
     changes = [
         change
         for change in reversed(observations.changes)
-        if change.service in own and (change.service in connected or said & set(terms(_told(change))))
+        if set(change.touched) & set(own) and (connected & set(change.touched) or said & set(terms(_told(change))))
     ]
     told = [sign.evidence.quote[:MAX_QUOTE] for sign in strongest[:MAX_SIGNS]]
     told += [_told(change) for change in changes[:MAX_CHANGES]]

@@ -81,3 +81,28 @@ async def test_a_machine_without_git_is_told_so(checkout: Path, monkeypatch: pyt
     monkeypatch.setattr(os, "defpath", str(checkout))
     with pytest.raises(ToolUnavailable, match="git cannot be started"):
         await GitHistory("git", {"api": checkout}).changes(HOUR)
+
+
+async def test_a_commit_to_a_shared_checkout_touches_the_services_whose_folders_it_changes(checkout: Path) -> None:
+    commit(checkout, 1, "One", "services/cart/pool.py")
+    commit(checkout, 2, "Both", "services/cart/a.py", "services/login/b.py")
+    commit(checkout, 3, "Library", "libs/retry/policy.py")
+    for service in ("cart", "login"):
+        (checkout / "services" / service).mkdir(parents=True, exist_ok=True)
+    folders = {service: checkout / "services" / service for service in ("cart", "login")}
+    found = await GitHistory("git", folders).changes(HOUR)
+    assert [(change.title, change.touched) for change in found] == [
+        ("One", ("cart",)),
+        ("Both", ("cart", "login")),
+        ("Library", ()),
+    ]
+
+
+async def test_a_commit_brings_its_diff_but_not_that_of_generated_files(checkout: Path) -> None:
+    commit(checkout, 1, "size = 40", "pool.py", "package-lock.json")
+    commit(checkout, 2, "size = 4", "pool.py", "package-lock.json")
+    _, last = await GitHistory("git", {"api": checkout}).changes(HOUR)
+    assert "-size = 40" in last.diff
+    assert "+size = 4" in last.diff
+    assert "package-lock" not in last.diff
+    assert last.revision.startswith(last.id)

@@ -49,7 +49,7 @@ async def test_every_kind_of_tool_can_be_configured(file: Path) -> None:
     async with aiohttp.ClientSession() as session:
         tools = open_tools(load_workspace(file).tools, session)
     assert [each.name for each in tools.logs] == ["Loki", "Kubernetes"]
-    assert [each.name for each in tools.changes] == ["code history"]
+    assert [each.name for each in tools.changes] == ["GitHub Actions changes", "GitLab CI changes", "code history"]
     assert [each.name for each in tools.code] == ["code"]
     assert [each.name for each in tools.graphs] == ["trace files", "traces", "Zipkin"]
     boxes: list[Toolbox] = list(tools.toolboxes)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.ports import LogLine
-from core.rca.log_expert import log_signals
+from core.rca.log_expert import message_signals
 from core.rca.log_templates import grouped, message_of, quote_of
 from core.rca.signals import Signal
 from tests.fakes.outage import LENGTH, START, errors, minutes, traffic
@@ -21,7 +21,7 @@ TRACE = """Unhandled request
 
 def signals(*logs: Sequence[LogLine]) -> list[Signal]:
     lines = [line for lines in logs for line in lines]
-    return log_signals(lines, minutes(-LENGTH), minutes(-30), START)
+    return message_signals(grouped(lines), minutes(-LENGTH), minutes(-30), START)
 
 
 def test_ordinary_traffic_shows_nothing() -> None:

@@ -1,0 +1,268 @@
+"""`plumbline eval incidents`: is the change that broke it named first, or that none did, and does the badge mean something?
+
+`DIR/*/` holds one incident each: `alert.json` (an Alertmanager webhook), and in the formats of the file tools
+`changes.jsonl`, `logs/`, `metrics/` and `traces/`, perhaps `dependencies.json` (caller → services that it calls).
+`truth.json` says `class`, `culprits` (every id that names the change, none if no change did it), `decoys` (ids of
+innocent changes), `first_failing` (a service) and perhaps `onset` (when the trouble began) and `developed_on` (whether the
+class was one to develop on).
+The product's own investigation reads all but the truth, as it would five minutes after the alert.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from adapters.alerts.alertmanager import parse
+from adapters.tools.change_files import ChangeFiles
+from adapters.tools.log_files import LogFiles
+from adapters.tools.metric_files import MetricFiles
+from adapters.tools.trace_files import TraceFiles
+from bot.evaluation.intervals import SEED, bootstrap_interval
+from bot.evaluation.report import print_whole
+from core.confidence.badge import Strength
+from core.confidence.calibrator import PROBABLE, badge_for
+from core.confidence.measures import auroc, ece
+from core.conversation import Place, Platform
+from core.errors import MalformedInput
+from core.folding import open_from
+from core.incident import Explanation, Incident
+from core.rca.explain import explain
+from core.rca.observations import Observations
+from core.rca.scene import SLACK
+from core.triage.history import IncidentHistory
+from handlers.observe_incident import Readers, observe_incident
+
+INVESTIGATED_AFTER = timedelta(minutes=5)  # from the alert
+AMONG = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What is known of a case."""
+
+    kind: str
+    culprits: frozenset[str]
+    decoys: frozenset[str]
+    first_failing: str
+    developed_on: bool
+    onset: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """How one case went. `probability` is what the badge of the first cause says, None where none was named."""
+
+    truth: Truth
+    first: bool
+    among: bool
+    decoy: bool
+    service: bool
+    probability: float | None
+    strong: bool  # the badge says so
+    late: bool  # the first cause is a change that came into force after the trouble had begun
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """Clock that stands still."""
+
+    at: datetime
+
+    def now(self) -> datetime:
+        return self.at
+
+
+def run(folder: Path, without: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the figures; `without` names what is left out of what is read (see ABLATIONS).
+
+    Raises MalformedInput for a folder that is not as described.
+    """
+    cases = sorted(path.parent for path in folder.glob("*/truth.json"))
+    if not cases:
+        raise MalformedInput(f"No case below {folder}: expected {folder.name}/NAME/truth.json.")
+    graded = [asyncio.run(_graded(case, without)) for case in cases]
+    held = [each for each in graded if not each.truth.developed_on]
+    headline = held or graded
+    return {
+        "measure": "incidents",
+        "engine": "evidence",
+        "seed": SEED,
+        "cases": len(headline),
+        **_figures(headline),
+        "without": list(without),
+        "developed_on": _figures([each for each in graded if each.truth.developed_on]),
+        "by_class": {
+            kind: _figures([each for each in graded if each.truth.kind == kind])
+            for kind in sorted({each.truth.kind for each in graded})
+        },
+    }
+
+
+@contextmanager
+def invented(count: int, seed: int) -> Generator[Path]:
+    """Write invented incidents to a folder that is removed afterwards. Raises MalformedInput outside of a checkout."""
+    try:
+        generator = import_module("tests.evaluation.generate_incidents")
+    except ModuleNotFoundError:
+        raise MalformedInput(
+            "The generator of incidents is in the tests: run `python -m bot eval incidents` at the root of a checkout."
+        ) from None
+    with TemporaryDirectory() as folder:
+        generator.generate(Path(folder), count, seed)
+        yield Path(folder)
+
+
+def print_table(figures: Mapping[str, Any], console: Console) -> None:
+    keys = (
+        "cases",
+        "first",
+        "among3",
+        "decoy_first",
+        "none_recognised",
+        "first_failing_service",
+        "auroc",
+        "ece",
+        "strong",
+        "strong_right",
+    )
+    table = Table("", *keys, title=f"{figures['cases']} incidents of classes that were not developed on")
+    rows = {"not developed on": figures, "developed on": figures["developed_on"], **figures["by_class"]}
+    for name, row in rows.items():
+        table.add_row(name, *(_shown(row.get(key)) for key in keys))
+    print_whole(table, console)
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def _figures(graded: Sequence[Graded]) -> dict[str, Any]:
+    if not graded:
+        return {"cases": 0}
+    none = [each for each in graded if not each.truth.culprits]
+    told = [each for each in graded if each.probability is not None]
+    sure = np.array([each.probability for each in told], float)
+    right = np.array([each.first for each in told], float)
+    mixed = 0 < right.sum() < len(right)
+    return {
+        "cases": len(graded),
+        "first": _mean([each.first for each in graded]),
+        "first_ci": bootstrap_interval([float(each.first) for each in graded]),
+        "among3": _mean([each.among for each in graded]),
+        "decoy_first": _mean([each.decoy for each in graded]),
+        "none_recognised": _mean([each.first for each in none]) if none else None,
+        "first_failing_service": _mean([each.service for each in graded]),
+        "auroc": round(float(auroc(sure, right)), 4) if mixed else None,
+        "ece": round(float(ece(sure, right)), 4) if told else None,
+        "strong": round(sum(each.strong for each in graded) / len(graded), 4),
+        "strong_right": _mean([each.first for each in graded if each.strong])
+        if any(each.strong for each in graded)
+        else None,
+        "named": round(len(told) / len(graded), 4),
+        "after_first_sign": sum(each.late for each in graded),
+        "case_seconds_mean": round(float(np.mean([each.seconds for each in graded])), 4),
+    }
+
+
+def _mean(values: Sequence[bool]) -> float:
+    return round(float(np.mean(values)), 4)
+
+
+async def observed(case: Path) -> tuple[Truth, Observations]:
+    """Return the truth about a case, and what the investigation reads of it."""
+    truth, incident = _truth(case / "truth.json"), _alerted(case)
+    clock = _At(incident.started_at + INVESTIGATED_AFTER)
+    return truth, await observe_incident(incident, _readers(case), history=IncidentHistory([]), clock=clock)
+
+
+async def _graded(case: Path, without: Sequence[str]) -> Graded:
+    truth, observations = await observed(case)
+    for name in without:
+        observations = ABLATIONS[name](observations)
+    began = asyncio.get_running_loop().time()
+    explanation, evaluation = explain(observations)
+    seconds = asyncio.get_running_loop().time() - began
+    named = [frozenset({each.change.id} if each.change else ()) for each in explanation.hypotheses]
+    right = [bool(one & truth.culprits) if truth.culprits else not one for one in named]
+    return Graded(
+        truth=truth,
+        first=right[:1] == [True],
+        among=any(right[:AMONG]),
+        decoy=bool(named and named[0] & truth.decoys),
+        service=explanation.first_failing == truth.first_failing,
+        probability=evaluation.rce if evaluation else None,
+        strong=badge_for(evaluation, None, scale=PROBABLE).strength is Strength.STRONG if evaluation else False,
+        late=_is_late(explanation, truth),
+        seconds=seconds,
+    )
+
+
+def _is_late(explanation: Explanation, truth: Truth) -> bool:
+    change = explanation.cause.change if explanation.cause else None
+    return change is not None and truth.onset is not None and change.at > truth.onset + SLACK
+
+
+def _readers(case: Path) -> Readers:
+    written = case / "dependencies.json"
+    known = cast("dict[str, list[str]]", json.loads(written.read_text("utf-8")) if written.exists() else {})
+    return Readers(
+        [LogFiles("logs", case)],
+        [MetricFiles("metrics", case)],
+        [ChangeFiles("changes", case)],
+        {caller: tuple(callees) for caller, callees in known.items()},
+        graphs=[TraceFiles("traces", case / "traces")],
+    )
+
+
+def _alerted(case: Path) -> Incident:
+    body = (case / "alert.json").read_bytes()
+    try:
+        began = datetime.fromisoformat(json.loads(body)["alerts"][0]["startsAt"])
+        delivery = parse(body, began + timedelta(seconds=5))
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise MalformedInput(f"{case / 'alert.json'} is no Alertmanager webhook: {error!r}.") from error
+    return open_from(delivery, case.name, Place(Platform.CONSOLE, "incidents"))
+
+
+def _truth(path: Path) -> Truth:
+    try:
+        known = json.loads(path.read_text("utf-8"))
+        return Truth(
+            known["class"],
+            frozenset(known["culprits"]),
+            frozenset(known["decoys"]),
+            known["first_failing"],
+            bool(known.get("developed_on", False)),
+            datetime.fromisoformat(known["onset"]) if "onset" in known else None,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise MalformedInput(f"{path} is not as described in `bot/evaluation/incidents.py`: {error!r}.") from error
+
+
+def _changed(seen: Observations, **fields: Any) -> Observations:
+    return replace(seen, changes=tuple(replace(change, **fields) for change in seen.changes))
+
+
+ABLATIONS: Mapping[str, Callable[[Observations], Observations]] = {
+    "diffs": lambda seen: _changed(seen, diff=""),
+    "paths": lambda seen: _changed(seen, files=()),
+    "messages": lambda seen: _changed(seen, title="", detail=""),
+    "metrics": lambda seen: replace(seen, series=()),
+    "traces": lambda seen: replace(seen, spans=()),
+    "logs": lambda seen: replace(seen, logs=()),
+}
+"""What can be left out of what is read, to see what it is worth."""

@@ -1,0 +1,154 @@
+"""What was changed, once each: a commit with the deployments that shipped it, a flag with the code behind it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from core.ports import Change
+
+MIN_HASH = 7  # characters by which a text names a commit
+_COMMIT = re.compile(r"commit|merge|pull.?request|^code$", re.IGNORECASE)
+_SHIPPING = re.compile(r"deploy|release|roll.?out|roll.?back|promot", re.IGNORECASE)
+_SETTING = re.compile(r"config|flag|toggle|setting|migration", re.IGNORECASE)
+"""Kinds of changes: what waits for a deployment, what is one, and what is in force at once."""
+
+_WORD = re.compile(r"[\w-]{4,64}")
+_KEY = re.compile(r"\b[a-z0-9]+(?:[-_.][a-z0-9]+)+\b", re.IGNORECASE)  # the name of a flag or setting
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One thing that was changed. `change` is the one that says most of it: a commit rather than its deployment.
+
+    `live` maps each service that it reaches to when it came into force there; none for a change that names no service.
+    `at` is the first of those times. `shipped_by` are its deployments, and `behind` the commits that a flag switches on.
+    A commit that no deployment is known to have shipped, though others were, has `waits` set.
+    """
+
+    change: Change
+    at: datetime
+    live: Mapping[str, datetime]
+    shipped_by: tuple[Change, ...] = ()
+    behind: tuple[Change, ...] = field(default=(), repr=False)
+    waits: bool = False
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.change.id, *(each.id for each in self.shipped_by))))
+
+    @property
+    def content(self) -> tuple[Change, ...]:
+        """The changes whose texts and diffs say what was changed."""
+        return (self.change, *self.behind)
+
+
+def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revision]:
+    """Join the changes to what was changed, in order of when that came into force.
+
+    A deployment names the commits that it ships, or its latest one or none: then it ships those of its services since the
+    deployment before. One without commits stands for itself.
+    """
+    names = frozenset(services) | {name for change in changes for name in change.touched}
+    ordered = sorted(changes, key=lambda change: change.at)
+    commits = {change.id: change for change in ordered if is_commit(change)}
+    shipped: dict[str, list[Change]] = {}  # commit → deployments
+    knows_commits: set[str] = set()  # services whose deployments name commits
+    for deploy in ordered:
+        for commit in _shipped(deploy, ordered, commits, names):
+            shipped.setdefault(commit, []).append(deploy)
+            knows_commits.update(deploy.touched)
+    joined = {deploy.id for deploys in shipped.values() for deploy in deploys}
+    found: list[Revision] = []
+    for change in ordered:
+        if change.id in joined:
+            continue
+        deploys = tuple(shipped.get(change.id, ()))
+        touched = touched_services(change, names)
+        live = dict.fromkeys(touched, change.at)
+        if deploys:
+            live = dict[str, datetime]()
+            for deploy in deploys:
+                for name in touched_services(deploy, names) or touched:
+                    live[name] = min(deploy.at, live.get(name, deploy.at))
+        at = min((deploy.at for deploy in deploys), default=change.at)
+        waits = change.id in commits and not deploys and bool(knows_commits & set(touched))
+        found.append(Revision(change, at, live, deploys, _behind(change, commits), waits))
+    return sorted(found, key=lambda revision: revision.at)
+
+
+def touched_services(change: Change, names: frozenset[str]) -> tuple[str, ...]:
+    """The services that a change names, or else those whose name is a folder on the way to one of its files."""
+    if change.touched:
+        return change.touched
+    folders = {part.replace("_", "-").lower() for path in change.files for part in path.split("/")[:-1]}
+    return tuple(sorted(name for name in names if name.replace("_", "-").lower() in folders))
+
+
+def _shipped(
+    deploy: Change, ordered: Sequence[Change], commits: Mapping[str, Change], names: frozenset[str]
+) -> list[str]:
+    """The ids of the commits that a deployment ships."""
+    if is_commit(deploy) or not _SHIPPING.search(deploy.kind):
+        return []
+    words = (word for word in _WORD.findall(f"{deploy.title}\n{deploy.detail}") if any(map(str.isdigit, word)))
+    listed = [commit for named in (*deploy.commits, *words) if (commit := _commit(named, commits))]
+    head = _commit(deploy.revision, commits)
+    if listed:
+        return list(dict.fromkeys([*listed, *([head] if head else [])]))
+    services = set(deploy.touched)
+    earlier = [
+        change.at
+        for change in ordered
+        if change.at < deploy.at and _SHIPPING.search(change.kind) and services & set(change.touched)
+    ]
+    since, until = max(earlier, default=None), commits[head].at if head else deploy.at
+    between = [
+        commit.id
+        for commit in commits.values()
+        if (since is None or since < commit.at)
+        and commit.at <= until
+        and services & set(touched_services(commit, names))
+    ]
+    return list(dict.fromkeys([*between, *([head] if head else [])]))
+
+
+def is_commit(change: Change) -> bool:
+    """Whether a change takes effect only once it is deployed."""
+    return _COMMIT.search(change.kind) is not None and not _SHIPPING.search(change.kind)
+
+
+def is_setting(change: Change) -> bool:
+    """Whether a change is a configuration, a flag or a migration, which is in force at once."""
+    return _SETTING.search(change.kind) is not None
+
+
+def _commit(named: str, commits: Mapping[str, Change]) -> str:
+    """The id of the commit that a hash names, whole or cut; empty for none."""
+    if not named or named in commits:
+        return named
+    if len(named) < MIN_HASH:
+        return ""
+    return next(
+        (known for known in commits if known.startswith(named) or (len(known) >= MIN_HASH and named.startswith(known))),
+        "",
+    )
+
+
+def _behind(change: Change, commits: Mapping[str, Change]) -> tuple[Change, ...]:
+    """The commits of the same revision as a change that is none, and those that speak of what it names."""
+    if change.id in commits:
+        return ()
+    keys = {key.lower() for key in _KEY.findall(f"{change.id} {change.title}")} - {change.service.lower()}
+    same = _commit(change.revision, commits)
+    return tuple(
+        commit
+        for commit in commits.values()
+        if commit.id == same
+        or (
+            "flag" in change.kind.lower()
+            and any(key in f"{commit.title}\n{commit.detail}\n{commit.diff}".lower() for key in keys)
+        )
+    )

@@ -1,0 +1,46 @@
+"""The generator and the measure: many incidents with known causes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bot.evaluation.incidents import run
+from core.errors import MalformedInput
+from tests.evaluation.generate_incidents import generate
+from tests.evaluation.incident_faults import FAULTS
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("incidents")
+    generate(made, 2 * len(FAULTS), seed=11)
+    return made
+
+
+@pytest.fixture(scope="module")
+def figures(folder: Path) -> dict[str, object]:
+    return run(folder)
+
+
+def test_a_change_from_after_the_trouble_began_is_never_named_first(figures: dict[str, object]) -> None:
+    assert figures["after_first_sign"] == 0
+    assert figures["developed_on"]["after_first_sign"] == 0  # type: ignore[index]
+
+
+def test_most_causes_are_found_in_classes_that_were_not_developed_on(figures: dict[str, object]) -> None:
+    assert figures["cases"] == len(FAULTS)
+    assert float(figures["first"]) >= 0.6  # type: ignore[arg-type]
+    assert float(figures["decoy_first"]) <= 0.3  # type: ignore[arg-type]
+
+
+def test_a_seed_gives_the_same_incidents_again(folder: Path, tmp_path: Path) -> None:
+    generate(tmp_path, 1, seed=11)
+    for name in ("changes.jsonl", "traces/spans.jsonl", "truth.json"):
+        assert (tmp_path / "incident-0000" / name).read_bytes() == (folder / "incident-0000" / name).read_bytes()
+
+
+def test_a_folder_without_cases_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MalformedInput, match="No case"):
+        run(tmp_path)

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.incident import Origin
+from core.rca.explain import explain
+from core.rca.observations import Observations
+from core.rca.scene import SLACK, survey
+from tests.fakes.outage import change, errors, gauge, minutes, observations, traffic
+
+CALM = [traffic(service) for service in ("shop", "cart", "login", "stock")]
+WAITING = errors("shop", "Connection is not available, pool request timed out", since=-8)
+BANNER = change("C-2", "shop", -9, "New banner on the start page")
+
+
+def first_origin(seen: Observations) -> Origin | None:
+    cause = explain(seen)[0].cause
+    return cause.origin if cause else None
+
+
+def test_the_diff_tells_the_change_that_did_it_from_a_later_one() -> None:
+    pool = replace(change("C-1", "shop", -14, "Cleanup"), diff="-maximumPoolSize: 40\n+maximumPoolSize: 4")
+    explanation, evaluation = explain(observations([*CALM, WAITING], changes=[pool, BANNER]))
+    assert explanation.cause is not None
+    assert explanation.cause.change is not None
+    assert explanation.cause.change.id == "C-1"
+    assert explanation.cause.change.moved == ("-maximumPoolSize: 40", "+maximumPoolSize: 4")
+    assert explanation.cause.followed[0].service == "shop"
+    assert explanation.first_failing == "shop"
+    assert evaluation is not None
+
+
+def test_errors_that_name_a_host_outside_are_no_change_of_ours() -> None:
+    outage = errors("shop", "POST https://api.paygrid.example/v2/charges -> 503 Service Unavailable", since=-8)
+    explanation, _ = explain(observations([*CALM, outage], changes=[BANNER]))
+    assert explanation.cause is not None
+    assert (explanation.cause.origin, explanation.cause.change) == (Origin.EXTERNAL, None)
+    assert explanation.cause.subject == "api.paygrid.example"
+
+
+def test_a_host_that_the_change_speaks_of_is_its_doing() -> None:
+    outage = errors("shop", "lookup api.paygrid.example: no such host", since=-8)
+    moved = replace(change("C-1", "shop", -9, "New provider"), diff="-url: api.old.example\n+url: api.paygrid.example")
+    explanation, _ = explain(observations([*CALM, outage], changes=[moved]))
+    assert explanation.cause is not None
+    assert any(each.change is not None and each.change.id == "C-1" for each in explanation.hypotheses)
+
+
+def test_errors_about_one_record_are_no_change_of_ours() -> None:
+    poison = [
+        replace(line, text="cannot import invoice-48213: amount is not a number")
+        for line in errors("shop", "x", since=-8)
+    ]
+    explanation, _ = explain(observations([*CALM, poison], changes=[BANNER]))
+    assert explanation.cause is not None
+    assert (explanation.cause.origin, explanation.cause.subject) == (Origin.DATA, "invoice-48213")
+
+
+def test_more_requests_everywhere_are_no_change_of_ours() -> None:
+    busy = [
+        gauge(service, "requests_per_second", lambda offset: 50 if offset < -10 else 220)
+        for service in ("edge", "shop", "cart", "stock")
+    ]
+    shed = errors("shop", "load shedding active", since=-8)
+    assert first_origin(observations([*CALM, shed], busy, [BANNER])) is Origin.LOAD
+
+
+def test_a_slow_rise_is_dated_to_its_beginning_and_found_in_the_change_of_that_time() -> None:
+    leak = gauge("shop", "memory_rss_mb", lambda offset: 400 + max(0.0, offset + 42) * 15)
+    early = change("C-1", "shop", -42, "Remember baskets")
+    killed = errors("shop", "GC overhead: 92 % of time", since=-4)
+    explanation, _ = explain(observations([*CALM, killed], [leak], [early, BANNER]))
+    assert explanation.cause is not None
+    assert explanation.cause.change is not None
+    assert explanation.cause.change.id == "C-1"
+
+
+def test_a_change_from_after_the_first_sign_is_never_named() -> None:
+    late = replace(change("C-9", "shop", -2, "Pool size"), diff="-maximumPoolSize: 40\n+maximumPoolSize: 4")
+    seen = observations([*CALM, WAITING], changes=[late])
+    explanation, _ = explain(seen)
+    assert minutes(-2) > survey(seen).first_sign + SLACK
+    assert all(each.change is None for each in explanation.hypotheses)
+
+
+def test_two_changes_that_nothing_tells_apart_are_told_together_and_never_strong() -> None:
+    twins = [change(id_, "shop", -9, "Update") for id_ in ("C-1", "C-2")]
+    explanation, evaluation = explain(observations([*CALM, WAITING], changes=twins))
+    assert explanation.is_tied
+    assert evaluation is not None
+    assert evaluation.rce < 0.9
