@@ -19,7 +19,7 @@ from core.rca.suspects import Suspect, first_failing, suspects
 from core.rca.tool_causes import by_service, tool_causes
 from core.rca.wording import hypothesis, named
 
-MIN_SCORE = 0.2  # of a suspect that is named first
+MIN_SCORE = 0.3  # of a suspect that is named first
 MIN_RIVAL = 0.04  # of one that is named beside it
 MIN_SHARE = 0.4  # of the best hypothesis' score, from which what a tool says of another service stands beside it
 MAX_HYPOTHESES = 3

@@ -28,8 +28,10 @@ def from_explanation(explanation: Explanation | None) -> Enrichment:
     """Nothing, as long as no culprit is known."""
     if explanation is None or explanation.cause is None:
         return Enrichment()
+    # Scores are chances, shared with causes that are not shown: among those that are, their shares locate the cause.
+    total = sum(hypothesis.score for hypothesis in explanation.hypotheses) or 1.0
     strengths: dict[str, float] = {}
     for hypothesis in explanation.hypotheses:
-        strengths[hypothesis.service] = max(hypothesis.score, strengths.get(hypothesis.service, 0.0))
+        strengths[hypothesis.service] = max(hypothesis.score / total, strengths.get(hypothesis.service, 0.0))
     quotes = [explanation.cause.cause, *(evidence.quote for evidence in explanation.cause.evidence)]
     return Enrichment(strengths, "\n".join(quotes)[:MAX_TEXT])
