@@ -32,6 +32,6 @@ def from_explanation(explanation: Explanation | None) -> Enrichment:
     total = sum(hypothesis.score for hypothesis in explanation.hypotheses) or 1.0
     strengths: dict[str, float] = {}
     for hypothesis in explanation.hypotheses:
-        strengths[hypothesis.service] = max(hypothesis.score / total, strengths.get(hypothesis.service, 0.0))
+        strengths[hypothesis.service] = strengths.get(hypothesis.service, 0.0) + hypothesis.score / total
     quotes = [explanation.cause.cause, *(evidence.quote for evidence in explanation.cause.evidence)]
     return Enrichment(strengths, "\n".join(quotes)[:MAX_TEXT])

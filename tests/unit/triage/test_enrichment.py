@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from core.incident import Evidence, EvidenceKind, Explanation, Hypothesis
 from core.triage.enrichment import MAX_TEXT, Enrichment, from_explanation
 
@@ -19,7 +21,7 @@ def test_every_hypothesis_locates_the_cause_and_the_first_one_gives_the_words() 
     found = from_explanation(
         explanation(first, Hypothesis("x", "shop", 0.4, (), "", ""), Hypothesis("y", "login", 0.3, (), "", ""))
     )
-    assert found.services == {"login": 0.9, "shop": 0.4}
+    assert found.services == pytest.approx({"login": 0.75, "shop": 0.25})
     assert found.text == "key rotated\nunknown kid"
 
 
