@@ -82,7 +82,7 @@ async def test_a_first_ingestion_that_was_killed_is_completed_by_the_next(tmp_pa
     np.testing.assert_array_equal(encoder.statistics.counts, fitted.statistics.counts)
     nearest = await index.search_lexical(encoder.encode_query(f"word{PAGES - 1}").lexical, READERS, 1)
     [found] = await index.read([nearest[0].passage_id], READERS)
-    assert found.passage.title == f"Page {PAGES - 1}"
+    assert found.title == f"Page {PAGES - 1}"
     await index.close()
 
 

@@ -68,6 +68,9 @@ class Inbox:
         self.questions.append(question)
         await self.behaviours.answer(question)
 
+    async def overhear(self, remark: Question, name: Callable[[], Awaitable[str]]) -> None:
+        raise AssertionError("Nobody speaks past the bot here.")
+
     async def press(self, feedback: Feedback) -> None:
         assert self.behaviours is not None
         await self.behaviours.feedback(feedback)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from core.errors import SourceUnavailable
 from core.knowledge.document import Document
 from core.knowledge.encoder import Encoder
+from core.ports import LeftOut
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 
 
@@ -22,7 +23,7 @@ class FakeSource:
         self.texts = texts
         self.fails_after = fails_after
 
-    async def documents(self) -> AsyncIterator[Document]:
+    async def documents(self) -> AsyncIterator[Document | LeftOut]:
         for count, (key, text) in enumerate(self.texts.items()):
             if count == self.fails_after:
                 raise SourceUnavailable(f"{self.name} is down.")
