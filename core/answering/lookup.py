@@ -83,8 +83,9 @@ _POINTS_BACK = re.compile(
     r"\b(?:it|its|it's|there|they|them|their|that|this|those|these|dort|davon|dafür|es)\b|^\W*(?:and|und|so)\b",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"(?<=[?!])\s+|(?<=[a-z0-9])\.\s+|\n+|\s+[-–—]+\s+|;\s*")
+_CLAUSE = re.compile(r"(?<=[?!])\s+|(?<=[a-z0-9])\.\s+|\n+|(?<!\s)\s++[-–—]++\s+|;\s*")
 _ALERT = re.compile(r"\b(?:[A-Z][a-z0-9]+){2,}\b|\b[A-Z]+[a-z0-9]+(?:[A-Z]+[a-z0-9]*)+\b")
+_JOINERS = re.compile(r"[-_ ]+")
 _WORD = re.compile(r"[^\W_][\w.@/'’-]*")
 
 _MONTHS = (
@@ -110,7 +111,7 @@ _UNITS = {
 }
 _MONTH = rf"(?:{'|'.join(month[:3] + '[a-z]*' for month in _MONTHS)})"
 _TIME = re.compile(
-    r"\b(?P<since>since|seit|from|after)?\s*(?:\b(?:on|the|in|within|over|am)\s+)*"
+    r"\b(?P<since>since|seit|from|after)?\s*(?:\b(?:on|the|in|within|over|am)\s+){0,4}"
     r"(?:(?P<today>today|heute)|(?P<yesterday>yesterday|gestern)"
     r"|(?P<this_week>this week)"
     r"|(?:last|past|previous)\s+(?:(?P<count>\d{1,3})\s+)?(?P<unit>minute|hour|day|week)s?"
@@ -211,7 +212,7 @@ def _mentioned_before(history: Sequence[Turn], names: Names) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[-_ ]+", " ", name.lower()).strip()
+    return _JOINERS.sub(" ", name.lower()).strip()
 
 
 def period(text: str, now: datetime) -> tuple[TimeWindow | None, str]:

@@ -15,7 +15,7 @@ from core.knowledge.terms import terms
 REMEMBERED = 1_000  # passages whose pieces are kept in memory: some 20 MB
 LONG_ITEM = 60  # words of a list item from which it can be cut at a line end
 
-_WORD = re.compile(r"\S*\w\S*")
+_WORD = re.compile(r"(?<!\S)[^\w\s]*+\w\S*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,12 @@ _FENCE = re.compile(r"^[>\s]*(?:(?:[-*+]|\d{1,3}[.)])\s+)?(`{3,}(?=[^`]*$)|~{3,}
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+\S")
 _INDENTED = re.compile(r"^(?: {4}|\t)")
 _FOLDED = re.compile(
-    r'^([ \t]*)(?:(?:!!!|\?\?\?\+?)[ \t]+(?P<kind>[\w-]+)[^"\n]*|===[+!]?[ \t]*)(?:"(?P<title>[^"\n]*)")?[ \t]*$'
+    r'^([ \t]*)(?:(?:!!!|\?\?\?\+?)[ \t]+(?P<kind>[\w-]+)[^"\n]*+|===[+!]?[ \t]*+)(?:"(?P<title>[^"\n]*)")?[ \t]*$'
 )
-_HIGHLIGHT = re.compile(r"^([ \t]*)\{\{[<%][ \t]*(?P<end>/?)highlight\b[ \t]*(?P<language>[\w+-]*).*[%>]\}\}[ \t]*$")
-_CONTAINER = re.compile(r"^[ \t]*:{3,}[ \t]*(?:\{?(?P<kind>[A-Za-z][\w-]*)\}?[ \t]*\[?(?P<title>[^\]\n]*)\]?)?[ \t]*$")
+_HIGHLIGHT = re.compile(r"^([ \t]*)\{\{[<%][ \t]*(?P<end>/?)highlight\b[ \t]*+(?P<language>[\w+-]*+).*[%>]\}\}[ \t]*$")
+_CONTAINER = re.compile(
+    r"^[ \t]*:{3,}[ \t]*+(?:\{?(?P<kind>[A-Za-z][\w-]*+)\}?[ \t]*+\[?(?P<title>[^\]\n]*+)\]?)?[ \t]*$"
+)
 _OPENING_COMMENT = re.compile(r"<!--|\{\{[<%]\s*comment\b")
 _CLOSING_COMMENT = {"<!--": re.compile(r"-->"), "{{": re.compile(r"\{\{[<%]\s*/comment\s*[%>]\}\}")}
 _CALLOUT = re.compile(r"\[!(\w+)\][+-]?[ \t]*(?:\n[ \t]*>?[ \t]*)?")
@@ -37,6 +39,7 @@ _CONTENTS = re.compile(
     r"(?mi)(?:^#{1,6}[ \t]+(?:table of )?contents[ \t]*\n\s*)?"
     r"(?:^[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[[^\n]*\]\(#[^)\n]*\)[ \t]*(?:\n|\Z)){3,}"
 )
+_ENTITY = re.compile(r"&(?:nbsp|lt|gt|amp|quot|#\d{2,5});")
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*){2,}")
 
 _TAGS = (
@@ -175,9 +178,7 @@ def _cleaned(prose: str) -> str:
     prose = "\n".join(map(_contained, prose.split("\n")))
     prose = _INLINE.sub(_inline, prose)
     prose = _CALLOUT.sub(lambda match: f"{_label(match[1], '')} ", prose)
-    prose = re.sub(
-        r"&(?:nbsp|lt|gt|amp|quot|#\d{2,5});", lambda match: html.unescape(match[0]).replace("\xa0", " "), prose
-    )
+    prose = _ENTITY.sub(lambda match: html.unescape(match[0]).replace("\xa0", " "), prose)
     return _BLANK_LINES.sub("\n\n", prose)
 
 

@@ -134,7 +134,7 @@ OTHER dependency cause         misbehaving|circuit breaker (?:\S+ ){0,3}(?:is )?
 STORE platform cause           partition(?:ed)? detected|split[- ]?brain|may not be available
 STORE platform cause           (?:leader|broker|coordinator|node)[ _]not[ _]available
 STORE platform topic           in recovery mode|election in progress|fail(?:ing )?over|primary (?:is )?lost
-STORE platform topic           replication \w+ ?\w* ?stopped
+STORE platform topic           replication \w{1,30}(?: \w{1,30})? ?stopped
 CRASH own_code cause           panic(?:ked)?:|panicked|segmentation fault|SIGSEGV|core dumped|nil pointer
 CRASH own_code cause           NullPointer\w*|stack ?overflow|assert(?:ion)? fail\w*
 CODE own_code cause            (?<![\w.$])[\w.$]*[a-z](?:Error|Exception):(?= \S)
@@ -173,7 +173,7 @@ EFFECTS = (
 )
 
 _TOUCHING = r"""
-MEMORY      memory|heap|xmx|cache\w*|buffer\w*|in[- ]memory|gc|\d+ ?[MG]i?B?\b
+MEMORY      memory|heap|xmx|cache\w*|buffer\w*|in[- ]memory|gc|(?<!\d)\d{1,12} ?[MG]i?B?\b
 DISK        disk|volume|storage|retention|log ?rotat\w+|tmp
 POOL        pool\w*|connections?|hikari\w*|datasource|max_?conn\w*|release|acquire|session|transaction
 LIMIT       limits?|max\w*|concurrency|workers?|threads?|open\w*|files?|throttl\w*

@@ -23,7 +23,7 @@ from core.rca.dependencies import callers
 from core.rca.failures import Kind, brought_about_by, kinds_of
 from core.rca.observations import Observations
 from core.rca.revisions import Revision, is_setting, revisions
-from core.rca.scene import SLACK, Scene
+from core.rca.scene import SLACK, UNMAPPED_WEIGHT, UNRELATED_WEIGHT, Scene
 from core.rca.signals import CLEAR, Signal, combined
 from core.rca.span_expert import CallCounts
 from core.rca.stack_traces import same_file
@@ -163,7 +163,7 @@ def suspects(scene: Scene, observations: Observations) -> list[Suspect]:
     others = [*_external(view), *_load(view), *_record(view), *_platform(view)]
     others += [each for each in _itself(view) if all(each.service != other.service for other in others)]
     weighed = [
-        replace(each, odds=sum(WEIGHTS[name] * value for name, value in each.features.items()))
+        replace(each, odds=sum(WEIGHTS[name] * value for name, value in each.features.items()) + view.nearness(each))
         for each in (*eligible, *others)
     ]
     most = max([UNKNOWN, *(each.odds for each in weighed)])
@@ -251,6 +251,13 @@ class _View:
         began = self.scene.began(service) or min(accusing, default=None)
         late = max(timedelta(), began - self.scene.first_sign) if began else TOGETHER
         return exp(-late / TOGETHER)
+
+    def nearness(self, suspect: Suspect) -> float:
+        """Return what a suspect loses, in log-odds, if nothing connects its service with that of the incident."""
+        if not suspect.service:
+            return 0.0
+        weight = self.scene.place_weight(suspect.service)
+        return log(weight) if weight in (UNRELATED_WEIGHT, UNMAPPED_WEIGHT) else 0.0
 
     @cached_property
     def _names(self) -> re.Pattern[str]:

@@ -48,7 +48,7 @@ async def test_a_badge_says_what_it_rests_on_and_names_no_percentage_without_lab
 async def test_the_note_that_ends_an_incident_labels_its_claims_and_is_remembered(bot: RunningBot) -> None:
     labels = {"alertname": "SearchEmpty", "service": "shelf", "severity": "critical"}
     incident, root = await opened(bot, "noted", annotations=EMPTY_SEARCH, labels=labels)
-    note = "root cause: the stock feed sent an empty file\nfix: replayed the feed; owner: Catalogue"
+    note = "root cause: the stock feed sent an empty file\nfix: replayed the feed; owner: Payments"
     await bot.submit("console/messages", channel="incidents", thread=str(root), text=note)
     said = await in_thread(bot, root, "notice")
     assert said["text"].startswith("Noted the root cause, the fix, the owner.")
@@ -56,5 +56,5 @@ async def test_the_note_that_ends_an_incident_labels_its_claims_and_is_remembere
         assert f"/incidents/{incident['id']}" in await response.text()
     again, _ = await opened(bot, "noted again", annotations=EMPTY_SEARCH, labels=labels)
     similar = {each["id"]: each for each in again["explanation"]["similar"]}
-    assert similar[incident["id"]]["owner"] == "catalogue"
+    assert similar[incident["id"]]["owner"] == "payments"
     assert similar[incident["id"]]["fix"] == "replayed the feed"

@@ -21,7 +21,7 @@ _NEGATED = re.compile(
     re.IGNORECASE,
 )
 _REFUSED_REQUEST = re.compile(
-    r"HTTP/[\d.]+\"? (?:5\d\d|40[0134]|429)\b|\bstatus(?:[_ ]?code)?[\"']?\s*[=:]\s*[\"']?5\d\d\b|\b(?:status|error|HTTP)(?:[_ ]?code)?[\"']?\s*[=: ]\s*[\"']?4(?:0[0-9]|13|22|29)\b|\b5\d\d (?:Internal|Bad|Service|Gateway)",
+    r"HTTP/[\d.]+\"? (?:5\d\d|40[0134]|429)\b|\bstatus(?:[_ ]?code)?[\"']?\s*+[=:]\s*+[\"']?5\d\d\b|\b(?:status|error|HTTP)(?:[_ ]?code)?[\"']?\s{0,8}[=: ]\s{0,8}[\"']?4(?:0[0-9]|13|22|29)\b|\b5\d\d (?:Internal|Bad|Service|Gateway)",
     re.IGNORECASE,
 )
 _LONG = re.compile(
