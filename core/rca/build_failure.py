@@ -26,11 +26,12 @@ _REPEATS = re.compile(
     r"|error Command failed|FAILURE: Build failed|Execution failed for task|\* What went wrong|BUILD FAIL"
     r"|error: could not compile|error: aborting due to|\* Try|--- FAIL|>)"
     r"|exit(?:ed)?(?: with)?(?: code| status)?:? [1-9]|\b\d{1,6} (?:failed|failures?|errors?|problems?)\b|Failures: \d|^\W{0,200}FAILURES\W{0,200}$|:\d{1,6}: \w{1,80}(?:Error|Exception)$"
+    r"|^name: \w{1,80}$|^\d{1,6}\) \w{1,80}:$|^[^A-Za-z]*$"
 )  # lines that only repeat that something failed
-_WARNS = re.compile(r"\W{0,3}warn(?:ing)?\b|.{0,200}: warning\b", re.IGNORECASE)
+_WARNS = re.compile(r"(?:npm )?\W{0,3}warn(?:ing)?\b|.{0,200}: warning\b", re.IGNORECASE)
 _STATES = re.compile(
     r"^E {2,}\S|(?:^|[\s\]:(])(?:(?:fatal )?error(?:\[?[A-Z]+\d+\]?| TS\d+)?:|panic:|panicked at|[\w.]{0,80}(?:Error|Exception): )"
-    r"|\bgot\b.{1,80}\bwant|\bexpected\b.{1,80}\b(?:but|got|to|actual|received)\b"
+    r"|\bwant(?:ed)? \S|^Expected: |\bexpected\b.{1,80}\b(?:but|got|to|actual|received)\b"
 )  # lines in which a tool states its error
 _EXIT = NAMES.index("exit_code")
 _COMMAND, _ERROR = NAMES.index("command"), NAMES.index("error")
