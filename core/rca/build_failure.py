@@ -86,7 +86,7 @@ def _decisiveness(text: str) -> float:
     line = _plain(text)
     found = trouble(line)
     strength = found.strength if found else 0.0
-    if _REPEATS.search(line):
+    if _REPEATS.search(line) or not any(letter.isalpha() for letter in said(line)):
         return strength - 0.5
     if _WARNS.match(line):
         return strength - 0.25
