@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,19 +10,16 @@ from typing import Protocol
 
 from yarl import URL
 
+from adapters.tools.http import MAX_BODY
 from core.ports import FailedBuild, TimeWindow, Tool
+from core.rca.build_steps import plain
 from core.rca.service_tool import ServiceTool
 
 MAX_RUNS = 20  # listed, the latest ones
 EXPLAINED = 5  # runs that failed whose steps are asked for
 MAX_LOG = 64 * 1024  # bytes of a log that a language model may read, the last ones
-MAX_WHOLE_LOG = 1024 * 1024  # bytes of a log in which the failing lines are looked for, the last ones
+MAX_WHOLE_LOG = 1024 * 1024  # characters of a log in which the failing lines are looked for, the last ones
 ALWAYS = datetime(9999, 1, 1, tzinfo=UTC)
-
-_TIME = re.compile(
-    r"^\ufeff?(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?Z?\]?(?: \d\d[OE][ +]?)?(?: |$))?", re.MULTILINE
-)
-"""The time before each line, as build servers put it there: with GitLab also the stream that the line came from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +136,7 @@ class Builds:
             return f"No run of {project} failed."
         steps = await self._server.failed_steps(project, run)
         log = await self._server.log(project, run, steps[0], MAX_LOG) if steps else ""
-        return f"{_told(run, steps)}\n{log}".rstrip()
+        return f"{_told(run, steps)}\n{plain(log)}".rstrip()
 
     async def _failed(self, service: str, run: Run, job: str = "") -> FailedBuild | None:
         """A run with the log of that job, or else of its first failed step; None if it did not fail."""
@@ -149,15 +145,16 @@ class Builds:
         project = self._projects[service]
         steps = await self._server.failed_steps(project, run)
         step = next((each for each in steps if each.job == job), steps[0] if steps else None)
-        log = await self._server.log(project, run, step, MAX_WHOLE_LOG) if step else ""
+        log = await self._server.log(project, run, step, MAX_BODY) if step else ""
         return FailedBuild(
-            self._name, project, service, run.id, step.name if step else "", without_times(log), run.url, run.at
+            self._name, project, service, run.id, step.name if step else "", whole_lines(log), run.url, run.at
         )
 
 
-def without_times(log: str) -> str:
-    """A log without the time before each line, so that lines begin as the tools wrote them."""
-    return _TIME.sub("", log)
+def whole_lines(log: str) -> str:
+    """Return the last MAX_WHOLE_LOG characters of a log, `plain`, with a blank line for each line before, so that numbers hold."""
+    cut = max(0, len(log) - MAX_WHOLE_LOG)
+    return "\n" * log.count("\n", 0, cut) + plain(log[cut:])
 
 
 def page_of(url: URL, base: URL) -> str:

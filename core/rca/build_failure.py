@@ -2,34 +2,55 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from core.incident import Evidence, EvidenceKind, Hypothesis
 from core.ports import FailedBuild
-from core.rca.failing_lines import Line, by_form, failing_lines
+from core.rca.build_steps import plain
+from core.rca.failing_lines import Line, by_form, failing_segments
 from core.rca.failure_history import FailureHistory
 from core.rca.failures import responsibility_of
 from core.rca.line_features import NAMES, ReadLog
 from core.rca.tool_outputs.clue import cut
-from core.rca.tool_outputs.logs import ANSI, said
+from core.rca.tool_outputs.logs import said
 from core.rca.tool_outputs.trouble import trouble
 from core.rca.trajectory import Responsibility
 
 BUILD_SCORE = 0.9  # of the lines that explain a failed build, for an incident that is about that build
 MAX_QUOTED = 6  # lines shown
 LEAST_LINES = 3  # of a text that is taken for a build log
+_REPEATS = re.compile(
+    r"^(?:make(?:\[\d{1,4}\])?: \*\*\* |npm (?:ERR!|error) (?:code|errno|path|A complete log|Lifecycle script|Exit status)"
+    r"|\[ERROR\] (?:To see|Re-run|For more|After correcting|-> \[Help)|\[INFO\]|FAILED? \(|ERROR: Job failed|ELIFECYCLE"
+    r"|error Command failed|FAILURE: Build failed|Execution failed for task|\* What went wrong|BUILD FAIL"
+    r"|error: could not compile|error: aborting due to|\* Try|--- FAIL|>)"
+    r"|exit(?:ed)?(?: with)?(?: code| status)?:? [1-9]|\b\d{1,6} (?:failed|failures?|errors?|problems?)\b|Failures: \d|^\W{0,200}FAILURES\W{0,200}$|:\d{1,6}: \w{1,80}(?:Error|Exception)$"
+    r"|^name: \w{1,80}$|^\d{1,6}\) \w{1,80}:$|^[^A-Za-z]*$"
+)  # lines that only repeat that something failed
+_WARNS = re.compile(r"(?:npm )?\W{0,3}warn(?:ing)?\b|.{0,200}: warning\b", re.IGNORECASE)
+_STATES = re.compile(
+    r"^E {2,}\S|(?:^|[\s\]:(])(?:(?:fatal )?error(?:\[?[A-Z]+\d+\]?| TS\d+)?:|panic:|panicked at|[\w.]{0,80}(?:Error|Exception): )"
+    r"|\bwant(?:ed)? \S|^Expected: |\bexpected\b.{1,80}\b(?:but|got|to|actual|received)\b"
+)  # lines in which a tool states its error
 _EXIT = NAMES.index("exit_code")
 _COMMAND, _ERROR = NAMES.index("command"), NAMES.index("error")
 
 
 def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | None:
     """The cause with the most telling of the failing lines as evidence; None for a blank log."""
-    lines = failing_lines(build.log, history)
-    telling = by_form(build.log, lines)[:MAX_QUOTED]
+    segments = failing_segments(build.log, history)
+    text = build.log.split("\n")
+    lines = [Line(number, text[number]) for segment in segments for number in segment]
+    ordered = by_form(build.log, lines)
+    telling = ordered[:MAX_QUOTED]
     if not telling:
         return None
+    leading = max(ordered, key=lambda line: (_decisiveness(line.text), -line.number))
+    if leading not in telling:
+        telling[-1] = leading
     shown = sorted(telling, key=lambda line: line.number)
-    leading = max(telling, key=lambda line: _strength(line.text))
+    spans = " and ".join(f"{segment.start + 1} to {segment.stop}" for segment in segments)
     return Hypothesis(
         cause=f"{_named(build)} failed{f' at {build.step}' if build.step else ''}: {said(_plain(leading.text))}.",
         service=build.service,
@@ -40,8 +61,7 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
         ),
         disproof="The same lines in the log of a run that passed.",
         next_check=(
-            f"Read lines {lines[0].number + 1} to {lines[-1].number + 1} of the log. If others explain it, say "
-            "“correct: lines A to B” in this thread."
+            f"Read lines {spans} of the log. If others explain it, say “correct: lines A to B” in this thread."
         ),
         responsibility=responsibility_of(leading.text) or Responsibility.OWN_CODE,
     )
@@ -61,9 +81,16 @@ def is_build_log(text: str) -> bool:
     return exits or (commands and errors)
 
 
-def _strength(text: str) -> float:
-    found = trouble(_plain(text))
-    return found.strength if found else 0.0
+def _decisiveness(text: str) -> float:
+    """Return how much a line says of why the build failed, in [-0.5, 1.25]: an error that names its place says most."""
+    line = _plain(text)
+    found = trouble(line)
+    strength = found.strength if found else 0.0
+    if _REPEATS.search(line) or not any(letter.isalpha() for letter in said(line)):
+        return strength - 0.5
+    if _WARNS.match(line):
+        return strength - 0.25
+    return strength + (0.25 if _STATES.search(line) else 0.0)
 
 
 def _quoted(line: Line) -> str:
@@ -71,8 +98,8 @@ def _quoted(line: Line) -> str:
 
 
 def _plain(text: str) -> str:
-    """A line as a terminal would show it: no colours, and what a carriage return overwrote is gone."""
-    return ANSI.sub("", text.rstrip("\r\n").rpartition("\r")[2]).strip()
+    """A line as a terminal would show it: no colours or time, and what a carriage return overwrote is gone."""
+    return plain(text).rstrip("\r\n").rpartition("\r")[2].strip().removeprefix("##[error]")
 
 
 def _named(build: FailedBuild) -> str:

@@ -1,6 +1,6 @@
-"""Which lines of a build log explain its failure: the one most probable run of lines.
+"""The lines of a build log that explain its failure: the most probable run of lines, and at most two more.
 
-Every line has log-odds of being inside the run, of opening it and of closing it; their sum over a run is its score, and
+They are looked for in the step that failed, where the marks of the build server name it. Every line has log-odds of being inside the run, of opening it and of closing it; their sum over a run is its score, and
 the best run is found in one pass. The odds come from the form of the lines, and from the repository's confirmed
 failures as soon as there are any. The weights of the forms are those of a segment model with a softmax over all runs
 (semi-Markov conditional random field, Sarawagi and Cohen, NIPS 2004), ridge-penalised, each tool counting alike. They
@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.rca.failure_history import FailureHistory
 from core.rca.line_features import NAMES, ReadLog
@@ -49,6 +50,10 @@ WEIGHTS: Mapping[str, tuple[float, float, float, float, float]] = {
 
 _WEIGHTS = np.array([WEIGHTS[name] for name in NAMES], np.float32)
 NO_HISTORY = FailureHistory()
+MAX_SEGMENTS = 3  # runs of lines that explain one failure
+SHARE = 0.7  # of the best segment's score, from which another is shown too
+STEP_ODDS = 2.0  # log-odds that the best lines outside of the steps that failed must have over those in them
+APART = 3  # rows between two segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +65,14 @@ class Line:
 
 
 def failing_lines(log: str, history: FailureHistory = NO_HISTORY) -> list[Line]:
-    """The lines that explain the failure, neighbours in ascending order; empty for a blank log."""
-    found = failing_range(log, history)
+    """Return the lines of all segments that explain the failure, in ascending order; empty for a blank log."""
     lines = log.split("\n")
-    return [Line(number, lines[number]) for number in found]
+    numbers = sorted(number for segment in failing_segments(log, history) for number in segment)
+    return [Line(number, lines[number]) for number in numbers]
 
 
 def by_form(log: str, lines: Sequence[Line]) -> list[Line]:
-    """Lines of a log, those first whose form alone says most that they explain a failure."""
+    """Return lines of a log, those first whose form alone says most that they explain a failure."""
     read = ReadLog(log)
     inside = read.features @ _WEIGHTS[:, 0]
     odds = dict(zip(read.numbers.tolist(), inside.tolist(), strict=True))
@@ -75,18 +80,54 @@ def by_form(log: str, lines: Sequence[Line]) -> list[Line]:
 
 
 def failing_range(log: str, history: FailureHistory = NO_HISTORY) -> range:
-    """The numbers of those lines."""
+    """Return the numbers of the lines of the most probable segment."""
+    return next(iter(failing_segments(log, history, most=1)), range(0))
+
+
+def failing_segments(log: str, history: FailureHistory = NO_HISTORY, most: int = MAX_SEGMENTS) -> list[range]:
+    """Return at most so many runs of lines that explain the failure, the most probable first; empty for a blank log.
+
+    They are looked for in the steps that failed, and elsewhere only if other lines are far more probable. Where people confirmed earlier failures, those decide instead, and
+    there is one segment.
+    """
     read = ReadLog(log)
     if not read.keys:
-        return range(0)
+        return []
     inside, first, before, last, after = (read.features @ _WEIGHTS).T.astype(np.float64)
     first[1:] += before[:-1]
     last[:-1] += after[1:]
+    everything = [range(len(read.keys))]
+    places = [step for step in read.steps if step] or everything
     if history:
+        places = everything
         inside, opens, closes = history.odds(read.keys, inside)
-        first, last = first + opens, last + closes
-    total = np.cumsum(inside)
-    opened = first - (total - inside)
-    end = int(np.argmax(np.maximum.accumulate(opened) + total + last))
+        first, last, most = first + opens, last + closes, 1
+    anywhere = _best_run(everything[0], inside, first, last)
+    if anywhere[0] > STEP_ODDS + max(_best_run(place, inside, first, last)[0] for place in places):
+        places = everything
+    found: list[tuple[float, range]] = []
+    while places and len(found) < most:
+        scored = [_best_run(place, inside, first, last) for place in places]
+        score, run = max(scored, key=lambda each: each[0])
+        if found and (score <= 0 or score < SHARE * found[0][0]):
+            break
+        found.append((score, run))
+        place = places.pop(scored.index((score, run)))
+        places += [
+            rest for rest in (range(place.start, run.start - APART), range(run.stop + APART, place.stop)) if rest
+        ]
+    numbers = read.numbers.tolist()
+    return [range(numbers[run.start], numbers[run.stop - 1] + 1) for _, run in found]
+
+
+def _best_run(
+    place: range, inside: NDArray[np.float64], first: NDArray[np.float64], last: NDArray[np.float64]
+) -> tuple[float, range]:
+    """Return the run of rows within `place` with the highest score."""
+    rows = slice(place.start, place.stop)
+    total = np.cumsum(inside[rows])
+    opened = first[rows] - (total - inside[rows])
+    scores = np.maximum.accumulate(opened) + total + last[rows]
+    end = int(np.argmax(scores))
     start = int(np.argmax(opened[: end + 1]))
-    return range(int(read.numbers[start]), int(read.numbers[end]) + 1)
+    return float(scores[end]), range(place.start + start, place.start + end + 1)

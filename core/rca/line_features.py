@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from core.rca.build_steps import failing_steps, plain
+
 MAX_LINE = 1_000  # bytes of a line that are looked at
 MAX_INDENT = 63  # columns that are told apart
 NEAR = 2  # lines before and after an error that are near it
 RULE = 4  # characters without a letter from which a line is a rule between parts
 
-_ESCAPES = re.compile(rb"\x1b\[[0-?]*[A-Za-z]")  # colours, cursor movements (ECMA-48, CSI)
 _PLACE = re.compile(rb"\.[A-Za-z]\w*(?::\d|\(\d)")  # file.ext:12, file.ext(12
 _EXIT = re.compile(rb"exit(?:ed)?(?: with)?(?: code| status)?:? [1-9]|marked build as failure")
 _DIGITS = b"0123456789"
@@ -82,18 +83,18 @@ _ERROR_ENDINGS = (b"error", b"exception", b"failure")
 
 
 class ReadLog:
-    """The lines of a log that are not blank.
+    """The lines of a log that are not blank, read without the times and colours that a build server adds.
 
     `numbers` are their places among all lines, from 0; `keys` their texts without digits; `features` one row for each,
-    a column of 0 or 1 for each of `NAMES`.
+    a column of 0 or 1 for each of `NAMES`; `steps` the rows of each step that failed, as far as marks name steps.
     """
 
-    __slots__ = ("features", "keys", "numbers")
+    __slots__ = ("features", "keys", "numbers", "steps")
 
     def __init__(self, text: str) -> None:
+        text = plain(text)
+        steps = failing_steps(text.split("\n"))
         content = text.encode("utf-8", "replace")
-        if b"\x1b" in content:
-            content = _ESCAPES.sub(b"", content)
         keys = content.translate(None, _DIGITS).split(b"\n")
         shapes = _Shapes()
         codes = np.array([shapes[key] for key in keys], np.int64)
@@ -104,7 +105,11 @@ class ReadLog:
         numbers = np.flatnonzero(codes & _BIT["any"])
         if exits.size:
             codes[exits[0] + 1 :] |= _BIT["after_exit"]
-            codes[_failing_steps(codes, exits)] |= _BIT["failing_step"]
+            if not steps:
+                codes[_failing_steps(codes, exits)] |= _BIT["failing_step"]
+        for step in steps:
+            codes[step.start : step.stop] |= _BIT["failing_step"]
+        self.steps = [range(*np.searchsorted(numbers, [step.start, step.stop]).tolist()) for step in steps]
         self.numbers: NDArray[np.intp] = numbers
         self.keys: Sequence[bytes] = [keys[number] for number in numbers]
         self.features = _features(codes[numbers], numbers)

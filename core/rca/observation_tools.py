@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from core.ports import Change, Tool, ToolParameter
+from core.rca.build_steps import plain
 from core.rca.dependencies import callers
 from core.rca.failing_lines import failing_lines
 from core.rca.log_expert import TROUBLE
@@ -90,8 +91,8 @@ def observation_tools(observations: Observations, scene: Scene) -> tuple[Tool, .
 def _builds(observations: Observations) -> str:
     return "\n\n".join(
         f"Run {build.run} of {build.project}, {build.step}:\n"
-        + "\n".join(line.text for line in failing_lines(build.log)[:MAX_FAILING])
-        + f"\nThe end of the log:\n{build.log[-MAX_END:]}"
+        + plain("\n".join(line.text for line in failing_lines(build.log)[:MAX_FAILING]))
+        + f"\nThe end of the log:\n{plain(build.log[-MAX_END:])}"
         for build in observations.builds
     )
 

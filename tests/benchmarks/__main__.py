@@ -68,12 +68,13 @@ def telemetry(
 @app.command("ci-logs")
 def ci_logs(
     cases: Annotated[Path, typer.Option(help="JSON lines with `project`, `log` and `chunk`, plain or .xz.")],
+    marked: Annotated[bool, typer.Option("--marked", help="Put times and step markers into the logs first.")] = False,
     json_file: JsonFile = None,
 ) -> None:
     """Are the lines of a build log found that explain its failure?"""
     from tests.benchmarks.ci_logs import print_table, run
 
-    figures = run(cases)
+    figures = run(cases, marked)
     print_table(figures, out)
     write_json(figures, json_file)
 

@@ -19,6 +19,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,9 @@ from core.rca.failure_history import FailureHistory, PastFailure
 HISTORIES = (0, 1, 2, 5, None)  # other failures of the repository that are known; None: all
 FIGURES = ("line_precision", "line_recall", "line_f1", "exact")
 KEYWORDS = re.compile(r"error|fail|fatal|exception", re.IGNORECASE)
+_TIME = re.compile(r"^\d{4}-\d\d-\d\dT\S{1,20}Z ")  # as `with_marks` writes it
+_COLOUR = re.compile(r"\x1b?\[[0-9;]*[mK]")
+_FAILED = re.compile(r"The command .{1,400}exited with (?P<code>[1-9]\d{0,2})")
 _DIGITS = re.compile(r"\d+")
 _IGNORED = re.compile(r"\x1b?\[[0-9;]*[mK]|[\d\s\x00-\x1f]+")
 
@@ -48,12 +52,17 @@ class Case:
     lines: tuple[int, ...]
 
 
-def run(path: Path) -> dict[str, Any]:
-    """Figures as in DESIGN, section 7. Raises MalformedInput for a file that is not as described there."""
+def run(path: Path, marked: bool = False) -> dict[str, Any]:
+    """Return the figures, with `marked` of the logs as GitHub Actions would write them.
+
+    Raises MalformedInput for a file that is not as described in DESIGN, section 7.
+    """
     rows = list(_rows(path))
     cases = [Case(row["project"], row["log"], lines) for row in rows if (lines := find(row["log"], row["chunk"]))]
     if not cases:
         raise MalformedInput(f"No case of {path} has its chunk in its log: check the file.")
+    if marked:
+        cases = [with_marks(case) for case in cases]
     timer = _Timer()
     methods: dict[str, Method] = {
         "plumbline": _Plumbline(cases, timer),
@@ -64,6 +73,7 @@ def run(path: Path) -> dict[str, Any]:
     return {
         "measure": "ci-logs",
         "engine": "evidence",
+        "marked": marked,
         "seed": SEED,
         "cases": len(cases),
         "not_found": len(rows) - len(cases),
@@ -81,6 +91,26 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
             intervals = [f"{low:.2f}–{high:.2f}" for low, high in (row["line_f1_ci"], row["exact_ci"])]
             table.add_row(method, known, *(f"{row[name]:.3f}" for name in FIGURES), *intervals)
     print_whole(table, console)
+
+
+def with_marks(case: Case) -> Case:
+    """Return the case with a time before each line, a group around each command and an error after each that failed."""
+    lines: list[str] = []
+    places: dict[int, int] = {}
+    for number, line in enumerate(case.log.split("\n")):
+        text = _COLOUR.sub("", line).rstrip().rpartition("\r")[2]
+        command = text.removeprefix("$ ")
+        places[number] = len(lines)
+        if command == text:
+            lines.append(line)
+        else:
+            lines += [f"##[group]Run {command}", "shell: /usr/bin/bash -e {0}", "##[endgroup]"]
+        if failed := _FAILED.match(text):
+            lines.append(f"##[error]Process completed with exit code {failed['code']}.")
+    started = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
+    times = (started + timedelta(milliseconds=137 * number) for number in range(len(lines)))
+    log = "\n".join(f"{at:%Y-%m-%dT%H:%M:%S.%f}0Z {line}" for at, line in zip(times, lines, strict=True))
+    return Case(case.project, log, tuple(places[number] for number in case.lines))
 
 
 def find(log: str, chunk: str) -> tuple[int, ...]:
@@ -164,7 +194,7 @@ def _results(cases: Sequence[Case], method: Method) -> dict[str, dict[str, Any]]
 
 def _score(case: Case, found: Iterable[int]) -> tuple[float, ...]:
     lines = case.log.split("\n")
-    named = {number for number in found if _IGNORED.sub("", lines[number])}
+    named = {number for number in found if _IGNORED.sub("", _TIME.sub("", lines[number]))}
     right = set(case.lines)
     common = len(named & right)
     precision, recall = common / max(len(named), 1), common / len(right)

@@ -145,9 +145,9 @@ async def test_a_cause_that_stands_in_the_named_lines_was_right_wherever_they_be
     found = await explained(LINK, store, FakeBuilds())
     assert found.explanation is not None
     assert found.explanation.cause is not None
-    assert found.explanation.cause.cause.endswith(": tests/test_till.py:7: AssertionError.")
+    assert found.explanation.cause.cause.endswith(": tests: E assert 3 == 4.")
     (failure,) = store.build_failures.by_id.values()
-    leading = LOG.split("\n").index("tests/test_till.py:7: AssertionError") + 1
+    leading = LOG.split("\n").index("E       assert 3 == 4") + 1
     assert failure.lines != range(leading - 1, leading)
     await say(f"lines {leading}", store)
     (outcome,) = store.predictions.outcomes.values()
