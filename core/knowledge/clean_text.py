@@ -26,7 +26,7 @@ _OPENING_COMMENT = re.compile(r"<!--|\{\{[<%]\s*comment\b")
 _CLOSING_COMMENT = {"<!--": re.compile(r"-->"), "{{": re.compile(r"\{\{[<%]\s*/comment\s*[%>]\}\}")}
 _CALLOUT = re.compile(r"\[!(\w+)\][+-]?[ \t]*(?:\n[ \t]*>?[ \t]*)?")
 _HEADING_NAME = re.compile(
-    r"(?m)^(#{1,6} .*?)[ \t]*\{#[^}\n]*\}[ \t]*$|^[ \t]*\{:[^}\n]*\}[ \t]*$|^[ \t]*\[\[?_?toc_?\]\]?[ \t]*$",
+    r"(?m)^(#{1,6} [^\n]{0,300}?)[ \t]{0,8}\{#[^}\n]{0,200}\}[ \t]*$|^[ \t]*\{:[^}\n]*\}[ \t]*$|^[ \t]*\[\[?_?toc_?\]\]?[ \t]*$",
     re.IGNORECASE,
 )
 _IMPORT = re.compile(r"""(?m)^(?:import\s.+\sfrom\s+['"][^'"\n]+['"];?|export\s+(?:const|default)\s.*)[ \t]*$""")
@@ -48,22 +48,24 @@ _TAGS = (
     "|thead|tr|tt|u|ul|var|video|code|Tabs|TabItem|Admonition|Callout"
 )
 _INLINE = re.compile(
-    r"(?P<code>(?P<ticks>`+)(?!`)[^\n]+?(?<!`)(?P=ticks)(?!`))"
-    r"|\[!\[(?P<linked>[^\[\]\n]*)\]\([^)\n]*\)\]\([^)\n]*\)"
-    r"|!\[(?P<alt>[^\[\]\n]*)\]\([^)\n]*\)(?:\{[^}\n]*\})?"
-    r"|\{\{[<%]\s*(?P<shortcode>[^{}]*?)\s*/?[%>]\}\}"
-    r"|<a\s[^<>]*?href=[\"'](?P<href>[^\"'<>]*)[\"'][^<>]*>(?P<anchor>[^\n]{0,300}?)</a>"
-    r"|<(?P<mono>code|kbd|tt)>(?P<written>[^`<>\n]*)</(?P=mono)>"
-    rf"|<(?P<close>/?)(?P<tag>{_TAGS})(?P<attributes>(?:\s[^<>]*)?)/?>"
+    r"(?P<code>(?<!`)(?P<ticks>`{1,8})(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`))"
+    r"|\[!\[(?P<linked>[^\[\]\n]{0,300})\]\([^)\n]{0,500}\)\]\([^)\n]{0,500}\)"
+    r"|!\[(?P<alt>[^\[\]\n]{0,300})\]\([^)\n]{0,500}\)(?:\{[^}\n]{0,200}\})?"
+    r"|\{\{[<%](?P<shortcode>[^{}]{0,1000}?)/?[%>]\}\}"
+    r"|<a\s[^<>]{0,300}?href=[\"'](?P<href>[^\"'<>]{0,500})[\"'][^<>]{0,300}>(?P<anchor>[^\n]{0,300}?)</a>"
+    r"|<(?P<mono>code|kbd|tt)>(?P<written>[^`<>\n]{0,300})</(?P=mono)>"
+    rf"|<(?P<close>/?)(?P<tag>{_TAGS})(?P<attributes>(?:\s[^<>]{{0,2000}})?)/?>"
 )
-_NAMED = re.compile(r"""([\w-]+)=(?:"([^"]*)"|'([^']*)'|(\S+))""")
+_NAMED = re.compile(r"""(?<![\w-])([\w-]+)=(?:"([^"]*)"|'([^']*)'|(\S+))""")
 _GIVEN = re.compile(r"""(?<![=\w])(?:"([^"]*)"|'([^']*)'|`([^`]*)`|([^\s"'`=]+)(?!\S))""")
 _LABELS = frozenset(
     "admonition alert note warning tip caution callout hint notice important info danger attention error success question "
     "abstract example quote bug".split()
 )
 _ADDRESS = re.compile(
-    r"(?P<code>(?P<ticks>`+)(?!`)[^\n]+?(?<!`)(?P=ticks)(?!`))|\[(?P<text>(?:[^\[\]\n]|\[[^\[\]\n]*\])+)\]\((?P<to>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?P<title>\s+[\"'][^\"'\n]*[\"'])?\)"
+    r"(?P<code>(?<!`)(?P<ticks>`{1,8})(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`))"
+    r"|\[(?P<text>(?:[^\[\]\n]|\[[^\[\]\n]{0,300}\]){1,300})\]"
+    r"\((?P<to>[^()\s]{0,500}(?:\([^()\s]{0,200}\)[^()\s]{0,200}){0,3})(?P<title>\s{1,8}[\"'][^\"'\n]{0,300}[\"'])?\)"
 )
 
 
@@ -231,7 +233,7 @@ def _described(alt: str) -> str:
 
 
 def _shortcode(inner: str) -> str:
-    name, _, arguments = inner.partition(" ")
+    name, _, arguments = inner.strip().partition(" ")
     if name.startswith("/"):
         return ""
     named = _named(arguments)

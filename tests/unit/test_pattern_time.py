@@ -38,9 +38,6 @@ from tests.adversarial import (
 
 Text = tuple[str, str, str]
 
-EXEMPT = {"core.knowledge.clean_text": "documents alone, in the process that is ended when one takes too long"}
-"""The modules whose patterns are not tried, each with the reason."""
-
 BUILT_FROM_DATA = {
     "adapters.console.document._loose": "the words of a quote, escaped, in a document of at most 8 MiB",
     "adapters.slack.entities.mentions": "the bot's own id, escaped",
@@ -73,7 +70,6 @@ def test_no_pattern_takes_more_than_linear_time(package: str) -> None:
     slow = [
         f"{pattern.place}.{use}: {text}"
         for pattern in module_patterns(package)
-        if pattern.place.rpartition(".")[0] not in EXEMPT
         for use in sorted(pattern.uses)
         for text in adversarial_texts(pattern.compiled)
         if growth_of(reader(pattern.compiled, use), text) > MAX_RATIO
