@@ -6,6 +6,8 @@ import asyncio
 import re
 import resource
 import shutil
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +23,15 @@ from core.knowledge.document import Passage
 from core.ports import EncodedPassage, Hit, SparseVector
 
 T = TypeVar("T")
+
+TRIAL = """
+import sys, qdrant_edge as edge
+shard = edge.EdgeShard.load(sys.argv[1])
+shard.count(edge.CountRequest(exact=True))
+shard.close()
+"""
+"""Run in a process of its own before the folder is opened: the engine aborts its process over some damaged files."""
+TRIAL_TIME = 300.0  # seconds; opening a whole index takes some milliseconds
 
 GROWTH = 2**30  # bytes that a file may grow by while the index is opened; one with a damaged length grew to 137 GB
 PAGE = 1_000  # points read at once by a scan
@@ -54,14 +65,28 @@ class EdgeIndex:
             self._shard = self._read(self._load, None)
 
     def _load(self) -> edge.EdgeShard:
-        """Load what is in the folder, within bounds: a damaged length would let a file grow without end, and memory too."""
+        """Load what is in the folder, within bounds: a damaged length would let a file grow without end, and memory too.
+
+        Raises RuntimeError if the engine does not outlive it.
+        """
         sizes = [path.stat().st_size for path in self._folder.rglob("*") if path.is_file()]
         allowed, most = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (_within(most, GROWTH + max(sizes)), most))
         try:
+            self._try()
             return edge.EdgeShard.load(str(self._folder))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (allowed, most))
+
+    def _try(self) -> None:
+        """Raise RuntimeError if opening the folder ends a process, or does not end. Any other failure is met again here."""
+        trial = [sys.executable, "-I", "-c", TRIAL, str(self._folder)]
+        try:
+            ended = subprocess.run(trial, capture_output=True, timeout=TRIAL_TIME, check=False)  # noqa: S603 — ours
+        except subprocess.TimeoutExpired as error:
+            raise RuntimeError(f"Opening it took longer than {TRIAL_TIME:.0f} s.") from error
+        if ended.returncode < 0:
+            raise RuntimeError(f"Opening it ended a process of the engine with signal {-ended.returncode}.")
 
     async def upsert(self, passages: Sequence[EncodedPassage]) -> None:
         points = [
