@@ -132,7 +132,11 @@ def in_words(signal: Signal) -> str:
     if signal.evidence.kind is not EvidenceKind.LOG:
         return what
     said = _SAID.search(what)
-    return f"its log says {what[: said.start()]}“{_cut(said['said'], MAX_SAID)}”{what[said.end() :]}" if said else what
+    if said is None:
+        return what
+    kind, times = what[: said.start()].strip(), what[said.end() :].strip()
+    quote = f"“{_cut(said['said'], MAX_SAID)}”"
+    return f"its log shows a {kind}, {quote}, {times}" if kind else f"in its log, {quote} {times}"
 
 
 def clock_time(at: datetime, day: datetime) -> str:

@@ -168,4 +168,5 @@ def _moved(
 
 
 def _number(value: float) -> str:
-    return f"{value:.4g}"
+    """Three digits that count, which is what a reader takes in, and no exponent."""
+    return f"{value:.3g}" if abs(value) < 1_000 else f"{value:.0f}"

@@ -116,7 +116,10 @@ def named(revision: Revision, scene: Scene) -> str:
 
 
 def _unchanged(suspect: Suspect, scene: Scene) -> str:
-    signs = "; ".join(dict.fromkeys(in_words(signal) for signal in suspect.signals[:2]))
+    told: dict[str, str] = {}  # a metric that moved in two services is named once
+    for signal in suspect.signals:
+        told.setdefault(signal.subject or signal.what, in_words(signal))
+    signs = "; ".join([*told.values()][:2])
     services = list(dict.fromkeys(signal.service for signal in suspect.signals))
     if suspect.origin is Origin.PLATFORM and len(services) > 1:
         where = f" on {suspect.subject}" if suspect.subject else ""

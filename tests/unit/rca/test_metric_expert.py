@@ -24,7 +24,7 @@ def test_a_steady_metric_shows_nothing() -> None:
 def test_a_rise_is_a_sign_since_the_first_unusual_point() -> None:
     (found,) = moved(lambda offset: 0.4 if offset < -10 else 3.0)
     assert (found.service, found.since) == ("shop", minutes(-10))
-    assert found.what.startswith("pending rose from 0.39")
+    assert found.what.startswith("pending rose from 0.4 to ")
     assert found.strength > 0.5
 
 
