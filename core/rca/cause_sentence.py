@@ -85,13 +85,14 @@ def changed_sentence(
     else:
         did = DID.get(change.kind, f"made a change ({change.kind}) to")
         told = f"{author} {did} {change.service or incident.service} at {when} ({change.id}: {_what(change, signals)})"
-    return f"{told}; {_followed(at, signals, first_sign)}."
+    return f"{told}; {_followed(at, signals, first_sign, incident.service)}."
 
 
 def troubled_sentence(service: str, signals: Sequence[Signal], incident: Incident) -> str:
     """Return the sentence of a cause that is a service in trouble, which nobody is known to have changed."""
     signs = "; ".join(
-        f"since {clock_time(signal.since, incident.started_at)} {in_words(signal)}" for signal in _telling(signals)[:2]
+        f"since {clock_time(signal.since, incident.started_at)} {in_words(signal, incident.service)}"
+        for signal in _telling(signals)[:2]
     )
     if service == incident.service:
         return f"{service} itself: {signs}. No change to it or to what it depends on was found."
@@ -126,9 +127,14 @@ def _set_in(diff: str) -> Iterator[Setting]:
             yield Setting(name, before, value)
 
 
-def in_words(signal: Signal) -> str:
-    """Return what a sign says, without its time; a log message is cut to what it begins with."""
+def in_words(signal: Signal, service: str) -> str:
+    """Return what a sign says, without its time; a log message is cut to what it begins with.
+
+    Whose metric it is goes without saying where it is that of `service`.
+    """
     what = _SINCE.sub("", signal.what)
+    if signal.evidence.kind is EvidenceKind.METRIC and signal.subject and signal.service != service:
+        return what.replace(signal.subject, f"{signal.subject} of {signal.service}", 1)
     if signal.evidence.kind is not EvidenceKind.LOG:
         return what
     said = _SAID.search(what)
@@ -136,7 +142,11 @@ def in_words(signal: Signal) -> str:
         return what
     kind, times = what[: said.start()].strip(), what[said.end() :].strip()
     quote = f"“{_cut(said['said'], MAX_SAID)}”"
-    return f"its log shows a {kind}, {quote}, {times}" if kind else f"in its log, {quote} {times}"
+    return (
+        f"the log of {signal.service} shows a {kind}, {quote}, {times}"
+        if kind
+        else f"in the log of {signal.service}, {quote} {times}"
+    )
 
 
 def clock_time(at: datetime, day: datetime) -> str:
@@ -174,11 +184,11 @@ def _words(signals: Iterable[Signal]) -> frozenset[str]:
     return frozenset(term for signal in signals for term in signal.terms)
 
 
-def _followed(at: datetime, signals: Sequence[Signal], first_sign: datetime) -> str:
+def _followed(at: datetime, signals: Sequence[Signal], first_sign: datetime, service: str) -> str:
     signs = _telling(signals)
     if not signs:
         return f"{_later(first_sign - at)} the first sign showed"
-    return f"{_later(signs[0].since - at)} {in_words(signs[0])}"
+    return f"{_later(signs[0].since - at)} {in_words(signs[0], service)}"
 
 
 def _telling(signals: Sequence[Signal]) -> list[Signal]:

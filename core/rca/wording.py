@@ -118,7 +118,7 @@ def named(revision: Revision, scene: Scene) -> str:
 def _unchanged(suspect: Suspect, scene: Scene) -> str:
     told: dict[str, str] = {}  # a metric that moved in two services is named once
     for signal in suspect.signals:
-        told.setdefault(signal.subject or signal.what, in_words(signal))
+        told.setdefault(signal.subject or signal.what, in_words(signal, scene.incident.service))
     signs = "; ".join([*told.values()][:2])
     services = list(dict.fromkeys(signal.service for signal in suspect.signals))
     if suspect.origin is Origin.PLATFORM and len(services) > 1:

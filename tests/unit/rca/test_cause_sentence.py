@@ -60,7 +60,7 @@ def test_a_log_message_is_cut_to_what_it_begins_with() -> None:
     long = errors("shop", "pool request timed out " + "while waiting for it " * 20, -10.5)
     found, _ = explain(observations([*ORDINARY, long], [], [replace(DIFF, detail="")]))
     assert found.cause is not None
-    assert "its log shows a new ERROR, “pool request timed out" in found.cause.cause
+    assert "the log of shop shows a new ERROR, “pool request timed out" in found.cause.cause
     assert len(found.cause.cause) < 220
 
 
