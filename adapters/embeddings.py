@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import ConfigurationError, ModelUnavailable
+from core.model.errors import ConfigurationError, ModelUnavailable
 
 BATCH = 32  # texts embedded at once
 

@@ -14,9 +14,9 @@ from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from core.errors import PlumblineError
-from core.incident import PastIncident
-from core.team import Team
+from core.model.errors import PlumblineError
+from core.model.incident import PastIncident
+from core.model.team import Team
 from core.triage.embeddings import Embeddings
 from core.triage.owner_model import OwnerModel
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from core.errors import Unavailable
+from core.model.errors import Unavailable
 
 # Of programs that read commits: no signature is checked, no difference is shown by a program of the repository's.
 PLAIN_COMMITS = ("--no-ext-diff", "--no-textconv", "--no-mailmap", "--no-show-signature")

@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from core.pace import Lane, Pace, new_lane
+from core.model.pace import Lane, Pace, new_lane
 
 MAX_LANES = 1_000  # whose turns are remembered; the one that nobody used for the longest time is forgotten first
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 
-from core.errors import MalformedInput, Unavailable
+from core.model.errors import MalformedInput, Unavailable
 
 QUANTISATION = "Q4_K_M"  # 4 bits a weight, the usual compromise of size and quality
 CHUNK = 1 << 20  # bytes read at once

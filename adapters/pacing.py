@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from math import inf
 
-from core.conversation import MessageReference, Place
-from core.errors import ChatBusy
-from core.messages import Message
-from core.pace import Pace
+from core.model.conversation import MessageReference, Place
+from core.model.errors import ChatBusy
+from core.model.messages import Message
+from core.model.pace import Pace
 from core.ports import Messenger, Pacer, SignallingMessenger
 
 SHORT = 0.5  # seconds that are waited out here; longer ones are slept through by the workflow, which holds nothing

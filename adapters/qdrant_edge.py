@@ -18,8 +18,8 @@ import structlog
 from numpy.typing import NDArray
 
 from adapters.qdrant_payload import DENSE, KEYWORD_FIELDS, LEXICAL, from_payload, stored, to_payload
-from core.errors import IndexUnavailable
-from core.knowledge.document import Passage
+from core.model.document import Passage
+from core.model.errors import IndexUnavailable
 from core.ports import EncodedPassage, Hit, SparseVector
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ import aiohttp
 import structlog
 from yarl import URL
 
-from core.errors import SourceUnavailable
+from core.model.errors import SourceUnavailable
 
 ATTEMPTS = 7  # for one answer, before the source counts as unavailable
 FIRST_PAUSE = 1.0  # seconds before the second attempt, if the server names no time; then twice as long each time

@@ -10,11 +10,11 @@ from rich.text import Text
 
 from core.answering.answer import Answer, Citation
 from core.confidence.badge_explanation import BadgeExplanation
-from core.conversation import MessageReference, Place
-from core.incident import Incident
-from core.incident_details import Entry, incident_details
-from core.incident_view import Line, incident_view, is_it_theirs
-from core.messages import (
+from core.incidents.incident_details import Entry, incident_details
+from core.incidents.incident_view import Line, incident_view, is_it_theirs
+from core.model.conversation import MessageReference, Place
+from core.model.incident import Incident
+from core.model.messages import (
     ASK,
     ASK_WHAT_IS_RIGHT,
     CONFLICTING,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import ConfigurationError
+from core.model.errors import ConfigurationError
 
 DIMENSIONS = 128  # of the 256 that are stored; trained so that the first are usable alone (Kusupati et al. 2022)
 BATCH = 256  # texts tokenised at once

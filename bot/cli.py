@@ -14,12 +14,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from bot.commands.llama_launch import DEFAULT_MODEL, HUB
+from bot.config.settings import Settings, load_settings, read_settings
 from bot.evaluation.commands import evaluations
-from bot.llama_launch import DEFAULT_MODEL, HUB
 from bot.loading import loading
-from bot.settings import Settings, load_settings, read_settings
-from bot.telemetry import configure_logging
-from core.errors import PlumblineError
+from bot.observability.telemetry import configure_logging
+from core.model.errors import PlumblineError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -88,7 +88,7 @@ def demo(
     ] = None,
 ) -> None:
     """Start everything on a temporary workspace with the sample company, and replay an incident."""
-    from bot.demo import run_demo
+    from bot.commands.demo import run_demo
 
     _run(lambda settings: run_demo(settings, settings.port if port is None else port, out))
 
@@ -104,7 +104,7 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Write a commented plumbline.yaml. In a terminal, ask for what the options leave open."""
-    from bot.new_configuration import FirstAnswers, run_init
+    from bot.config.new_configuration import FirstAnswers, run_init
 
     answers = FirstAnswers(
         name=_answer(name, "Name of your company", "Plumbline"),
@@ -126,7 +126,7 @@ def _answer(given: str | None, question: str, default: str = "") -> str:
 def serve() -> None:
     """Run the bot."""
     with loading():
-        from bot.commands import run_serve
+        from bot.commands.commands import run_serve
 
     _run(lambda settings: run_serve(settings, out))
 
@@ -139,7 +139,7 @@ def ask(
 ) -> None:
     """Answer one question in the terminal."""
     with loading():
-        from bot.commands import run_ask
+        from bot.commands.commands import run_ask
 
     # Where the terminal's encoding is not known to Python, what it does not understand comes as half characters.
     asked = question.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -153,7 +153,7 @@ def replay(
     as_json: Annotated[bool, typer.Option("--json", help="Print the incident as JSON.")] = False,
 ) -> None:
     """Work on one incident from a recorded webhook, in the terminal. Nothing of it is kept."""
-    from bot.commands import run_replay
+    from bot.commands.commands import run_replay
 
     _run(lambda settings: run_replay(settings, file, source, out, as_json=as_json))
 
@@ -161,7 +161,7 @@ def replay(
 @app.command()
 def postmortem(incident_id: Annotated[str, typer.Argument(metavar="ID", help="As the local page shows it.")]) -> None:
     """Print the draft of an incident's postmortem as Markdown."""
-    from bot.postmortem import run_postmortem
+    from bot.commands.postmortem import run_postmortem
 
     _run(lambda settings: run_postmortem(settings, incident_id))
 
@@ -173,7 +173,7 @@ def webhook_check(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was understood as JSON.")] = False,
 ) -> None:
     """Print what a recorded webhook would be understood as. Nothing is posted or kept."""
-    from bot.webhook_check import run_webhook_check
+    from bot.commands.webhook_check import run_webhook_check
 
     run_webhook_check(load_settings(), file, source, out, as_json=as_json)
 
@@ -181,7 +181,7 @@ def webhook_check(
 @app.command()
 def ingest(sources: Annotated[list[str] | None, typer.Argument(help="Sources to read; default: all.")] = None) -> None:
     """Build or refresh the corpus: only what changed."""
-    from bot.commands import run_ingest
+    from bot.commands.commands import run_ingest
 
     _run(lambda settings: run_ingest(settings, sources or [], out))
 
@@ -192,7 +192,7 @@ def backup(
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
 ) -> None:
     """Write the embedded workspace to a file, also while the bot runs: state, workflows, models, index."""
-    from bot.backup import run_backup
+    from bot.commands.backup import run_backup
 
     run_backup(load_settings(), file, out, force=force)
 
@@ -203,7 +203,7 @@ def restore(
     force: Annotated[bool, typer.Option("--force", help="Replace the workspace that is there.")] = False,
 ) -> None:
     """Make the embedded workspace what it was when the file was written by `backup`."""
-    from bot.backup import run_restore
+    from bot.commands.backup import run_restore
 
     run_restore(load_settings(), file, out, force=force)
 
@@ -219,7 +219,7 @@ def forget(
     thread: Annotated[str, typer.Option(help="The id of a thread's first message, such as 1700000000.000100.")] = "",
 ) -> None:
     """Delete what a person, or what people in a thread, said to Plumbline; what stays no longer names the person."""
-    from bot.retention import run_forget
+    from bot.work.retention import run_forget
 
     if not (person or thread):
         raise typer.BadParameter("Name whom or what: --person, --thread or both.")
@@ -231,7 +231,7 @@ def doctor(
     chat: Annotated[Chat | None, typer.Argument(help="Only this chat, in all its parts.")] = None,
 ) -> None:
     """Check settings, tokens, reachability and index, and say how to mend what is wrong."""
-    from bot.doctor import run_doctor
+    from bot.commands.doctor import run_doctor
 
     _run(lambda settings: run_doctor(settings, out, chat or ""), read_settings)
 
@@ -242,7 +242,7 @@ def audit(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
     """Print who saw and did what, oldest first."""
-    from bot.audit_log import run_audit
+    from bot.commands.audit_log import run_audit
 
     _run(lambda settings: run_audit(settings, since, out, as_json=as_json))
 
@@ -252,7 +252,7 @@ def dead_letters_list(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
     """Print what the chats did not take, newest first."""
-    from bot.dead_letters import run_list
+    from bot.commands.dead_letters import run_list
 
     _run(lambda settings: run_list(settings, out, as_json=as_json))
 
@@ -263,7 +263,7 @@ def dead_letters_retry(
     every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
 ) -> None:
     """Have messages that a chat did not take tried again."""
-    from bot.dead_letters import run_retry
+    from bot.commands.dead_letters import run_retry
 
     if not intents and not every:
         raise typer.BadParameter("name the dead letters to be tried again, or give --all")
@@ -273,7 +273,7 @@ def dead_letters_retry(
 @dead_letters.command("drop")
 def dead_letters_drop(intents: Annotated[list[str], typer.Argument(help="As `list` prints them.")]) -> None:
     """Give messages up that a chat did not take: they are not tried again."""
-    from bot.dead_letters import run_drop
+    from bot.commands.dead_letters import run_drop
 
     _run(lambda settings: run_drop(settings, intents, out))
 
@@ -281,7 +281,7 @@ def dead_letters_drop(intents: Annotated[list[str], typer.Argument(help="As `lis
 @app.command()
 def openapi() -> None:
     """Print the OpenAPI description of every HTTP route as JSON."""
-    from bot.openapi import describe
+    from bot.web.openapi import describe
 
     sys.stdout.write(json.dumps(describe(), indent=2) + "\n")
 
@@ -296,7 +296,7 @@ def llm_up(
     hub: Annotated[str, typer.Option(help="Address of the model hub.")] = HUB,
 ) -> None:
     """Fetch a model and start a llama.cpp server with settings for the hardware that is found."""
-    from bot.llm_commands import run_up
+    from bot.commands.llm_commands import run_up
 
     _run(lambda settings: run_up(settings, model, host, port, out, hub=hub))
 
@@ -306,6 +306,6 @@ def llm_check(
     url: Annotated[str, typer.Option(help="The server's address; default: PLUMBLINE_LLM_URL.")] = "",
 ) -> None:
     """Try what a server can do: schemas, probabilities, cache, streaming, speed. Exit code 1 if a needed one fails."""
-    from bot.llm_commands import run_check
+    from bot.commands.llm_commands import run_check
 
     _run(lambda settings: run_check(settings, url, out))

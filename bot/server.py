@@ -27,34 +27,34 @@ from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.database import when_there
 from adapters.store.pacer import SqlPacer
 from adapters.store.store import BackgroundStore
-from bot import engine, workflows
-from bot.audit_log import record_start
-from bot.behaviours import behaviours
-from bot.chats import Chat, open_slack, open_teams
-from bot.dispatcher import Dispatcher
-from bot.doors import HEADERS_TIMEOUT
-from bot.figures import Figures, shown
-from bot.intake import Intake
-from bot.measured_messenger import MeasuredMessenger
-from bot.replica import Replica, new_replica
-from bot.routes import Webhooks, build_app, is_our_fault
-from bot.schedules import INGEST, build_schedules, follow_clock, nightly_task
-from bot.settings import LOOPBACK
-from bot.tasks import ANSWER, QUESTION, TaskInbox
-from bot.warm_up import warm_up
-from bot.webhook_sources import webhook_sources
-from bot.wiring import Core, is_shared, new_incident_id, places_for, redactor, secret
-from core.conversation import Platform, Question
-from core.curated import SOURCE as CURATED
-from core.errors import PlumblineError
-from core.incident import AlertDelivery
+from bot.commands.audit_log import record_start
+from bot.config.settings import LOOPBACK
+from bot.observability.figures import Figures, shown
+from bot.web.doors import HEADERS_TIMEOUT
+from bot.web.routes import Webhooks, build_app, is_our_fault
+from bot.web.webhook_sources import webhook_sources
+from bot.wiring.application import Core, is_shared, new_incident_id, places_for, redactor, secret
+from bot.wiring.behaviours import behaviours
+from bot.wiring.chats import Chat, open_slack, open_teams
+from bot.wiring.measured_messenger import MeasuredMessenger
+from bot.work import engine, workflows
+from bot.work.dispatcher import Dispatcher
+from bot.work.intake import Intake
+from bot.work.replica import Replica, new_replica
+from bot.work.schedules import INGEST, build_schedules, follow_clock, nightly_task
+from bot.work.tasks import ANSWER, QUESTION, TaskInbox
+from bot.work.warm_up import warm_up
+from core.model.conversation import Platform, Question
+from core.model.curated import SOURCE as CURATED
+from core.model.errors import PlumblineError
+from core.model.incident import AlertDelivery
 from core.ports import Messenger, Pacer, Task
-from handlers.arrange_incident import is_anything_open
-from handlers.keep_quiet import is_anything_held
-from handlers.open_incident import open_incidents
-from handlers.post_message import Poster
-from handlers.redeliver import ask_to_redeliver
-from handlers.show_waiting import QueuedQuestions
+from handlers.incidents.arrange_incident import is_anything_open
+from handlers.incidents.keep_quiet import is_anything_held
+from handlers.incidents.open_incident import open_incidents
+from handlers.questions.post_message import Poster
+from handlers.questions.redeliver import ask_to_redeliver
+from handlers.questions.show_waiting import QueuedQuestions
 
 SWITCHING = 0.0005  # seconds after which an analysis lets the loop run: an acknowledgement waits for it several times
 

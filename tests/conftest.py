@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from bot.settings import Settings
+from bot.config.settings import Settings
 from tests.databases import postgres_server
 
 # How long an example takes says how busy the machine is, and nothing about the property.

@@ -10,9 +10,9 @@ import pytest
 from adapters.secret_detector import DetectSecrets
 from adapters.sources import parsing
 from adapters.sources.folder import FolderSource
-from core.conversation import PUBLIC
 from core.knowledge.privacy.redactor import Redactor
-from handlers.ingest_knowledge import IngestReport, ingest_knowledge
+from core.model.conversation import PUBLIC
+from handlers.knowledge.ingest_knowledge import IngestReport, ingest_knowledge
 from tests.fakes.documents import VAULT, mutated
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, BaseModel, Field
 
 from adapters.alerts import fields
-from core.incident import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus
+from core.model.incident import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus
 
 SOURCE = "alertmanager"
 

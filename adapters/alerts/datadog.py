@@ -11,8 +11,8 @@ from datetime import datetime
 
 from adapters.alerts import fields
 from adapters.alerts.fields import Payload, Words
-from core.errors import MalformedInput
-from core.incident import Alert, AlertDelivery, AlertStatus
+from core.model.errors import MalformedInput
+from core.model.incident import Alert, AlertDelivery, AlertStatus
 
 SOURCE = "datadog"
 

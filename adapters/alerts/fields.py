@@ -10,8 +10,8 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
 
-from core.errors import MalformedInput
-from core.incident import Severity
+from core.model.errors import MalformedInput
+from core.model.incident import Severity
 
 SERVICE_LABELS = (
     "service",

@@ -12,8 +12,8 @@ from pydantic import AwareDatetime, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from adapters.alerts import fields
-from core.errors import ConfigurationError, MalformedInput
-from core.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus
+from core.model.errors import ConfigurationError, MalformedInput
+from core.model.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus
 
 SOURCE = "generic"
 

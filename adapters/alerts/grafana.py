@@ -10,7 +10,7 @@ from datetime import datetime
 
 from adapters.alerts import fields, signature
 from adapters.alerts.alertmanager import Webhook, group_delivery
-from core.incident import AlertDelivery
+from core.model.incident import AlertDelivery
 
 SOURCE = "grafana"
 SIGNATURE = "X-Grafana-Alerting-Signature"  # without a timestamp header, which Grafana leaves out unless told

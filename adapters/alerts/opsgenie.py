@@ -8,7 +8,7 @@ from pydantic import Field
 
 from adapters.alerts import fields
 from adapters.alerts.fields import Payload, Words
-from core.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus
+from core.model.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus
 
 SOURCE = "opsgenie"
 

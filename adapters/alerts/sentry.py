@@ -14,7 +14,7 @@ from pydantic import AwareDatetime
 
 from adapters.alerts import fields, signature
 from adapters.alerts.fields import Payload, Words
-from core.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus
+from core.model.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus
 
 SOURCE = "sentry"
 SIGNATURE = "Sentry-Hook-Signature"

@@ -18,10 +18,10 @@ import yaml
 from pydantic import BaseModel, ValidationError, model_validator
 
 from adapters.catalogues.files import CatalogueFiles
-from core.catalogue import Catalogue
-from core.conversation import Platform
-from core.errors import SourceUnavailable
-from core.team import TAG, Team
+from core.model.catalogue import Catalogue
+from core.model.conversation import Platform
+from core.model.errors import SourceUnavailable
+from core.model.team import TAG, Team
 
 NAMES = frozenset({"catalog-info.yaml", "catalog-info.yml"})
 SERVICES = frozenset({"component", "resource", "api"})

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from adapters.catalogues.files import CatalogueFiles
-from core.catalogue import Catalogue
-from core.code_owners import CodeOwners
-from core.errors import SourceUnavailable
-from core.team import Team
+from core.model.catalogue import Catalogue
+from core.model.code_owners import CodeOwners
+from core.model.errors import SourceUnavailable
+from core.model.team import Team
 
 PLACES = tuple(map(PurePosixPath, (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")))
 

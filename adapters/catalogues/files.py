@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from adapters.sources.git_repository import GitRepositorySource
-from core.errors import SourceUnavailable
+from core.model.errors import SourceUnavailable
 
 MAX_FILES = 2_000  # of one catalogue
 MAX_BYTES = 1_000_000  # of one file

@@ -7,8 +7,8 @@ from uuid import uuid4
 from aiohttp import web
 
 from adapters.console.console import OPERATOR, Console, number_of
-from core.audit import Act, audit_entry
-from core.errors import MalformedInput
+from core.model.audit import Act, audit_entry
+from core.model.errors import MalformedInput
 
 SHOWN = 100  # entries on one page
 

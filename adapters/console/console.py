@@ -9,11 +9,11 @@ from adapters.console.live import Live
 from adapters.console.messages import ConsoleMessages
 from adapters.console.render import Renderer
 from adapters.console.sources import SourceStatus
-from core.audience import channel_audience
-from core.confidence.prediction import PredictionKind
-from core.conversation import Audience, Channel, Person, Place, Platform
-from core.errors import PlumblineError
-from core.incident import Incident
+from core.model.audience import channel_audience
+from core.model.conversation import Audience, Channel, Person, Place, Platform
+from core.model.errors import PlumblineError
+from core.model.incident import Incident
+from core.model.prediction import PredictionKind
 from core.ports import Clock, Inbox, PassageIndex, Store
 
 RECENT_INCIDENTS = 50

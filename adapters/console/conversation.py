@@ -18,13 +18,13 @@ from adapters.console.messages import ConsoleMessage, Cursor
 from adapters.console.payload import Content, PersonMessage, decode, encode
 from adapters.console.render import verdict_subjects
 from core.answering.answer import Answer
-from core.audience import channel_audience
-from core.conversation import Place, Platform, Question
-from core.curated import CuratedAnswer
-from core.errors import MalformedInput, Unavailable
-from core.feedback import Feedback
-from core.incident import Incident
-from core.messages import (
+from core.model.audience import channel_audience
+from core.model.conversation import Place, Platform, Question
+from core.model.curated import CuratedAnswer
+from core.model.errors import MalformedInput, Unavailable
+from core.model.feedback import Feedback
+from core.model.incident import Incident
+from core.model.messages import (
     AnswerMessage,
     CorrectionRequest,
     HandoverRequest,

@@ -17,8 +17,8 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-from core.knowledge.document import Passage
 from core.knowledge.markdown import plain, slug
+from core.model.document import Passage
 
 MAX_QUOTE = 600  # characters of a quote that travel in a link
 MAX_STATEMENT = 2_000  # characters of a statement that are shown

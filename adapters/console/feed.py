@@ -10,8 +10,8 @@ from adapters.console.live import Reader
 from adapters.console.messages import ConsoleMessage, Cursor
 from adapters.console.payload import decode
 from adapters.console.render import fingerprint
-from core.conversation import Platform
-from core.incident import Incident
+from core.model.conversation import Platform
+from core.model.incident import Incident
 
 TICK = 10.0  # seconds after which a page is looked after even if nobody woke it; keeps the connection alive, too
 SETTLE = 0.05  # seconds in which what comes in a burst is gathered

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from aiohttp import web
 
-from core.errors import InputTooLarge, MalformedInput
+from core.model.errors import InputTooLarge, MalformedInput
 
 MAX_BODY = 64 * 1024  # bytes; 4 000 characters of any script, percent-encoded, are at most 48 000
 MAX_FIELDS = 10

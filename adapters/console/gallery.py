@@ -11,7 +11,7 @@ from aiohttp import web
 from adapters.console.console import Console, PageNotFound
 from adapters.console.messages import ConsoleMessage
 from adapters.console.payload import encode
-from core.messages import Message
+from core.model.messages import Message
 
 LONG = "A text as long as whoever writes it likes, with *marks* and <tags>. " * 40
 MANY = 40  # of everything that a message can hold several of

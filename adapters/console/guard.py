@@ -8,9 +8,9 @@ from math import ceil
 
 from aiohttp import web
 
-from core.errors import PlumblineError, Unauthorized
+from core.model.errors import PlumblineError, Unauthorized
+from core.model.rate_limit import RateLimit, client_key
 from core.ports import Clock
-from core.rate_limit import RateLimit, client_key
 
 COOKIE = "plumbline_console"
 SESSION = 12 * 3600  # seconds that a browser stays logged in

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from core.errors import Unavailable
+from core.model.errors import Unavailable
 
 MAX_READERS = 200  # open pages that are kept up to date at once
 RECONNECT_AFTER = 5.0  # seconds that a refused page waits

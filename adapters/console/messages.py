@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 
 _CURSOR = re.compile(r"\d{1,18}\.\d{1,18}", re.ASCII)
 

@@ -7,9 +7,9 @@ from contextlib import suppress
 from adapters.console.live import Live
 from adapters.console.messages import ConsoleMessages
 from adapters.console.payload import encode
-from core.conversation import MessageReference, Place
-from core.errors import MessageNotFound
-from core.messages import Message, Notice
+from core.model.conversation import MessageReference, Place
+from core.model.errors import MessageNotFound
+from core.model.messages import Message, Notice
 from core.ports import Clock
 
 DELETED = "This was deleted."

@@ -19,9 +19,9 @@ from adapters.console.messages import ConsoleMessages
 from adapters.console.operations import Operations
 from adapters.console.render import Renderer
 from adapters.console.sources import SourceStatus
-from core.audit import Act
-from core.conversation import Channel, Platform
-from core.errors import InputTooLarge, MalformedInput, PlumblineError, Unauthorized, Unavailable
+from core.model.audit import Act
+from core.model.conversation import Channel, Platform
+from core.model.errors import InputTooLarge, MalformedInput, PlumblineError, Unauthorized, Unavailable
 from core.ports import Clock, Inbox, PassageIndex, Store
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

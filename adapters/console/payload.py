@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from core.messages import (
+from core.model.messages import (
     AnswerMessage,
     BadgeMessage,
     CorrectionRequest,

@@ -18,10 +18,10 @@ from adapters.console.document import render_inline, render_mrkdwn, render_state
 from adapters.console.template_names import GLOBALS, TESTS
 from adapters.diagrams import reliability_svg
 from core.answering.answer import Answer
-from core.curated import CuratedAnswer
-from core.incident import Incident
-from core.incident_view import incident_view
-from core.messages import (
+from core.incidents.incident_view import incident_view
+from core.model.curated import CuratedAnswer
+from core.model.incident import Incident
+from core.model.messages import (
     CorrectionRequest,
     HandoverRequest,
     IncidentMessage,

@@ -10,12 +10,12 @@ from adapters.console.document import document_url
 from adapters.console.forms import MAX_TEXT, RESOLVE
 from adapters.console.payload import PersonMessage
 from core.confidence.calibrator import MIN_OUTCOMES
-from core.curated import MAX_TEXT as MAX_CORRECTION
-from core.curated import display_name
-from core.incident import Stage
-from core.incident_details import incident_details
-from core.incident_view import MORE, RIGHT_OR_WRONG, incident_view, is_claimed, on_call_told, owner_told
-from core.messages import (
+from core.incidents.incident_details import incident_details
+from core.incidents.incident_view import MORE, RIGHT_OR_WRONG, incident_view, is_claimed, on_call_told, owner_told
+from core.model.curated import MAX_TEXT as MAX_CORRECTION
+from core.model.curated import display_name
+from core.model.incident import Stage
+from core.model.messages import (
     ASK,
     ASK_WHAT_IS_RIGHT,
     CONFLICTING,

@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from adapters.llama.grammar import grammar_schema
-from core.label_odds import TokenStep
-from core.language_model import ModelReply, ModelRequest
+from core.model.language_model import ModelReply, ModelRequest
+from core.model_calls.label_odds import TokenStep
 
 CHAT = "v1/chat/completions"
 COMPLETION = "v1/completions"

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from core.errors import ModelUnavailable, PromptTooLong
+from core.model.errors import ModelUnavailable, PromptTooLong
 
 TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5.0)  # seconds; the rest is each request's deadline
 MAX_BODY = 16 * 1024 * 1024  # bytes of one answer, whole or streamed

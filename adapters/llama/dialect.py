@@ -16,8 +16,8 @@ from adapters.llama.completion import (
     messages_of,
 )
 from adapters.llama.connection import LlamaConnection, Refused, TooLong
-from core.errors import ModelUnavailable
-from core.language_model import ModelRequest
+from core.model.errors import ModelUnavailable
+from core.model.language_model import ModelRequest
 
 T = TypeVar("T")
 

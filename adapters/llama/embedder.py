@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from adapters.llama.connection import LlamaConnection
-from core.errors import ModelUnavailable
+from core.model.errors import ModelUnavailable
 
 BATCH = 32  # texts in one request
 TIMEOUT = 60.0  # seconds for one request

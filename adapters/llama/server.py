@@ -15,10 +15,10 @@ from pydantic import ValidationError
 from adapters.llama.completion import GrowingReplies, GrowingReply
 from adapters.llama.connection import LlamaConnection, Refused
 from adapters.llama.dialect import Dialect, dialect_of
-from core.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.json_regen import with_valid_json
-from core.label_odds import LabelReading, label_schema, read_labels
-from core.language_model import ChatMessage, ModelReply, ModelRequest
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.model.language_model import ChatMessage, ModelReply, ModelRequest
+from core.model_calls.json_regen import with_valid_json
+from core.model_calls.label_odds import LabelReading, label_schema, read_labels
 
 TOLD_TOKENS = (
     400  # likeliest tokens whose probability is asked for in one place; a label below them counts as impossible
@@ -108,7 +108,7 @@ class LlamaServer:
                     yield piece
 
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
-        """As the port says; the method is that of `core/label_odds.py`, at temperature 1 whatever the request's.
+        """As the port says; the method is that of `core/model_calls/label_odds.py`, at temperature 1 whatever the request's.
 
         It takes one reply of a few tokens, and one more for labels that begin alike where the first reply did not go.
         Prompts that begin alike are asked one after the other: side by side, all but one would go to slots that have

@@ -7,7 +7,7 @@ import asyncio
 import aiohttp
 
 from adapters.rest import RETRIED, TryAgain, asked_pause
-from core.errors import SourceUnavailable
+from core.model.errors import SourceUnavailable
 
 GRAPH_URL = "https://graph.microsoft.com/v1.0"
 LOGIN_URL = "https://login.microsoftonline.com"

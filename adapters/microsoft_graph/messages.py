@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from adapters.html import markdown_of, parsed, put_in_place
-from core.conversation import cut_message
+from core.model.conversation import cut_message
 
 
 class _Model(BaseModel):

@@ -12,8 +12,8 @@ from adapters.llama.connection import Refused
 from adapters.model_pool.breaker import BreakerState
 from adapters.model_pool.queue import RequestQueue, Ticket
 from adapters.model_pool.server import ModelServer, RequestOutcome, ServerLoad, ServerStatus
-from core.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.language_model import ModelReply, ModelRequest, Urgency
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.model.language_model import ModelReply, ModelRequest, Urgency
 from core.ports import Clock, LanguageModel
 
 CAPACITY = 64  # requests that may wait

@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import count
 
-from core.errors import ModelUnavailable
-from core.language_model import Urgency
+from core.model.errors import ModelUnavailable
+from core.model.language_model import Urgency
 
 PATIENCE = 8  # starts of more urgent requests after which a waiting class gets one
 

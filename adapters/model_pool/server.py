@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from adapters.model_pool.breaker import BreakerState, CircuitBreaker
 from adapters.model_pool.queue import Ticket
-from core.language_model import Urgency
+from core.model.language_model import Urgency
 from core.ports import Clock, LanguageModel
 
 SHARED_ENOUGH = 0.5  # share of a prompt that a server must have computed to be worth going back to

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from pydantic import AwareDatetime, BaseModel, TypeAdapter
 
 from adapters.tools.http import Http
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 
 PAGE = 100  # entries asked for at once, the most that PagerDuty gives
 MAX_PAGES = 5  # of one team's schedules; more is a mistake in the configuration

@@ -9,7 +9,7 @@ from adapters.slack.blocks import Block, listing
 from adapters.slack.mrkdwn import code_block, cut, escape, link, prose
 from adapters.slack.parts import LINE, Rendered, badge, context, dotted, fallback, feedback_buttons, section
 from core.answering.answer import Answer, Citation, Sentence
-from core.messages import ASK, CONFLICTING, TENTATIVE, Verdict
+from core.model.messages import ASK, CONFLICTING, TENTATIVE, Verdict
 
 DONT_KNOW = "I don’t know: nothing that I may show here answers this."
 NEAREST = "I don’t know, this is the nearest that I have:"

@@ -17,7 +17,7 @@ from adapters.slack.client import call
 from adapters.slack.entities import plain_text
 from adapters.slack.mrkdwn import cut, one_line
 from adapters.slack.payloads import AssistantThread, MessageEvent, parse
-from core.errors import PlumblineError
+from core.model.errors import PlumblineError
 
 MAX_PROMPTS = 4
 MAX_TITLE = 75  # characters of a prompt's or a thread's title

@@ -13,9 +13,9 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.client import call, error_code
-from core.audience import channel_audience, kept_private, person_audience, with_outsiders
-from core.conversation import Audience, Channel, Person, Place
-from core.errors import PlumblineError
+from core.model.audience import channel_audience, kept_private, person_audience, with_outsiders
+from core.model.conversation import Audience, Channel, Person, Place
+from core.model.errors import PlumblineError
 from core.ports import Clock
 
 KEPT = timedelta(minutes=1)  # how long what Slack said about a channel is believed

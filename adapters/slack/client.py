@@ -14,7 +14,7 @@ from slack_sdk.http_retry.state import RetryState
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from core.errors import ChatBusy, ChatUnavailable, MessageNotFound, PlumblineError, Undeliverable
+from core.model.errors import ChatBusy, ChatUnavailable, MessageNotFound, PlumblineError, Undeliverable
 
 TIMEOUT = 10  # seconds for one call
 LONGEST_PAUSE = 3.0  # seconds of Retry-After that are waited out here; a longer pause is left to the workflow

@@ -9,7 +9,7 @@ from adapters.slack import blocks
 from adapters.slack.mrkdwn import escape, link
 from adapters.slack.parts import LINE, Rendered, badge, context, dotted, fallback
 from core.confidence.badge_explanation import BadgeExplanation
-from core.messages import JUDGED_BY, WHY, DriftAlarm
+from core.model.messages import JUDGED_BY, WHY, DriftAlarm
 
 REFERENCE = 400  # characters, the address in it included
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from adapters.slack import blocks
 from adapters.slack.mrkdwn import prose
 from adapters.slack.parts import LINE, Rendered, context, fallback, feedback_buttons
-from core.curated import MAX_TEXT, CuratedAnswer, display_name
-from core.messages import ASK_WHAT_IS_RIGHT, PROPOSED, CorrectionRequest, Verdict
+from core.model.curated import MAX_TEXT, CuratedAnswer, display_name
+from core.model.messages import ASK_WHAT_IS_RIGHT, PROPOSED, CorrectionRequest, Verdict
 
 INPUT = "correction"  # the block with the field, and the field in it
 LABEL = "The right answer"

@@ -10,8 +10,8 @@ from slack_sdk.errors import SlackRequestError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.client import call, error_code
-from core.conversation import MessageReference
-from core.errors import ChatUnavailable, MessageNotFound
+from core.model.conversation import MessageReference
+from core.model.errors import ChatUnavailable, MessageNotFound
 
 NOT_OURS = frozenset({"cant_delete_file", "file_deleted", "file_not_found"})  # or gone: nothing is left to do
 PAGE = 200  # messages of a thread among which a file is looked for

@@ -16,9 +16,9 @@ from adapters.slack.handovers import PICKER
 from adapters.slack.incidents import details_blocks
 from adapters.slack.mrkdwn import cut, escape
 from adapters.slack.parts import LINE, context
-from core.curated import MAX_TEXT
-from core.errors import MalformedInput
-from core.messages import (
+from core.model.curated import MAX_TEXT
+from core.model.errors import MalformedInput
+from core.model.messages import (
     PICK_TEAM,
     WHAT_WAS_IT,
     WHY_NOT_OURS,

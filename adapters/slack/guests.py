@@ -17,7 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.client import call
 from adapters.slack.identity import BotIdentity
-from core.errors import PlumblineError
+from core.model.errors import PlumblineError
 from core.ports import Clock
 
 RENEWED_AFTER = timedelta(minutes=10)  # age at which the list of guests is read anew

@@ -5,8 +5,8 @@ from __future__ import annotations
 from adapters.slack import blocks
 from adapters.slack.corrections import INPUT
 from adapters.slack.parts import Rendered, fallback, feedback_buttons
-from core.curated import MAX_TEXT
-from core.messages import (
+from core.model.curated import MAX_TEXT
+from core.model.messages import (
     PICK_INCIDENT,
     PICK_TEAM,
     WHICH_INCIDENT,

@@ -22,11 +22,11 @@ from adapters.slack.mrkdwn import bold, escape, link, prose
 from adapters.slack.parts import LINE, NAME, badge, context, dotted, minute
 from adapters.slack.payloads import HomeOpened, parse
 from adapters.slack.readers import Readers
-from core.conversation import Audience, MessageReference, Person, Platform
-from core.errors import PlumblineError
-from core.home import Home, KnownSource
-from core.incident import Incident
-from core.incident_view import Mood, is_claimed, owner_told
+from core.incidents.incident_view import Mood, is_claimed, owner_told
+from core.model.conversation import Audience, MessageReference, Person, Platform
+from core.model.errors import PlumblineError
+from core.model.home import Home, KnownSource
+from core.model.incident import Incident
 
 MAX_SHOWN = 10  # incidents of each kind
 MAX_SOURCES = 40

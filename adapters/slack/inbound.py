@@ -28,8 +28,8 @@ from adapters.slack.questions import Questions
 from adapters.slack.readers import Readers
 from adapters.slack.requests import SignedRequests, parse_body
 from adapters.slack.shortcut import MessageShortcuts
-from core.conversation import Channel
-from core.errors import Unauthorized
+from core.model.conversation import Channel
+from core.model.errors import Unauthorized
 from core.ports import Clock, Forms, Inbox
 
 # Bolt's warnings tell a developer what to type; whatever an operator has to know is raised.

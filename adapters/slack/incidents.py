@@ -8,11 +8,11 @@ from adapters.slack import blocks
 from adapters.slack.blocks import Block
 from adapters.slack.mrkdwn import bold, code, escape, link, prose
 from adapters.slack.parts import NAME, Rendered, context, control_elements, dotted, fallback, second
-from core.incident import Incident
-from core.incident_details import Entry, Section, incident_details
-from core.incident_view import Line, Mood, incident_view
-from core.incident_view import Link as Page
-from core.messages import IncidentMessage
+from core.incidents.incident_details import Entry, Section, incident_details
+from core.incidents.incident_view import Line, Mood, incident_view
+from core.incidents.incident_view import Link as Page
+from core.model.incident import Incident
+from core.model.messages import IncidentMessage
 
 ICONS = {Mood.CRITICAL: "🔴", Mood.WARNING: "🟡", Mood.INFO: "🔵", Mood.RESOLVED: "✅"}
 

@@ -19,10 +19,10 @@ from adapters.slack.parts import ACTION_PREFIX, OPENED, SEPARATOR
 from adapters.slack.payloads import ButtonPress, ReactionEvent, Submission, parse
 from adapters.slack.questions import moment
 from adapters.slack.readers import Readers
-from core.conversation import Audience, MessageReference, Person, Place, Platform
-from core.errors import MalformedInput, PlumblineError
-from core.feedback import Feedback, Reaction
-from core.messages import Verdict
+from core.model.conversation import Audience, MessageReference, Person, Place, Platform
+from core.model.errors import MalformedInput, PlumblineError
+from core.model.feedback import Feedback, Reaction
+from core.model.messages import Verdict
 from core.ports import Clock, Forms, Inbox
 
 TRIGGER_LIFETIME = 1.5  # seconds in which a form must be opened; Slack's trigger lives for three, as does its event

@@ -18,9 +18,9 @@ from adapters.slack.identity import BotIdentity
 from adapters.slack.intents import intent_of, metadata
 from adapters.slack.render import render
 from adapters.slack.streams import NEVER, Streams, is_streaming
-from core.conversation import MessageReference, Place
-from core.errors import ChatUnavailable, MessageNotFound
-from core.messages import AnswerMessage, DriftAlarm, Message, Notice
+from core.model.conversation import MessageReference, Place
+from core.model.errors import ChatUnavailable, MessageNotFound
+from core.model.messages import AnswerMessage, DriftAlarm, Message, Notice
 
 PAGE = 200  # messages asked for at once
 PERSON = ("U", "W")  # how the id of a person begins

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from adapters.slack import blocks
 from adapters.slack.mrkdwn import bold, escape
 from adapters.slack.parts import LINE, NAME, Rendered, badge, dotted
-from core.incident import AskedTeam
-from core.incident_view import on_call_told
-from core.messages import I_AM_UNSURE, IS_IT_YOURS, ON_CALL, OR, PING, OwnerPing, OwnerQuestion
+from core.incidents.incident_view import on_call_told
+from core.model.incident import AskedTeam
+from core.model.messages import I_AM_UNSURE, IS_IT_YOURS, ON_CALL, OR, PING, OwnerPing, OwnerQuestion
 
 USER_GROUP = re.compile(r"^S[A-Z0-9]{2,20}$")  # an id of anything else, as of a whole channel, mentions nobody
 

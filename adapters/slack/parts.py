@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from adapters.slack import blocks
 from adapters.slack.blocks import Block
 from adapters.slack.mrkdwn import ELLIPSIS, escape, web_address
-from core.confidence.badge import Badge
-from core.incident_view import RIGHT_OR_WRONG, Control, Judged
-from core.messages import VERDICT_LABELS, Verdict
+from core.incidents.incident_view import RIGHT_OR_WRONG, Control, Judged
+from core.model.badge import Badge
+from core.model.messages import VERDICT_LABELS, Verdict
 
 ACTION_PREFIX = "feedback:"  # of a button's action id; the verdict follows, and the value is its subject
 JUDGE_MENU, MORE_MENU = "judge", "more"  # in place of the verdict: the value of what was picked holds it

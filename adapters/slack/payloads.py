@@ -7,8 +7,8 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from core.conversation import cut_message
-from core.errors import MalformedInput
+from core.model.conversation import cut_message
+from core.model.errors import MalformedInput
 
 MAX_FIELDS_NAMED = 5  # in a refusal
 MAX_FIELD = 60  # characters of the name of one

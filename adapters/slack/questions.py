@@ -16,8 +16,8 @@ from adapters.slack.entities import mentions, plain_text
 from adapters.slack.identity import BotIdentity, names_of
 from adapters.slack.payloads import ChangeEvent, DeletionEvent, MessageEvent, SlashCommand, parse
 from adapters.slack.readers import Readers
-from core.conversation import Audience, Person, Place, Platform, Question
-from core.errors import ChatUnavailable, MessageNotFound
+from core.model.conversation import Audience, Person, Place, Platform, Question
+from core.model.errors import ChatUnavailable, MessageNotFound
 from core.ports import Clock, Inbox
 
 PATIENCE = 1.0  # seconds for a name; Slack's event waits for its acknowledgement meanwhile

@@ -8,8 +8,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.channels import ChannelDirectory, ChannelKind, audience_of
 from adapters.slack.guests import GuestDirectory
-from core.audience import with_outsiders
-from core.conversation import PUBLIC, Audience, Channel, Person, Place, Platform
+from core.model.audience import with_outsiders
+from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform
 from core.ports import Clock
 
 

@@ -1,4 +1,4 @@
-"""What Plumbline says, as Block Kit: one function per message of core.messages."""
+"""What Plumbline says, as Block Kit: one function per message of core.model.messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adapters.slack.incidents import details_message, incident_message
 from adapters.slack.mrkdwn import code, prose
 from adapters.slack.owner_calls import owner_call
 from adapters.slack.parts import NAME, Rendered, context, fallback
-from core.messages import (
+from core.model.messages import (
     AnswerMessage,
     BadgeMessage,
     CorrectionRequest,

@@ -13,7 +13,7 @@ from aiohttp import web
 from slack_sdk.signature import Clock as SlackClock
 from slack_sdk.signature import SignatureVerifier
 
-from core.errors import InputTooLarge, MalformedInput, Unauthorized
+from core.model.errors import InputTooLarge, MalformedInput, Unauthorized
 from core.ports import Clock
 
 MAX_BODY = 1024 * 1024  # bytes; Slack's own payloads stay far below

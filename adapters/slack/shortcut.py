@@ -20,9 +20,9 @@ from adapters.slack.judgements import TRIGGER_LIFETIME
 from adapters.slack.payloads import MessageShortcut, Submission, parse
 from adapters.slack.questions import question_id
 from adapters.slack.readers import Readers
-from core.command import CommandName
-from core.conversation import Person, Place, Platform, Question, Speaker, Turn
-from core.errors import PlumblineError
+from core.incidents.command import CommandName
+from core.model.conversation import Person, Place, Platform, Question, Speaker, Turn
+from core.model.errors import PlumblineError
 from core.ports import Clock, Inbox
 
 SHORTCUT = "ask_about_message"

@@ -15,9 +15,9 @@ from adapters.slack.client import call, error_code
 from adapters.slack.identity import BotIdentity
 from adapters.slack.intents import metadata
 from adapters.slack.mrkdwn import prose
-from core.conversation import MessageReference, Place
-from core.errors import ChatUnavailable, MessageNotFound
-from core.messages import AnswerMessage, Message
+from core.model.conversation import MessageReference, Place
+from core.model.errors import ChatUnavailable, MessageNotFound
+from core.model.messages import AnswerMessage, Message
 
 # What Slack answers where it has no such method, or the app no right to it: it is not asked again.
 NEVER = frozenset(

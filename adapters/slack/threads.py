@@ -10,8 +10,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.slack.client import call
 from adapters.slack.entities import plain_text
 from adapters.slack.identity import BotIdentity
-from core.conversation import Place, Speaker, Turn, cut_message
-from core.errors import MessageNotFound
+from core.model.conversation import Place, Speaker, Turn, cut_message
+from core.model.errors import MessageNotFound
 
 PAGE = 200  # messages asked for at once
 MAX_PAGES = 5  # of a thread that are read; of a longer one, what was said last is missing

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from core.errors import SourceUnavailable
+from core.model.errors import SourceUnavailable
 
 MAX_FILE = 256 * 1024 * 1024  # bytes of one file in an archive; a larger one is left out
 

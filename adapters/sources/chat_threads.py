@@ -11,9 +11,9 @@ from typing import Any
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from adapters.sources.json_lines import objects, skip
-from core.errors import MalformedInput
-from core.knowledge.document import Document, DocumentKind
-from core.knowledge.layout import thread_text
+from core.model.document import Document, DocumentKind
+from core.model.errors import MalformedInput
+from core.model.layout import thread_text
 
 FAMILY = "chat"
 MAX_TITLE = 90  # characters of the message that name its thread

@@ -24,9 +24,9 @@ from pydantic import ValidationError
 from adapters.rest import Refused, Rest, followed
 from adapters.sources.confluence_pages import NOBODY, Access, Page, Restrictions, names_of
 from adapters.sources.parsing import confluence_text
-from core.errors import ConfigurationError, MalformedInput, SourceUnavailable
-from core.knowledge.anchors import AnchorStyle
-from core.knowledge.document import Document
+from core.model.anchors import AnchorStyle
+from core.model.document import Document
+from core.model.errors import ConfigurationError, MalformedInput, SourceUnavailable
 from core.ports import Changes, LeftOut
 
 SEARCH = "rest/api/content/search"

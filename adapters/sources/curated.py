@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from core.curated import SOURCE, document
-from core.knowledge.document import Document
+from core.model.curated import SOURCE, document
+from core.model.document import Document
 from core.ports import Clock, Store
 
 

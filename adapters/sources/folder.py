@@ -9,9 +9,9 @@ from pathlib import Path, PurePosixPath
 
 from adapters.sources.formats import has_format, max_bytes, published
 from adapters.sources.parsing import Origin, documents_of
-from core.conversation import PUBLIC
-from core.errors import MalformedInput, SourceUnavailable
-from core.knowledge.document import Document
+from core.model.conversation import PUBLIC
+from core.model.document import Document
+from core.model.errors import MalformedInput, SourceUnavailable
 from core.ports import LeftOut
 
 

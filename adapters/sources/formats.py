@@ -19,9 +19,9 @@ from adapters.sources.front_matter import (
     split_front_matter,
 )
 from adapters.sources.pdf import pdf_pages
-from core.errors import MalformedInput
 from core.knowledge.clean_text import clean
 from core.knowledge.markdown import BlockKind, blocks
+from core.model.errors import MalformedInput
 
 MAX_BYTES = 2_000_000  # of one file of text; a larger one is data, not a document
 MAX_PDF_BYTES = 30_000_000  # of one PDF file, most of which are pictures

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from core.knowledge.document import Document
+from core.model.document import Document
 
 
 class FormerSource:

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 
 HEAD_LINES = 200  # lines with text at the top of a document in which readers are looked for that were not understood
 

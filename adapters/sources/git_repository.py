@@ -19,9 +19,9 @@ import structlog
 from adapters.git_command import PLAIN_COMMITS, git_output
 from adapters.sources.formats import SUFFIXES, has_format, max_bytes
 from adapters.sources.parsing import Origin, documents_of
-from core.conversation import PUBLIC
-from core.errors import ConfigurationError, SourceUnavailable
-from core.knowledge.document import Document
+from core.model.conversation import PUBLIC
+from core.model.document import Document
+from core.model.errors import ConfigurationError, SourceUnavailable
 from core.ports import Changes, LeftOut
 
 SCHEMES = frozenset({"https", "ssh", "file"})

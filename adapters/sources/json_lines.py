@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 
-from core.errors import MalformedInput, SourceUnavailable
+from core.model.errors import MalformedInput, SourceUnavailable
 
 MAX_LINE = 1_000_000  # bytes of one object
 

@@ -25,10 +25,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from adapters.sources.formats import Part, max_bytes, title_from
 from adapters.sources.parsing_process import IDLE_SECONDS
-from core.conversation import PUBLIC
-from core.errors import MalformedInput, SourceUnavailable
 from core.knowledge.clean_text import with_whole_links
-from core.knowledge.document import Document
+from core.model.conversation import PUBLIC
+from core.model.document import Document
+from core.model.errors import MalformedInput, SourceUnavailable
 from core.ports import LeftOut
 
 PROCESSOR_SECONDS = 60.0  # of processor time for one file; a manual of 2,000 pages takes about half of it

@@ -23,7 +23,7 @@ try:
 except ImportError:  # a platform without such limits: the time that the other side waits is the only one
     resource = None
 
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 
 IDLE_SECONDS = 60.0  # without a request, after which the process ends
 

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from adapters.sources.json_lines import objects, skip
-from core.conversation import PUBLIC
-from core.errors import MalformedInput
-from core.incident import PastIncident, Severity
-from core.knowledge.document import Document, DocumentKind
-from core.knowledge.layout import FIX, ROOT_CAUSE, SERVICE
+from core.model.conversation import PUBLIC
+from core.model.document import Document, DocumentKind
+from core.model.errors import MalformedInput
+from core.model.incident import PastIncident, Severity
+from core.model.layout import FIX, ROOT_CAUSE, SERVICE
 
 FAMILY = "incidents"
 

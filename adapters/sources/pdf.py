@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from adapters.sources.front_matter import Properties
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

@@ -21,8 +21,8 @@ from pydantic import ValidationError
 from adapters.rest import Rest, followed
 from adapters.sources.positions import cursor_of, mark, positions_of
 from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
-from core.errors import SourceUnavailable
-from core.knowledge.document import Document
+from core.model.document import Document
+from core.model.errors import SourceUnavailable
 from core.ports import Changes, Clock
 
 PAGE = 200  # messages or users of one answer; Slack may give fewer

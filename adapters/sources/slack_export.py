@@ -19,8 +19,8 @@ from pydantic import ValidationError
 from adapters.sources.archive import Archive, open_archive
 from adapters.sources.slack_channels import names_of
 from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
-from core.errors import SourceUnavailable
-from core.knowledge.document import Document
+from core.model.document import Document
+from core.model.errors import SourceUnavailable
 
 log = structlog.get_logger()
 

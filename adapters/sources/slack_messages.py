@@ -15,9 +15,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from adapters.sources.chat_threads import FAMILY, thread_title
-from core.conversation import PUBLIC
-from core.knowledge.document import Document, DocumentKind
-from core.knowledge.layout import thread_text, thread_urls
+from core.model.conversation import PUBLIC
+from core.model.document import Document, DocumentKind
+from core.model.layout import thread_text, thread_urls
 
 MAX_MEMBERS = 200  # of a private channel that are readers by name; in a larger one only the channel itself is a reader
 

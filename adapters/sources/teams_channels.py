@@ -23,8 +23,8 @@ from adapters.microsoft_graph.messages import ChatMessage
 from adapters.rest import Refused, Rest, followed
 from adapters.sources.positions import cursor_of, mark, positions_of
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
-from core.errors import SourceUnavailable
-from core.knowledge.document import Document
+from core.model.document import Document
+from core.model.errors import SourceUnavailable
 from core.ports import Changes, Clock
 
 PAGE = "50"  # messages of one answer: the most that Graph gives

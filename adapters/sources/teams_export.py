@@ -19,8 +19,8 @@ from pydantic import ValidationError
 from adapters.microsoft_graph.messages import ChatMessage
 from adapters.sources.archive import Archive, open_archive
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
-from core.errors import SourceUnavailable
-from core.knowledge.document import Document
+from core.model.document import Document
+from core.model.errors import SourceUnavailable
 
 log = structlog.get_logger()
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from adapters.microsoft_graph.messages import ChatMessage, text_of
 from adapters.sources.chat_threads import FAMILY, thread_title
-from core.conversation import PUBLIC
-from core.knowledge.document import Document, DocumentKind
-from core.knowledge.layout import thread_text, thread_urls
+from core.model.conversation import PUBLIC
+from core.model.document import Document, DocumentKind
+from core.model.layout import thread_text, thread_urls
 
 MAX_MEMBERS = 200  # of a channel that are readers by name; in a larger one only channels are readers
 

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.store.database import insert_if_absent
 from adapters.store.tables import audit as table
-from core.audit import Act, AuditEntry, NumberedEntry
+from core.model.audit import Act, AuditEntry, NumberedEntry
 
 
 class SqlAudit:

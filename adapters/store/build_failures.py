@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.store.database import upsert
 from adapters.store.tables import build_failures as table
-from core.conversation import Place
+from core.model.conversation import Place
 from core.rca.recorded_failure import RecordedFailure
 
 _BODY = TypeAdapter(RecordedFailure)

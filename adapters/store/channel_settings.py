@@ -10,8 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.store.database import upsert
 from adapters.store.tables import channel_settings, held_incidents
-from core.channel_settings import ChannelSettings
-from core.conversation import Place
+from core.model.channel_settings import ChannelSettings
+from core.model.conversation import Place
 from core.ports import HeldIncident
 
 _SETTINGS = TypeAdapter(ChannelSettings)

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from adapters.console.messages import ConsoleMessage
 from adapters.store.database import outages_as
 from adapters.store.tables import console_messages as table
-from core.errors import ChatUnavailable, MessageNotFound
+from core.model.errors import ChatUnavailable, MessageNotFound
 
 WRITERS = 0x706C756D  # the advisory lock that orders the writers on PostgreSQL; SQLite has one writer anyway
 

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.store.database import insert_if_absent
 from adapters.store.tables import turns
-from core.conversation import Place, Speaker, Turn
+from core.model.conversation import Place, Speaker, Turn
 
 SEPARATOR = "\x1f"  # of the parts of a thread's name; no id of a platform holds it
 

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.store.database import upsert
 from adapters.store.tables import curated_answers as table
-from core.curated import CuratedAnswer
+from core.model.curated import CuratedAnswer
 
 _BODY = TypeAdapter(CuratedAnswer)
 

@@ -24,7 +24,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from adapters.store.group_commit import FlushedEngine
 from adapters.store.sqlite_driver import Driver
-from core.errors import ConfigurationError, StoreUnavailable, Unavailable
+from core.model.errors import ConfigurationError, StoreUnavailable, Unavailable
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 OUTAGES = ("08", "53", "57P")  # SQLSTATE classes: no connection, no room or too many clients, shutting down or starting

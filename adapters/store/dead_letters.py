@@ -12,8 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.store.database import upsert
 from adapters.store.tables import dead_letters as table
-from core.conversation import Place
-from core.messages import Message
+from core.model.conversation import Place
+from core.model.messages import Message
 from core.ports import DeadLetter
 
 _PLACE = TypeAdapter(Place)

@@ -31,10 +31,10 @@ from adapters.store.tables import (
     teams_conversations,
     turns,
 )
-from core.conversation import Platform, Speaker, turn_key
-from core.curated import answer_id
-from core.errors import StoreUnavailable
-from core.incident import EvidenceKind
+from core.model.conversation import Platform, Speaker, turn_key
+from core.model.curated import answer_id
+from core.model.errors import StoreUnavailable
+from core.model.incident import EvidenceKind
 
 NOBODY = "forgotten"  # stands for a person who asked to be forgotten
 

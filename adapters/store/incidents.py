@@ -12,9 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.store.database import insert_absent_rows
 from adapters.store.tables import deliveries, incident_alerts, incidents
-from core.conversation import Place
-from core.errors import Conflict
-from core.incident import Incident, IncidentState
+from core.model.conversation import Place
+from core.model.errors import Conflict
+from core.model.incident import Incident, IncidentState
 
 _BODY = TypeAdapter(Incident)
 _IS_NOTED = incidents.c.body[("resolution", "root_cause")].as_string().is_not(None)  # a note has it, if only empty

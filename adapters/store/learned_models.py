@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from adapters.array_format import ArrayFormat
 from adapters.store.database import outages_as, upsert
 from adapters.store.tables import learned_models
-from core.errors import StoreUnavailable
+from core.model.errors import StoreUnavailable
 from core.ports import Clock
 
 T = TypeVar("T")

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from adapters.store.database import outages_as
-from core.errors import StoreUnavailable
+from core.model.errors import StoreUnavailable
 
 FIRST_PAUSE = 0.01  # seconds until a lock that another process holds is tried again
 LONGEST_PAUSE = 0.25  # seconds; the pause doubles up to here

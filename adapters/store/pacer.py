@@ -16,8 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from adapters.local_pacer import LocalPacer
 from adapters.store.database import insert_if_absent, outages_as
 from adapters.store.tables import lanes
-from core.errors import StoreUnavailable
-from core.pace import Lane, Pace, new_lane
+from core.model.errors import StoreUnavailable
+from core.model.pace import Lane, Pace, new_lane
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.store.database import insert_if_absent
 from adapters.store.tables import posts
-from core.conversation import MessageReference, Place
+from core.model.conversation import MessageReference, Place
 from core.ports import Post
 
 _PLACE = TypeAdapter(Place)

@@ -28,7 +28,7 @@ from adapters.store.tables import (
     tasks,
     turns,
 )
-from core.errors import StoreUnavailable
+from core.model.errors import StoreUnavailable
 
 BATCH = 1_000  # rows deleted in one transaction: whoever writes meanwhile does not wait long
 

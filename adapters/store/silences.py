@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.store.database import upsert
 from adapters.store.tables import silences as table
-from core.silences import Silence
+from core.model.silences import Silence
 
 _BODY = TypeAdapter(Silence)
 

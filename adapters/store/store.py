@@ -25,7 +25,7 @@ from adapters.store.predictions import SqlPredictions
 from adapters.store.replicas import SqlReplicas
 from adapters.store.silences import SqlSilences
 from adapters.store.tasks import SqlTasks
-from core.errors import Deadlock, StoreUnavailable
+from core.model.errors import Deadlock, StoreUnavailable
 
 AT_ONCE = 3  # transactions of the work in the background; enough to keep the database busy while others are flushed
 

@@ -12,7 +12,7 @@ import time
 import aiohttp
 
 from adapters.teams.cloud import Cloud
-from core.errors import ChatUnavailable, ConfigurationError
+from core.model.errors import ChatUnavailable, ConfigurationError
 
 SCOPE = "https://api.botframework.com/.default"
 MULTI_TENANT = "botframework.com"  # where a bot that belongs to no single tenant gets its token

@@ -19,9 +19,9 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from adapters.html import parsed
-from core.conversation import MAX_MESSAGE, cut_message
-from core.errors import MalformedInput
-from core.messages import Verdict
+from core.model.conversation import MAX_MESSAGE, cut_message
+from core.model.errors import MalformedInput
+from core.model.messages import Verdict
 
 if TYPE_CHECKING:
     from bs4.element import PageElement

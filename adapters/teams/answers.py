@@ -24,8 +24,8 @@ from adapters.teams.elements import (
     titled,
 )
 from core.answering.answer import Answer, Citation, Sentence
-from core.confidence.badge import Badge
-from core.messages import ASK, CONFLICTING, TENTATIVE, Verdict
+from core.model.badge import Badge
+from core.model.messages import ASK, CONFLICTING, TENTATIVE, Verdict
 
 DONT_KNOW = "I don’t know: nothing that I may show here answers this."
 NEAREST = "I don’t know, this is the nearest that I have:"

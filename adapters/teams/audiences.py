@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from adapters.teams.activity import Activity
 from adapters.teams.events import person_of, place_of
 from adapters.teams.guests import TeamsGuests
-from core.audience import channel_audience, kept_private, person_audience, with_outsiders
-from core.conversation import Audience, Channel
+from core.model.audience import channel_audience, kept_private, person_audience, with_outsiders
+from core.model.conversation import Audience, Channel
 
 
 class TeamsAudiences:

@@ -15,7 +15,7 @@ import aiohttp
 import jwt
 
 from adapters.teams.cloud import Cloud
-from core.errors import ChatUnavailable, Unauthorized
+from core.model.errors import ChatUnavailable, Unauthorized
 from core.ports import Clock
 
 CLOCK_SKEW = timedelta(minutes=5)

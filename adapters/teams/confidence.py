@@ -23,7 +23,7 @@ from adapters.teams.elements import (
     titled,
 )
 from core.confidence.badge_explanation import BadgeExplanation, BadgeReference
-from core.messages import JUDGED_BY, WHY, DriftAlarm
+from core.model.messages import JUDGED_BY, WHY, DriftAlarm
 
 PICTURE_DPI = 72  # small enough for a card: a message of Teams holds 28 KB in all
 MAX_SENTENCE = 500  # characters

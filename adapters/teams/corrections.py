@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from adapters.teams.elements import Card, Room, button, card, line, listing, note, prose, run, text_field
-from core.curated import MAX_TEXT, CuratedAnswer, display_name
-from core.messages import (
+from core.model.curated import MAX_TEXT, CuratedAnswer, display_name
+from core.model.messages import (
     ASK_WHAT_IS_RIGHT,
     PROPOSED,
     VERDICT_LABELS,

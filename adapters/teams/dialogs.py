@@ -11,7 +11,7 @@ from adapters.teams.corrections import cause_card, correction_card
 from adapters.teams.elements import Card, Element, card, fitting, heading, plain, submit_button, text_field
 from adapters.teams.handovers import handover_card
 from adapters.teams.incidents import details_card
-from core.messages import CauseRequest, CorrectionRequest, Form, HandoverRequest, IncidentDetails
+from core.model.messages import CauseRequest, CorrectionRequest, Form, HandoverRequest, IncidentDetails
 
 EXTENSION = "ask"  # the command of the message extension, as the manifest names it
 EXTENSION_TITLE = "Ask Plumbline about this"

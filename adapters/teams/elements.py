@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from markdown_it import MarkdownIt
 from yarl import URL
 
-from core.incident_view import RIGHT_OR_WRONG, Control, Judged
-from core.messages import VERDICT_LABELS, WHY_VERDICTS, Verdict
+from core.incidents.incident_view import RIGHT_OR_WRONG, Control, Judged
+from core.model.messages import VERDICT_LABELS, WHY_VERDICTS, Verdict
 
 MAX_MESSAGE = 28 * 1024  # bytes of one message, Teams' limit
 ENVELOPE = 1024  # bytes of the activity around a card

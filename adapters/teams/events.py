@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from adapters.teams.activity import Activity
 from adapters.teams.references import ConversationReference
-from core.conversation import MessageReference, Person, Place, Platform
-from core.errors import MalformedInput
+from core.model.conversation import MessageReference, Person, Place, Platform
+from core.model.errors import MalformedInput
 
 # Other reactions say nothing of whether a message is right.
 REACTIONS = {"like": True, "heart": True, "yes": True, "angry": False, "no": False}

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from adapters.teams.access_token import AccessToken
 from adapters.teams.references import ConversationReference, ConversationReferences, teams_of
-from core.errors import ChatUnavailable
+from core.model.errors import ChatUnavailable
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -11,7 +11,7 @@ import structlog
 from pydantic import BaseModel
 
 from adapters.teams.access_token import AccessToken
-from core.errors import PlumblineError
+from core.model.errors import PlumblineError
 from core.ports import Clock
 
 KEPT = timedelta(minutes=10)  # how long it is believed who is in a conversation

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from adapters.teams.elements import Card, Room, button, card, line, picker, run, text_field
-from core.curated import MAX_TEXT
-from core.messages import (
+from core.model.curated import MAX_TEXT
+from core.model.messages import (
     PICK_INCIDENT,
     PICK_TEAM,
     WHICH_INCIDENT,

@@ -25,8 +25,8 @@ from adapters.teams.access_token import AccessToken
 from adapters.teams.cloud import Cloud
 from adapters.teams.groups import TeamGroups
 from adapters.teams.references import ConversationReference, ConversationReferences, recall
-from core.conversation import Place
-from core.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError, SourceUnavailable
+from core.model.conversation import Place
+from core.model.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError, SourceUnavailable
 from core.ports import Clock
 
 PAGE = "50"  # messages of one answer: the most that Graph gives

@@ -24,10 +24,10 @@ from adapters.teams.events import (
 )
 from adapters.teams.invokes import Invokes, pressed_button
 from adapters.teams.references import ConversationReferences, remember
-from core.command import CommandName
-from core.conversation import Question, Speaker, Turn
-from core.errors import ConfigurationError, InputTooLarge, MalformedInput, Unauthorized
-from core.feedback import Reaction
+from core.incidents.command import CommandName
+from core.model.conversation import Question, Speaker, Turn
+from core.model.errors import ConfigurationError, InputTooLarge, MalformedInput, Unauthorized
+from core.model.feedback import Reaction
 from core.ports import Clock, Forms, Inbox, Standing
 
 if TYPE_CHECKING:

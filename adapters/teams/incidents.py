@@ -25,10 +25,10 @@ from adapters.teams.elements import (
     refreshed,
     run,
 )
-from core.incident import Incident, IncidentState
-from core.incident_details import Entry, Section, incident_details
-from core.incident_view import Line, Link, Mood, incident_view
-from core.messages import IncidentMessage
+from core.incidents.incident_details import Entry, Section, incident_details
+from core.incidents.incident_view import Line, Link, Mood, incident_view
+from core.model.incident import Incident, IncidentState
+from core.model.messages import IncidentMessage
 
 # The colour repeats what the words say, so that it may be missed.
 STYLES = {Mood.CRITICAL: "attention", Mood.WARNING: "warning", Mood.INFO: "accent", Mood.RESOLVED: "good"}

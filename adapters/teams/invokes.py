@@ -16,9 +16,9 @@ from adapters.teams.elements import REFRESH
 from adapters.teams.events import key_of, message_meant, person_of, place_of, reference_of
 from adapters.teams.references import ConversationReferences, is_member, remember
 from adapters.teams.render import render
-from core.conversation import Audience, Question, Speaker, Turn, cut_message
-from core.feedback import Feedback
-from core.messages import TAKING, IncidentMessage, Message, Notice, NoticeKind, Verdict
+from core.model.conversation import Audience, Question, Speaker, Turn, cut_message
+from core.model.feedback import Feedback
+from core.model.messages import TAKING, IncidentMessage, Message, Notice, NoticeKind, Verdict
 from core.ports import Clock, Forms, Inbox, Standing
 
 CARD = "application/vnd.microsoft.card.adaptive"

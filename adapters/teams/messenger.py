@@ -17,9 +17,9 @@ from adapters.teams.references import ConversationReference, ConversationReferen
 from adapters.teams.render import render, streamed
 from adapters.teams.streams import Streams
 from adapters.teams.transport import MessageTooLarge, Transport
-from core.conversation import MessageReference, Place
-from core.errors import ChatUnavailable, MessageNotFound
-from core.messages import AnswerMessage, Message
+from core.model.conversation import MessageReference, Place
+from core.model.errors import ChatUnavailable, MessageNotFound
+from core.model.messages import AnswerMessage, Message
 
 T = TypeVar("T")
 

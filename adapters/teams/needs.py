@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapters.teams.dialogs import EXTENSION, EXTENSION_TITLE
-from core.command import CommandName
+from core.incidents.command import CommandName
 
 EVERYWHERE = frozenset({"personal", "team", "groupChat"})
 SHARED = EVERYWHERE - {"personal"}

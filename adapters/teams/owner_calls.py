@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from adapters.teams.elements import MAX_SUMMARY, SPACE, Card, Run, card, dotted, line, plain, run
-from core.incident import AskedTeam
-from core.incident_view import on_call_told
-from core.messages import I_AM_UNSURE, IS_IT_YOURS, ON_CALL, OR, PING, OwnerPing, OwnerQuestion
-from core.team import TAG
+from core.incidents.incident_view import on_call_told
+from core.model.incident import AskedTeam
+from core.model.messages import I_AM_UNSURE, IS_IT_YOURS, ON_CALL, OR, PING, OwnerPing, OwnerQuestion
+from core.model.team import TAG
 
 MAX_NAME = 80  # characters
 MAX_ON_CALL = 250  # characters

@@ -9,8 +9,8 @@ import structlog
 
 from adapters.teams.history import TeamsHistory, Unreadable
 from adapters.teams.intents import is_for
-from core.conversation import Place
-from core.errors import ChatUnavailable, MessageNotFound
+from core.model.conversation import Place
+from core.model.errors import ChatUnavailable, MessageNotFound
 from core.ports import Clock
 
 DEADLINE = 10.0  # seconds for one search: whoever waits for the post waits for it

@@ -1,4 +1,4 @@
-"""What Plumbline says, as Adaptive Cards: one function per message of core.messages."""
+"""What Plumbline says, as Adaptive Cards: one function per message of core.model.messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adapters.teams.elements import ROOMS, Card, Element, Room, card, fitting, l
 from adapters.teams.handovers import handover_card, join_card
 from adapters.teams.incidents import details_card, incident_card
 from adapters.teams.owner_calls import call_card
-from core.messages import (
+from core.model.messages import (
     AnswerMessage,
     BadgeMessage,
     CorrectionRequest,

@@ -16,7 +16,7 @@ import structlog
 
 from adapters.teams.elements import Card, plain
 from adapters.teams.transport import StreamPhase, StreamUpdate, Transport
-from core.errors import ChatUnavailable, PlumblineError
+from core.model.errors import ChatUnavailable, PlumblineError
 
 INTERVAL = 1.0  # seconds between two updates
 MAX_AGE = 110.0  # seconds after which no last update is tried: Teams allows 120

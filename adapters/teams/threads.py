@@ -10,8 +10,8 @@ from adapters.microsoft_graph.messages import ChatMessage, text_of
 from adapters.teams.activity import clean
 from adapters.teams.card_text import card_text
 from adapters.teams.history import TeamsHistory, Unreadable
-from core.conversation import Place, Speaker, Turn
-from core.errors import ChatUnavailable, MessageNotFound
+from core.model.conversation import Place, Speaker, Turn
+from core.model.errors import ChatUnavailable, MessageNotFound
 from core.ports import Clock
 
 TOO_LONG = "Microsoft Graph takes too long to show a thread."

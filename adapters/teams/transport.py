@@ -10,7 +10,14 @@ from typing import Any, Literal, Protocol
 
 from adapters.teams.access_token import AccessToken
 from adapters.teams.elements import Card
-from core.errors import ChatBusy, ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError, Undeliverable
+from core.model.errors import (
+    ChatBusy,
+    ChatUnavailable,
+    ConfigurationError,
+    MessageNotFound,
+    PlumblineError,
+    Undeliverable,
+)
 
 TIMEOUT = 30  # seconds; a message may stand in the chat although the answer was lost, so better wait than repeat
 

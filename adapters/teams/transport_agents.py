@@ -17,7 +17,7 @@ from microsoft_agents.hosting.core.connector.client.connector_client import Conv
 from adapters.teams.access_token import AccessToken
 from adapters.teams.elements import Card
 from adapters.teams.transport import TIMEOUT, StreamPhase, StreamUpdate, failure
-from core.errors import ChatUnavailable, PlumblineError
+from core.model.errors import ChatUnavailable, PlumblineError
 
 MAX_CONVERSATION_ID = 1000  # characters
 

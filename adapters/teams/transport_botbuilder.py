@@ -21,7 +21,7 @@ from msrest.exceptions import ClientException, HttpOperationError
 from adapters.teams.access_token import AccessToken
 from adapters.teams.elements import Card
 from adapters.teams.transport import TIMEOUT, StreamPhase, StreamUpdate, failure
-from core.errors import ChatUnavailable, PlumblineError
+from core.model.errors import ChatUnavailable, PlumblineError
 
 
 class BotbuilderTransport:

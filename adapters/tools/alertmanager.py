@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pydantic import AwareDatetime, BaseModel, TypeAdapter
 
 from adapters.tools.http import Http
-from core.incident import AlertStatus, Incident
-from core.silences import Matcher, Silence
+from core.model.incident import AlertStatus, Incident
+from core.model.silences import Matcher, Silence
 
 KEPT = 10.0  # seconds for which what was read of the silences is believed: a storm asks once
 SETTLED = timedelta(minutes=5)  # after its start an Alertmanager has been told of every alert that fires

@@ -14,7 +14,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, BaseModel, StringConstraints, ValidationError
 
 from adapters.tools.service_files import FolderFiles
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import Change, TimeWindow
 
 MAX_LINES = 100_000  # lines read of one file

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tree_sitter import Language, Node, Parser
 
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import Definition
 
 MAX_FILES = 20_000  # source files of one repository; more are not read

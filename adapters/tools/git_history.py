@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from adapters.git_command import PLAIN_COMMITS, git_output
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import Change, TimeWindow
 
 TIMEOUT = 6.0  # seconds for one repository

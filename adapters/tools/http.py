@@ -11,7 +11,7 @@ import aiohttp
 from pydantic import TypeAdapter, ValidationError
 from yarl import URL
 
-from core.errors import ToolRefused, ToolUnavailable
+from core.model.errors import ToolRefused, ToolUnavailable
 
 TIMEOUT = aiohttp.ClientTimeout(total=6.0)  # seconds for one answer
 MAX_BODY = 16 * 1024 * 1024  # bytes of one answer

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from adapters.tools.service_files import FolderFiles
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import LogLine, TimeWindow
 
 RECORD = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)) (\S{1,16}) (\S{1,128}) ?(.*)")

@@ -20,7 +20,7 @@ from mcp.types import TextContent
 from mcp.types import Tool as Offered
 from pydantic import BaseModel, ValidationError
 
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import TimeWindow, Tool, ToolParameter
 
 TIMEOUT = 15.0  # seconds for one call, with the handshake

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from adapters.tools.service_files import FolderFiles
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import Series, TimeWindow
 
 MAX_METRICS = 200  # columns read of one file

@@ -13,7 +13,7 @@ import aiohttp
 from pydantic import BaseModel, ValidationError
 from yarl import URL
 
-from core.errors import ToolRefused, ToolUnavailable
+from core.model.errors import ToolRefused, ToolUnavailable
 from core.ports import Series, TimeWindow
 
 SERVICE_LABELS = ("service", "job", "app")  # any of them may name a series' service

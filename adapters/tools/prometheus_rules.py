@@ -5,8 +5,8 @@ from __future__ import annotations
 from pydantic import BaseModel, TypeAdapter
 
 from adapters.tools.http import Http
-from core.incident import Alert, AlertStatus, Incident
-from core.silences import Silence
+from core.model.incident import Alert, AlertStatus, Incident
+from core.model.silences import Silence
 
 
 class _Active(BaseModel):

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Generic, TypeVar
 
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 
 MAX_KEPT = 16 * 1024 * 1024  # bytes of files, on disk, whose contents are kept in memory for one tool
 UNSETTLED = 2_000_000_000  # nanoseconds after a modification in which another one could bear the same time stamp

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from adapters.tools.service_files import FolderFiles
 from adapters.tools.trace_graph import graph_of
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import Span, TimeWindow
 
 SUFFIXES = (".json", ".jsonl")

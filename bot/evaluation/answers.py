@@ -34,10 +34,10 @@ from bot.evaluation.json_lines import json_lines
 from bot.evaluation.library import Library, asked_of, library_of
 from core.answering.answer import Answer, Citation
 from core.answering.find import ENGINE, find_answer
-from core.errors import MalformedInput
 from core.knowledge.markdown import blocks
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import terms
+from core.model.errors import MalformedInput
 
 FIGURES = (
     "supported",

@@ -29,11 +29,11 @@ from core.confidence.calibrator import Label, fit
 from core.confidence.curves import FLAT, Features, Prior, beta_features, fit_curve, log_odds
 from core.confidence.isotonic import ascending
 from core.confidence.measures import auroc, brier, ece, ece_floor
-from core.confidence.prediction import Evaluation
 from core.confidence.tally import FloatArray, count
 from core.confidence.thresholds import fit_thresholds
 from core.confidence.transformation import RCE_ALONE
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
+from core.model.prediction import Evaluation
 
 BUDGETS = (20, 50, 100, 200, 500)  # labels; then all of the half
 SPLITS = 10

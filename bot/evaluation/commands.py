@@ -36,7 +36,7 @@ def eval_retrieval(
 ) -> None:
     """Does the search find the document that answers?"""
     from bot.evaluation.retrieval import print_table, run
-    from bot.wiring import embedder
+    from bot.wiring.application import embedder
 
     figures = run(questions, corpus, unanswerable, embedder(embeddings))
     print_table(figures, out)
@@ -86,7 +86,7 @@ def eval_triage(
 ) -> None:
     """Does an incident reach the team that owns it, and at which hop?"""
     from bot.evaluation.triage import print_table, run
-    from bot.wiring import embedder
+    from bot.wiring.application import embedder
 
     with out.status("Learning from the first part.") as status:
         figures = run(train, test, folds, lambda part: status.update(f"Part {part} is measured."), embedder(embeddings))

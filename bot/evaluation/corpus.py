@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 from adapters.sources.formats import parse_markdown, title_from
 from adapters.sources.front_matter import Properties
 from bot.evaluation.json_lines import json_lines
-from core.errors import MalformedInput
-from core.knowledge.document import Document
+from core.model.document import Document
+from core.model.errors import MalformedInput
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,18 +32,18 @@ from adapters.tools.metric_files import MetricFiles
 from adapters.tools.trace_files import TraceFiles
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.report import print_whole
-from core.confidence.badge import Strength
 from core.confidence.calibrator import PROBABLE, badge_for
 from core.confidence.measures import auroc, ece
-from core.conversation import Place, Platform
-from core.errors import MalformedInput
-from core.folding import open_from
-from core.incident import Explanation, Incident
+from core.incidents.folding import open_from
+from core.model.badge import Strength
+from core.model.conversation import Place, Platform
+from core.model.errors import MalformedInput
+from core.model.incident import Explanation, Incident
 from core.rca.explain import explain
 from core.rca.observations import Observations
 from core.rca.scene import SLACK
 from core.triage.history import IncidentHistory
-from handlers.observe_incident import Readers, observe_incident
+from handlers.incidents.observe_incident import Readers, observe_incident
 
 INVESTIGATED_AFTER = timedelta(minutes=5)  # from the alert
 AMONG = 3

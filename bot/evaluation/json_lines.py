@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 
 
 def json_lines(path: Path, *fields: str) -> list[dict[str, str]]:

@@ -13,10 +13,10 @@ from adapters.array_file import ArrayFile
 from adapters.encoder_format import ENCODER
 from adapters.qdrant_edge import EdgeIndex
 from bot.evaluation.corpus import CorpusFile
-from core.conversation import Audience, Person, Place, Platform, Question, Turn
-from core.knowledge.document import Document
 from core.knowledge.retriever import Retriever
-from handlers.ingest_knowledge import ingest_knowledge
+from core.model.conversation import Audience, Person, Place, Platform, Question, Turn
+from core.model.document import Document
+from handlers.knowledge.ingest_knowledge import ingest_knowledge
 
 ADDRESS_BITS = 24  # of a document's number: more documents than an evaluation ever has
 

@@ -24,9 +24,9 @@ from rich.table import Table
 from adapters.secret_detector import DetectSecrets
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.report import print_whole
-from core.errors import MalformedInput
 from core.knowledge.privacy.names import People
 from core.knowledge.privacy.redactor import Finding, Redactor
+from core.model.errors import MalformedInput
 
 KINDS = {"n": "name", "e": "e-mail", "p": "phone", "s": "secret"}
 

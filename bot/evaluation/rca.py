@@ -27,7 +27,7 @@ from bot.evaluation.json_lines import json_lines
 from bot.evaluation.rca_engines import MAX_QUOTE, MAX_QUOTES, MAX_WORDS, Engine, Given, Verdict, by_evidence, by_keyword
 from bot.evaluation.rca_model import by_model
 from bot.evaluation.report import print_whole
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 from core.rca.tool_outputs.clue import ToolOutput
 
 HEADLINE = "root_cause"

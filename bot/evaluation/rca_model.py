@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bot.evaluation.rca_engines import Engine, Given, Verdict
-from core.language_model import ModelRequest, Urgency
+from core.model.language_model import ModelRequest, Urgency
 from core.ports import LanguageModel, Tool, ToolParameter
 from core.rca.controller import Investigation
 from core.rca.grounding import matched

@@ -33,13 +33,13 @@ from bot.evaluation.report import print_whole
 from core.answering.certainty import answer_threshold
 from core.answering.excerpts import candidates
 from core.answering.find import ENGINE, answer, search
-from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question
-from core.knowledge.document import Passage
 from core.knowledge.encoder import Encoder
 from core.knowledge.ranking import fused
 from core.knowledge.retriever import CANDIDATES, Retriever
+from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
+from core.model.document import Passage
 from core.ports import Embedder, Hit
-from handlers.ingest_knowledge import ingest_knowledge
+from handlers.knowledge.ingest_knowledge import ingest_knowledge
 
 CUTOFFS = (1, 3, 5)
 ANSWERED_SHARE = 0.9  # of the answerable questions that the reported threshold answers

@@ -40,11 +40,11 @@ from bot.evaluation.library import asked_of, library_of
 from core.answering.answer import Answer
 from core.answering.find import ENGINE, find_answer
 from core.answering.pieces import word_count
-from core.conversation import Speaker, Turn
-from core.errors import MalformedInput
-from core.knowledge.document import Document
 from core.knowledge.markdown import BlockKind, blocks
 from core.knowledge.terms import terms
+from core.model.conversation import Speaker, Turn
+from core.model.document import Document
+from core.model.errors import MalformedInput
 
 BASELINE_CHARACTERS = 1_000
 BASELINE_SECTIONS = 3

@@ -33,11 +33,11 @@ from bot.evaluation.triage_embeddings import TicketEmbedder
 from core.confidence.calibrator import Calibrator, fit
 from core.confidence.measures import bootstrap, ece, ece_interval, risk_coverage
 from core.confidence.owner_evidence import evaluate_owner, labels_from
-from core.conversation import Place, Platform
-from core.errors import MalformedInput
-from core.incident import Alert, AlertStatus, Incident, PastIncident, Severity
+from core.model.conversation import Place, Platform
+from core.model.errors import MalformedInput
+from core.model.incident import Alert, AlertStatus, Incident, PastIncident, Severity
+from core.model.team import Team
 from core.ports import Embedder
-from core.team import Team
 from core.triage.candidates import discussion_group
 from core.triage.distil import Alignment
 from core.triage.enrichment import Enrichment

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.incident import Incident, PastIncident
+from core.model.incident import Incident, PastIncident
 from core.ports import Embedder
 from core.triage.embeddings import Embeddings, Vector, embedded_text
-from handlers.embed_incidents import embed_past_incidents
+from handlers.knowledge.embed_incidents import embed_past_incidents
 
 
 @dataclass(slots=True)

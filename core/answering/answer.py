@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
-from core.confidence.badge import Badge
 from core.knowledge.clean_text import without_dead_links
 from core.knowledge.markdown import Block, BlockKind, blocks, has_header
+from core.model.badge import Badge
 
 MONTH = timedelta(days=30.44)
 YEAR = timedelta(days=365.25)

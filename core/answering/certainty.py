@@ -18,8 +18,8 @@ from typing import Any
 
 from core.answering.excerpts import Candidate
 from core.confidence.calibrator import STRONG_SCORE, raw_score
-from core.confidence.prediction import Evaluation
 from core.knowledge.retriever import Retrieval
+from core.model.prediction import Evaluation
 
 VERSION = "answer-excerpt-1"  # of the features and coefficients: stored with every prediction
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from core.answering.answer import Citation
 from core.answering.statements import Statement
-from core.knowledge.anchors import anchor
-from core.knowledge.document import Passage
-from core.knowledge.layout import url_of
+from core.model.anchors import anchor
+from core.model.document import Passage
+from core.model.layout import url_of
 
 MAX_QUOTE = 500  # characters of a citation's quote
 

@@ -12,9 +12,9 @@ from core.answering.answer import Citation, Conflict, Sentence
 from core.answering.citations import citation
 from core.answering.statements import Statement, statements
 from core.answering.values import Claim, claim, differing
-from core.knowledge.document import DocumentKind, Passage
 from core.knowledge.retriever import Retrieval
 from core.knowledge.terms import distinct_terms, terms
+from core.model.document import DocumentKind, Passage
 
 RIVALS = 10  # best passages of other documents whose statements are compared with the answer's
 MAX_CONFLICTS = 3

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.answering.pieces import Piece, joined, pieces
-from core.knowledge.document import Passage
 from core.knowledge.lexical import K1, B
 from core.knowledge.markdown import BlockKind
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval
 from core.knowledge.terms import terms, tokens
+from core.model.document import Passage
 
 EXCERPT_WORDS = 140  # of an excerpt at most, unless a single piece is longer or
 WHOLE_WORDS = 200  # it ends where a section does: then so many at most

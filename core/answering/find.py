@@ -12,17 +12,17 @@ from core.answering.contradictions import contradictions
 from core.answering.excerpts import Candidate, candidates
 from core.answering.rewrite import standalone
 from core.answering.statements import statements
-from core.aside import aside
 from core.confidence.calibrator import raw_score
-from core.confidence.prediction import Evaluation
-from core.conversation import Audience, Question, Speaker, Turn
-from core.knowledge.document import DocumentKind
 from core.knowledge.markdown import BlockKind
 from core.knowledge.question_parts import question_parts
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval, Retriever
 from core.knowledge.spelling import Spelling
 from core.knowledge.terms import distinct_terms, terms_of
+from core.model.compute_thread import aside
+from core.model.conversation import Audience, Question, Speaker, Turn
+from core.model.document import DocumentKind
+from core.model.prediction import Evaluation
 
 ENGINE = "evidence"
 RETRIEVED = 16  # passages that the excerpts are chosen from

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from core.answering.answer import Answer, Citation, Contact
-from core.conversation import Question
-from core.team import Team
+from core.model.conversation import Question
+from core.model.team import Team
 from core.triage.documents import matches
 
 MAX_CONTACTS = 2

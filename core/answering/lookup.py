@@ -15,10 +15,10 @@ from functools import cached_property
 
 from rapidfuzz import fuzz, process
 
-from core.conversation import Speaker, Turn
 from core.knowledge.terms import STOP_WORDS
+from core.model.conversation import Speaker, Turn
+from core.model.team import Team
 from core.ports import TimeWindow
-from core.team import Team
 
 MAX_QUESTION = 300  # characters of a question that is looked up; a longer one says more than that
 ALIKE = 88.0  # of 100: from this similarity on a word is taken for a misspelt name

@@ -14,14 +14,14 @@ from core.answering.model_evidence import Evidence, fitting, gathered
 from core.answering.model_rewrite import UnderstoodQuestion, understood
 from core.answering.model_translate import translated
 from core.confidence.calibrator import STRONG_SCORE, raw_score
-from core.confidence.prediction import Evaluation
-from core.conversation import Question
-from core.errors import InvalidReply
 from core.knowledge.retriever import Retriever
-from core.language_model import ModelRequest
+from core.model.conversation import Question
+from core.model.errors import InvalidReply
+from core.model.language_model import ModelRequest
+from core.model.prediction import Evaluation
+from core.model_calls.prompts import answering as prompts
+from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
-from core.prompts import answering as prompts
-from core.structured_reply import structured
 
 VERSION = "answer-verdict-1"  # of the prompts and of the two measures below: stored with every prediction
 TRANSLATED = "Translated from the language of the documents; what stands there counts."

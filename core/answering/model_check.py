@@ -10,9 +10,9 @@ from core.answering.model_evidence import Evidence
 from core.answering.model_text import cleaned, oversteps
 from core.answering.values import claim
 from core.answering.verify import supported
-from core.language_model import ModelRequest
+from core.model.language_model import ModelRequest
+from core.model_calls.prompts import answering as prompts
 from core.ports import LanguageModel
-from core.prompts import answering as prompts
 
 VERDICT = 0.5  # least probability of a yes; at less the model itself holds a no for likelier
 VERDICT_TOKENS = 4  # room for yes or no

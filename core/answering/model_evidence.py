@@ -9,11 +9,11 @@ from itertools import groupby
 from core.answering.answer import Citation, Sentence
 from core.answering.citations import citation, place_of
 from core.answering.statements import Statement, statements
-from core.context_budget import fit_context
-from core.knowledge.document import Passage
 from core.knowledge.ranking import RankedPassage
+from core.model.document import Passage
+from core.model_calls.context_budget import fit_context
+from core.model_calls.prompts.answering import Messages, Section, section_line
 from core.ports import LanguageModel
-from core.prompts.answering import Messages, Section, section_line
 
 
 @dataclass(frozen=True, slots=True)

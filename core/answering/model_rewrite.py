@@ -9,15 +9,15 @@ from core.answering.excerpts import candidates
 from core.answering.find import search
 from core.answering.model_text import adds_literals
 from core.answering.rewrite import standalone
-from core.confidence.prediction import Evaluation
-from core.context_budget import fit_context
-from core.conversation import Question
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval, Retriever
-from core.language_model import ModelRequest
+from core.model.conversation import Question
+from core.model.language_model import ModelRequest
+from core.model.prediction import Evaluation
+from core.model_calls.context_budget import fit_context
+from core.model_calls.prompts import answering as prompts
+from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
-from core.prompts import answering as prompts
-from core.structured_reply import structured
 
 FAMILIAR = 0.9  # `known` of a retrieval below which words of the question stand in no document
 REWRITE_TOKENS = 400  # room for both versions of a question

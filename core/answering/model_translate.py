@@ -12,11 +12,11 @@ from dataclasses import replace
 from core.answering.answer import Sentence
 from core.answering.model_check import VERDICT, probability_of_yes
 from core.answering.model_text import adds_literals, cleaned, oversteps
-from core.errors import InvalidReply
-from core.language_model import ModelRequest
+from core.model.errors import InvalidReply
+from core.model.language_model import ModelRequest
+from core.model_calls.prompts import answering as prompts
+from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
-from core.prompts import answering as prompts
-from core.structured_reply import structured
 
 TRANSLATE_TOKENS = 900  # room for all sentences of an answer
 

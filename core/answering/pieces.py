@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from core.answering.statements import sentences, statements
-from core.knowledge.document import DocumentKind, Passage
 from core.knowledge.markdown import Block, BlockKind, blocks, framed, has_header
 from core.knowledge.terms import terms
+from core.model.document import DocumentKind, Passage
 
 REMEMBERED = 1_000  # passages whose pieces are kept in memory: some 20 MB
 LONG_ITEM = 60  # words of a list item from which it can be cut at a line end

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from core.answering.statements import without_emoji
-from core.conversation import Speaker, Turn
 from core.knowledge.terms import terms
+from core.model.conversation import Speaker, Turn
 
 SHORT_QUESTION = 4  # terms below which a question that begins like a follow-up is taken for one
 CARRIED_TURNS = 3  # earlier questions that a chain of follow-ups may lean on

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import zip_longest
 
-from core.knowledge.document import DocumentKind, Passage
-from core.knowledge.layout import SERVICE, split_thread
 from core.knowledge.markdown import Block, BlockKind, blocks, has_header, plain
 from core.knowledge.terms import terms
+from core.model.document import DocumentKind, Passage
+from core.model.layout import SERVICE, split_thread
 
 MAX_STATEMENT = 700  # characters; longer code is cut at a line end, a longer sentence at a word
 

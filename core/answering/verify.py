@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from core.answering.answer import Citation, Sentence
-from core.knowledge.document import Passage
 from core.knowledge.terms import distinct_terms
+from core.model.document import Passage
 
 SUPPORT = 0.9  # share of a sentence's distinct terms that its citations' passages must hold
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.confidence.badge import Badge, Strength
 from core.confidence.calibrator import MIN_OUTCOMES, MODERATE_SCORE, STRONG_SCORE
-from core.confidence.prediction import Evaluation, PredictionKind
 from core.confidence.track_record import TrackRecord
+from core.model.badge import Badge, Strength
+from core.model.prediction import Evaluation, PredictionKind
 
 SUPPORTS = {
     Strength.STRONG: "What I found clearly supports this {kind}",

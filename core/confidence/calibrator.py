@@ -9,13 +9,13 @@ from datetime import datetime
 
 import numpy as np
 
-from core.confidence.badge import Badge, Strength
 from core.confidence.ensemble import fit_ensemble
 from core.confidence.groups import fit_offsets, shifted
-from core.confidence.prediction import Evaluation
+from core.confidence.softmax import softmax
 from core.confidence.tally import FloatArray, Tally, boundaries, count, distinct
 from core.confidence.transformation import CANDIDATES, RCE_ALONE, Transformation
-from core.softmax import softmax
+from core.model.badge import Badge, Strength
+from core.model.prediction import Evaluation
 
 MIN_OUTCOMES = 30  # labelled outcomes below which a percentage would promise more than is known
 RESOLUTION = 100  # levels between the scores 0 and 1, and as many more where the labelled scores lie

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import exp, log
 
-from core.confidence.prediction import Evaluation
-from core.incident import TIED, Hypothesis, Origin
+from core.model.incident import TIED, Hypothesis, Origin
+from core.model.prediction import Evaluation
 from core.rca.observations import Observations
 from core.rca.scene import Scene
 

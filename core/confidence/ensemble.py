@@ -13,8 +13,8 @@ import numpy as np
 
 from core.confidence.curves import Prior, beta_features, fit_curve
 from core.confidence.isotonic import ascending
+from core.confidence.softmax import softmax
 from core.confidence.tally import FloatArray, Tally
-from core.softmax import softmax
 
 FOLDS = 5
 CELLS = 20  # groups of neighbouring levels, of about equally many labels, that have a share of right ones of their own

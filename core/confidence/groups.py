@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from core.confidence.softmax import softmax
 from core.confidence.tally import FloatArray
-from core.softmax import softmax
 
 FOLDS = 5
 USUAL_SPREAD = 0.5  # standard deviation of the half-normal prior of the spread, in log-odds

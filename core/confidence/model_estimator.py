@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import fmean
 
-from core.confidence.prediction import Evaluation
 from core.confidence.reference import Claim, Reference, admissible
-from core.errors import InvalidReply, PromptTooLong
-from core.language_model import ModelRequest
+from core.model.errors import InvalidReply, PromptTooLong
+from core.model.language_model import ModelRequest
+from core.model.prediction import Evaluation
+from core.model_calls.prompts import confidence as prompts
 from core.ports import LanguageModel
-from core.prompts import confidence as prompts
 
 VERSION = "model-evidence-1"  # of the prompts and of what is made of the replies: stored with every prediction
 LABEL_TOKENS = 8  # room for one label in quotation marks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.confidence.calibrator import Label
-from core.confidence.prediction import Evaluation
+from core.model.prediction import Evaluation
 from core.triage.managers import Ground
 from core.triage.negotiate import LEARNED_FROM, Verdict
 from core.triage.owner_model import OwnerModel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.confidence.badge import Badge
+from core.model.badge import Badge
 
 
 @dataclass(frozen=True, slots=True)

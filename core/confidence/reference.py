@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.incident import PastIncident
+from core.model.incident import PastIncident
 
 
 @dataclass(frozen=True, slots=True)

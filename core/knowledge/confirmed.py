@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from core.curated import is_curated, question_of
-from core.knowledge.document import Passage
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.terms import terms
+from core.model.curated import is_curated, question_of
+from core.model.document import Passage
 
 SAME_QUESTION = 0.6  # share of the distinct terms of two questions that both hold, from which they are taken for one
 STEPPED_BACK = 0.5  # what the score of everything else is multiplied by: too little to outvote the answer

@@ -9,10 +9,10 @@ from typing import Self
 
 import numpy as np
 
-from core.knowledge.document import Passage
 from core.knowledge.lexical import passage_vector, query_vector, term_counts
 from core.knowledge.statistics import MeasuredPassage, TermStatistics
 from core.knowledge.terms import terms
+from core.model.document import Passage
 from core.ports import EncodedPassage, SparseVector
 
 FORMAT = 10  # grows with every change that makes what is stored unusable: tokens, weights

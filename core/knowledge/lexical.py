@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.knowledge.document import Passage
 from core.knowledge.statistics import TermStatistics
 from core.knowledge.term_numbers import term_number, term_numbers
+from core.model.document import Passage
 from core.ports import SparseVector
 
 K1 = 1.2  # how soon a repeated term stops to count more

@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from core.knowledge.document import Document, DocumentKind, Passage
 from core.knowledge.markdown import Block, BlockKind, blocks, framed
+from core.model.document import Document, DocumentKind, Passage
 
 PASSAGE_TOKENS = 800  # most tokens of a passage
 OVERLAP_TOKENS = 200  # most tokens at the start of a passage that ended the one before it

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.knowledge.document import DocumentKind, Passage
+from core.model.document import DocumentKind, Passage
 from core.ports import Hit
 
 # A page says how things are done; a thread what was said once, an incident what happened once.

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.conversation import Audience
 from core.knowledge.confirmed import confirmed_first
-from core.knowledge.document import Passage
 from core.knowledge.encoder import Encoder
 from core.knowledge.lexical import K1
 from core.knowledge.ranking import RankedPassage, fused, ranked
 from core.knowledge.spelling import Spelling, spelt
 from core.knowledge.term_numbers import term_number
+from core.model.conversation import Audience
+from core.model.document import Passage
 from core.ports import Embedder, EncoderStore, PassageIndex
 
 CANDIDATES = 50  # passages taken from each search

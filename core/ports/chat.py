@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
-from core.conversation import Audience, MessageReference, Place, Question, Turn
-from core.feedback import Feedback, Reaction
-from core.messages import Form, Message, Verdict
-from core.pace import Pace
+from core.model.conversation import Audience, MessageReference, Place, Question, Turn
+from core.model.feedback import Feedback, Reaction
+from core.model.messages import Form, Message, Verdict
+from core.model.pace import Pace
 
 
 class Messenger(Protocol):
@@ -61,7 +61,7 @@ class Pacer(Protocol):
     async def take(self, lane: str, ticket: str, pace: Pace) -> float:
         """0.0 if it is this ticket's turn, which is taken; else the seconds until it comes, which is kept for it.
 
-        It is the same however often it is asked for, and is lost if nobody takes it for `core.pace.LATE`.
+        It is the same however often it is asked for, and is lost if nobody takes it for `core.model.pace.LATE`.
         """
         ...
 

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from core.knowledge.document import Document, Passage
+from core.model.document import Document, Passage
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from core.language_model import ModelReply, ModelRequest
+from core.model.language_model import ModelReply, ModelRequest
 
 if TYPE_CHECKING:
     from core.knowledge.encoder import Encoder

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
-from core.incident import Incident
-from core.silences import Silence
+from core.model.incident import Incident
+from core.model.silences import Silence
 
 
 @dataclass(frozen=True, slots=True)

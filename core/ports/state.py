@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from core.audit import Act, AuditEntry, NumberedEntry
-from core.channel_settings import ChannelSettings
 from core.confidence.calibrator import Calibrator
-from core.confidence.prediction import Estimator, Outcome, Prediction, PredictionKind
-from core.conversation import Place, Turn
-from core.curated import CuratedAnswer
-from core.incident import Incident
+from core.model.audit import Act, AuditEntry, NumberedEntry
+from core.model.channel_settings import ChannelSettings
+from core.model.conversation import Place, Turn
+from core.model.curated import CuratedAnswer
+from core.model.incident import Incident
+from core.model.prediction import Estimator, Outcome, Prediction, PredictionKind
+from core.model.silences import Silence
 from core.ports.knowledge import SourceCursor
 from core.rca.recorded_failure import RecordedFailure
-from core.silences import Silence
 
 
 class IncidentStore(Protocol):

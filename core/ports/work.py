@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from core.conversation import MessageReference, Place
-from core.correlation import current_correlation
-from core.messages import Message
+from core.model.conversation import MessageReference, Place
+from core.model.correlation import current_correlation
+from core.model.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """A workflow to be started. `key` is its idempotency key; `payload` is JSON-compatible.
 
-    `correlation` is that of the request or task that asks for it (see `core.correlation`), empty if nothing did.
+    `correlation` is that of the request or task that asks for it (see `core.model.correlation`), empty if nothing did.
     """
 
     key: str
@@ -101,7 +101,7 @@ class Post:
     reference: MessageReference | None = None
     content_hash: str = ""
     withdrawn: bool = False  # it must not stand there any more, nor be posted again
-    claim: str = ""  # the id of the prediction that it claims, see `core.messages.claim`
+    claim: str = ""  # the id of the prediction that it claims, see `core.model.messages.claim`
 
 
 class PostStore(Protocol):

@@ -14,9 +14,9 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from core.model.trajectory import Action, Finding, Responsibility
 from core.ports import Tool, ToolParameter
 from core.rca.snapshots import Snapshots
-from core.rca.trajectory import Action, Finding, Responsibility
 
 FINALISE = "finalize"
 EARLIEST_FINALISE = 2  # different observations before which finalising is early

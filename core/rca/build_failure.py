@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from core.incident import Evidence, EvidenceKind, Hypothesis
+from core.model.incident import Evidence, EvidenceKind, Hypothesis
+from core.model.trajectory import Responsibility
 from core.ports import FailedBuild
 from core.rca.build_steps import plain
 from core.rca.failing_lines import Line, by_form, failing_segments
@@ -15,7 +16,6 @@ from core.rca.line_features import NAMES, ReadLog
 from core.rca.tool_outputs.clue import cut
 from core.rca.tool_outputs.logs import said
 from core.rca.tool_outputs.trouble import trouble
-from core.rca.trajectory import Responsibility
 
 BUILD_SCORE = 0.9  # of the lines that explain a failed build, for an incident that is about that build
 MAX_QUOTED = 6  # lines shown

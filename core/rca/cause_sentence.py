@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from core.incident import EvidenceKind, Incident
 from core.knowledge.terms import terms
+from core.model.incident import EvidenceKind, Incident
 from core.ports import Change
 from core.rca.signals import Signal
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from core.incident import Evidence
+from core.model.incident import Evidence
 from core.rca.scene import SLACK, Scene
 from core.rca.signals import CLEAR, Signal
 

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from core.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
-from core.language_model import ModelRequest
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
+from core.model.language_model import ModelRequest
+from core.model.trajectory import Action, Ending, Finding, Step, Trajectory
+from core.model_calls.prompts import rca as prompts
 from core.ports import LanguageModel, Tool
-from core.prompts import rca as prompts
 from core.rca.actions import MAX_CALL_TOKENS, MAX_FINDING_TOKENS, Choices, Refused, call_of, parse, schema
 from core.rca.snapshots import Snapshots
-from core.rca.trajectory import Action, Ending, Finding, Step, Trajectory
 
 MAX_STEPS = 15  # RCAgent, section 5.3
 MAX_REPLY = 2_000  # characters of a reply that are kept

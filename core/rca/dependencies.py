@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from core.incident import Incident
+from core.model.incident import Incident
 
 MAX_DISTANCE = 3  # calls between a symptom and a cause that is still looked for
 

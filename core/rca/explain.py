@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from core.confidence.cause_evidence import evaluate_cause
-from core.confidence.prediction import Evaluation
-from core.incident import EvidenceKind, Explanation, Hypothesis, Origin, TimelineEntry
+from core.model.incident import EvidenceKind, Explanation, Hypothesis, Origin, TimelineEntry
+from core.model.prediction import Evaluation
 from core.rca.build_failure import build_cause
 from core.rca.failing_lines import NO_HISTORY
 from core.rca.failure_history import FailureHistory

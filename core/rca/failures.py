@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.rca.trajectory import Responsibility
+from core.model.trajectory import Responsibility
 
 CAUSE, COMPLAINT, GRIEVANCE, TOPIC = 0.7, 0.5, 0.3, 0.0
 STRENGTHS: Mapping[str, float] = {"cause": CAUSE, "complaint": COMPLAINT, "grievance": GRIEVANCE, "topic": TOPIC}

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from rapidfuzz.fuzz import partial_ratio_alignment
 
-from core.incident import Evidence, EvidenceKind
+from core.model.incident import Evidence, EvidenceKind
 from core.rca.log_templates import quote_of
 from core.rca.observations import Observations
 

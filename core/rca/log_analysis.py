@@ -14,15 +14,15 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.fuzz import partial_ratio_alignment
 
-from core.context_budget import fit_context
-from core.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
-from core.incident import PastIncident
-from core.language_model import ModelRequest
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
+from core.model.incident import PastIncident
+from core.model.language_model import ModelRequest
+from core.model_calls.context_budget import fit_context
+from core.model_calls.prompts import rca_log as prompts
+from core.model_calls.prompts.rca_log import ChunkReading, Interpretation, LogSummary
+from core.model_calls.structured_reply import structured
 from core.ports import Embedder, LanguageModel, ToolParameter
-from core.prompts import rca_log as prompts
-from core.prompts.rca_log import ChunkReading, Interpretation, LogSummary
 from core.rca.log_chunks import Chunk, chunked, templates_of
-from core.structured_reply import structured
 from core.triage.history import IncidentHistory
 
 MAX_CHUNKS = 8  # read of one log, those with the rarest lines

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from math import exp, log
 
-from core.incident import Evidence, EvidenceKind
 from core.knowledge.terms import terms
+from core.model.incident import Evidence, EvidenceKind
 from core.ports import LogLine
 from core.rca.log_templates import Template, quote_of
 from core.rca.signals import Signal

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.incident import Evidence, Hypothesis
+from core.model.incident import Evidence, Hypothesis
+from core.model.trajectory import Finding
 from core.rca.contradictions import contradicting
 from core.rca.scene import SLACK, Scene, precedes
-from core.rca.trajectory import Finding
 
 AGREEMENT = 0.5  # of what is missing to 1, that another source's agreement adds to a hypothesis
 UNCHECKED = 0.6  # score of a model's cause for which all speaks: no plan has looked for it

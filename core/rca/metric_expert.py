@@ -9,8 +9,8 @@ from math import exp
 import numpy as np
 from numpy.typing import NDArray
 
-from core.incident import Evidence, EvidenceKind
 from core.knowledge.terms import terms
+from core.model.incident import Evidence, EvidenceKind
 from core.ports import Series
 from core.rca.signals import Signal
 

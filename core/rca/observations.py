@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.incident import Gap, Incident, SimilarIncident
+from core.model.incident import Gap, Incident, SimilarIncident
 from core.ports import Change, FailedBuild, LogLine, Series, Span, TimeWindow
 from core.rca.revisions import is_commit
 from core.rca.tool_outputs.clue import ToolOutput

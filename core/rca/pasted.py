@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from core.incident import Incident
+from core.model.incident import Incident
 from core.ports import FailedBuild
 from core.rca.build_failure import is_build_log
 from core.rca.tool_outputs.clue import ToolOutput

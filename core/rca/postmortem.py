@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from core.incident import Evidence, Explanation, Incident, IncidentState, TimelineEntry
 from core.knowledge.terms import terms
+from core.model.incident import Evidence, Explanation, Incident, IncidentState, TimelineEntry
 
 NOT_KNOWN = "not known"
 MAX_TEXT = 600  # characters of one text that somebody else wrote

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from core.conversation import Place
+from core.model.conversation import Place
 from core.rca.failure_history import FailureHistory, PastFailure
 
 _LINES = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from core.incident import BlamedChange, Evidence, Explanation, Hypothesis
+from core.model.incident import BlamedChange, Evidence, Explanation, Hypothesis
 
 Clean = Callable[[str], str]
 

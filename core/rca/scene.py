@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.incident import Incident
 from core.knowledge.terms import terms
+from core.model.incident import Incident
 from core.ports import LogLine
 from core.rca.dependencies import callees, callers
 from core.rca.log_expert import message_signals

@@ -9,14 +9,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.knowledge.terms import terms
-from core.language_model import ModelRequest
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.model.language_model import ModelRequest
+from core.model.trajectory import Finding, Trajectory
+from core.model_calls.prompts import rca as prompts
 from core.ports import LanguageModel
-from core.prompts import rca as prompts
 from core.rca.actions import MAX_FINDING_TOKENS, Refused, finding_schema, parse, parse_finding, schema
 from core.rca.controller import Investigation
-from core.rca.trajectory import Finding, Trajectory
 
 SAMPLES = 10  # RCAgent, section 4.1
 

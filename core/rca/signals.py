@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from math import prod
 
-from core.incident import Evidence
+from core.model.incident import Evidence
 from core.rca.stack_traces import Frame
 
 CLEAR = 0.5  # strength from which a sign alone shows that the service is in trouble

@@ -10,8 +10,8 @@ from math import exp, log
 
 import numpy as np
 
-from core.incident import Evidence, EvidenceKind
 from core.knowledge.terms import terms
+from core.model.incident import Evidence, EvidenceKind
 from core.ports import Span
 from core.rca.signals import Signal
 

@@ -16,8 +16,8 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from math import exp, log, log1p
 
-from core.incident import EvidenceKind, Origin
 from core.knowledge.terms import terms
+from core.model.incident import EvidenceKind, Origin
 from core.ports import Change
 from core.rca.dependencies import callers
 from core.rca.failures import Kind, brought_about_by, kinds_of

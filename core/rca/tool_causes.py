@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from core.incident import Hypothesis
 from core.knowledge.terms import terms
+from core.model.incident import Hypothesis
+from core.model.trajectory import Responsibility
 from core.rca.contradictions import contradicting
 from core.rca.dependencies import callees
 from core.rca.failures import responsibility_of
@@ -15,7 +16,6 @@ from core.rca.observations import Observations
 from core.rca.scene import Scene, precedes
 from core.rca.tool_outputs.clue import ToolOutput
 from core.rca.tool_outputs.conclusion import Conclusion, conclude
-from core.rca.trajectory import Responsibility
 
 OUTPUT_WEIGHT = 0.8  # of a cause that a tool states outright, against a change that fits wholly
 EXPLAINED_AWAY = 0.8  # of a cause's score, when the callee that its lines complain of has as sure a cause of its own

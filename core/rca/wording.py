@@ -6,15 +6,15 @@ import re
 from dataclasses import replace
 from datetime import UTC
 
-from core.incident import BlamedChange, Evidence, EvidenceKind, Followed, Hypothesis, Origin, SimilarIncident
 from core.knowledge.terms import terms
+from core.model.incident import BlamedChange, Evidence, EvidenceKind, Followed, Hypothesis, Origin, SimilarIncident
+from core.model.trajectory import Responsibility
 from core.rca.cause_sentence import changed_sentence, in_words
 from core.rca.contradictions import contradicting
 from core.rca.failures import responsibility_of
 from core.rca.revisions import Revision
 from core.rca.scene import Scene
 from core.rca.suspects import Suspect
-from core.rca.trajectory import Responsibility
 
 MAX_EVIDENCE = 6  # lines shown for one hypothesis
 MAX_DETAIL = 160  # characters of a change's detail or of a line of its diff that are quoted

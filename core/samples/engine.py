@@ -8,12 +8,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from core.answering import find
-from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question
-from core.incident import Explanation, OwnerProposal, PastIncident, Runbook, Severity, Stage
-from core.knowledge.document import DocumentKind, Passage
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval
 from core.knowledge.terms import terms
+from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
+from core.model.document import DocumentKind, Passage
+from core.model.incident import Explanation, OwnerProposal, PastIncident, Runbook, Severity, Stage
+from core.model.team import Team
 from core.ports import Change, LogLine, Series
 from core.rca.explain import explain
 from core.rca.observations import Observations
@@ -27,7 +28,6 @@ from core.samples.parts import (
     incident,
     owner,
 )
-from core.team import Team
 from core.triage.enrichment import from_explanation
 from core.triage.history import IncidentHistory
 from core.triage.managers import gather
@@ -35,7 +35,7 @@ from core.triage.negotiate import negotiate
 
 if TYPE_CHECKING:
     from core.answering.answer import Answer
-    from core.incident import Incident
+    from core.model.incident import Incident
 
 BEGAN = START - timedelta(minutes=9)  # the trouble
 PAGE = """# Rolling back

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from core.conversation import Person, Platform
-from core.incident import (
+from core.model.conversation import Person, Platform
+from core.model.incident import (
     Absorption,
     AlertStatus,
     Gap,
@@ -14,7 +14,7 @@ from core.incident import (
     Silenced,
     Stage,
 )
-from core.messages import (
+from core.model.messages import (
     AnswerMessage,
     BadgeMessage,
     CorrectionRequest,

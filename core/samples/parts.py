@@ -6,14 +6,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from core.answering.answer import Answer, Citation, Sentence
-from core.confidence.badge import Badge, Strength
 from core.confidence.badge_explanation import BadgeExplanation, BadgeReference
 from core.confidence.drift import Drift
-from core.confidence.prediction import Estimator, Evaluation, PredictionKind
 from core.confidence.track_record import TrackRecord
-from core.conversation import Person, Place, Platform
-from core.curated import CuratedAnswer
-from core.incident import (
+from core.model.badge import Badge, Strength
+from core.model.conversation import Person, Place, Platform
+from core.model.curated import CuratedAnswer
+from core.model.incident import (
     Alert,
     AlertStatus,
     AskedTeam,
@@ -32,9 +31,10 @@ from core.incident import (
     TeamScore,
     TimelineEntry,
 )
-from core.messages import (
+from core.model.messages import (
     DriftAlarm,
 )
+from core.model.prediction import Estimator, Evaluation, PredictionKind
 
 START = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 CALIBRATED = Badge(Strength.STRONG, 0.86, outcomes=120, fitted_at=datetime(2026, 3, 1, tzinfo=UTC))

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from core.answering.answer import Answer, Citation, Conflict, Contact, Sentence
 from core.confidence.badge_explanation import BadgeReference
-from core.conversation import Person, Platform
-from core.incident import (
+from core.model.conversation import Person, Platform
+from core.model.incident import (
     Absorption,
     AskedTeam,
     Evidence,
@@ -29,7 +29,7 @@ from core.incident import (
     TimelineEntry,
     Vote,
 )
-from core.messages import (
+from core.model.messages import (
     AnswerMessage,
     BadgeMessage,
     CorrectionRequest,

@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.softmax import softmax
+from core.confidence.softmax import softmax
 from core.triage.parts import PARTS, parts_of
 
 SHRINKAGE = 1.0  # of the spread within teams towards an even one, in its mean variances

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from core.knowledge.terms import terms
-from core.team import Team
+from core.model.team import Team
 from core.triage.documents import rarity
 
 MIN_TEXTS = 3  # past incidents that hold a word before it is known which words it goes with

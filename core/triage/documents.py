@@ -11,7 +11,7 @@ from itertools import islice
 from math import log
 
 from core.knowledge.terms import terms
-from core.team import Team
+from core.model.team import Team
 
 PROFILE_CACHE = 1_024  # documents whose profile is remembered
 DISOWNED_WEIGHT = 0.5  # of a claimed word, that a word turned away takes back

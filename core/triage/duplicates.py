@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import exp
 
-from core.confidence.prediction import Evaluation
-from core.incident import Incident, IncidentState
 from core.knowledge.terms import terms
+from core.model.incident import Incident, IncidentState
+from core.model.prediction import Evaluation
 from core.rca.dependencies import callees
 from core.rca.log_templates import masked
 from core.triage.postings import Postings

@@ -10,7 +10,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from core.incident import Incident, PastIncident
+from core.model.incident import Incident, PastIncident
 from core.triage.mail import without_mail
 
 MAX_CHARACTERS = 2_000  # of a text that are embedded: such models read 128 to 512 tokens

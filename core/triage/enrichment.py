@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from core.incident import Explanation
+from core.model.incident import Explanation
 
 MAX_TEXT = 1_000  # characters of evidence that are added to the incident's text
 

@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from core.errors import Unavailable
-from core.incident import Vote
-from core.team import Team
+from core.model.errors import Unavailable
+from core.model.incident import Vote
+from core.model.team import Team
 from core.triage.candidates import GROUP
 from core.triage.enrichment import MAX_TEXT, Enrichment
 from core.triage.managers import TriageEvidence, choose_group

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.conversation import Audience
-from core.incident import PastIncident
 from core.knowledge.terms import terms
+from core.model.conversation import Audience
+from core.model.incident import PastIncident
 from core.triage.postings import Postings
 from core.triage.severity_counts import SeverityCounts
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.softmax import softmax
+from core.confidence.softmax import softmax
 from core.triage.embeddings import Vector
 from core.triage.parts import PARTS, parts_of
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from core.code_owners import CodeOwners
-from core.incident import Incident, PastIncident
-from core.team import NOBODY, Team, current_ids
+from core.model.code_owners import CodeOwners
+from core.model.incident import Incident, PastIncident
+from core.model.team import NOBODY, Team, current_ids
 from core.triage.candidates import NEIGHBOURS, HistoryVote, discussion_group, history_votes
 from core.triage.code_votes import CodeVote, code_votes, paths_in
 from core.triage.documents import DocumentMatch, matches

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.incident import PastIncident
+from core.model.incident import PastIncident
 from core.triage.discriminant import Discriminant, discriminant
 from core.triage.embeddings import Embeddings, Vector, digest_of, embedded_text
 from core.triage.kernel_ridge import kernel_ridge

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.errors import InvalidReply
 from core.knowledge.terms import terms
-from core.language_model import ModelRequest
+from core.model.errors import InvalidReply
+from core.model.language_model import ModelRequest
+from core.model.team import Team
+from core.model_calls.prompts import triage as prompts
+from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
-from core.prompts import triage as prompts
-from core.structured_reply import structured
-from core.team import Team
 from core.triage.distil import KeyPhrases, key_phrases
 from core.triage.documents import rarity
 

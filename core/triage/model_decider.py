@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.language_model import ModelRequest
+from core.model.language_model import ModelRequest
+from core.model.team import Team
+from core.model_calls.prompts import triage as prompts
+from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
-from core.prompts import triage as prompts
-from core.structured_reply import structured
-from core.team import Team
 from core.triage.candidates import FROM_DOCUMENTS, GROUP
 from core.triage.model_case import TriageCase
 from core.triage.model_documents import TeamDocuments

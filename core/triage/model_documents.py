@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from core.context_budget import fit_context
-from core.language_model import ModelRequest
+from core.model.language_model import ModelRequest
+from core.model.team import Team
+from core.model_calls.context_budget import fit_context
+from core.model_calls.prompts import triage as prompts
+from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
-from core.prompts import triage as prompts
-from core.structured_reply import structured
-from core.team import Team
 
 MAX_DOCUMENT = 6_000  # characters of a document that are read
 MAX_KEPT = 1_000  # summaries that are remembered

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from core.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.incident import Vote
-from core.language_model import ModelRequest
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.model.incident import Vote
+from core.model.language_model import ModelRequest
+from core.model.team import Team
+from core.model_calls.prompts import triage as prompts
+from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
-from core.prompts import triage as prompts
-from core.structured_reply import structured
-from core.team import Team
 from core.triage.model_case import TriageCase
 from core.triage.model_documents import TeamDocuments
 

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.incident import Vote
-from core.language_model import ModelRequest
+from core.model.incident import Vote
+from core.model.language_model import ModelRequest
+from core.model.team import Team
 from core.ports import LanguageModel
-from core.team import Team
 from core.triage.candidates import candidates_from_history
 from core.triage.managers import TriageEvidence
 from core.triage.model_case import distil

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.confidence.prediction import Evaluation
-from core.incident import Incident, PastIncident, Severity
-from core.language_model import ModelRequest
+from core.model.incident import Incident, PastIncident, Severity
+from core.model.language_model import ModelRequest
+from core.model.prediction import Evaluation
+from core.model_calls.prompts import suggestions as prompts
 from core.ports import LanguageModel
-from core.prompts import suggestions as prompts
 from core.triage.duplicates import DuplicateCandidate
 from core.triage.severity import SeverityAssessment
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from core.confidence.owner_evidence import evaluate_owner
-from core.confidence.prediction import Evaluation
-from core.incident import TeamScore
+from core.model.incident import TeamScore
+from core.model.prediction import Evaluation
 from core.triage.managers import TriageEvidence
 from core.triage.model_negotiation import Negotiation
 from core.triage.negotiate import Verdict

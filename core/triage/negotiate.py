@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from core.incident import Incident, TeamScore, Vote
-from core.team import Team
+from core.model.incident import Incident, TeamScore, Vote
+from core.model.team import Team
 from core.triage.embeddings import Vector
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory

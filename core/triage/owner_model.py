@@ -17,8 +17,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.incident import PastIncident
-from core.team import Team
+from core.model.incident import PastIncident
+from core.model.team import Team
 from core.triage.complement_bayes import ComplementBayes
 from core.triage.discriminant import Discriminant, discriminant
 from core.triage.distil import Alignment

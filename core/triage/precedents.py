@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import log
 
-from core.incident import Explanation, PastIncident, SimilarIncident
 from core.knowledge.terms import terms
+from core.model.incident import Explanation, PastIncident, SimilarIncident
 from core.triage.history import Neighbour
 from core.triage.managers import TriageEvidence, counted
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.confidence.calibrator import Label
-from core.confidence.prediction import Evaluation
-from core.incident import Incident, Severity
+from core.model.incident import Incident, Severity
+from core.model.prediction import Evaluation
 from core.triage.history import IncidentHistory, Neighbour
 from core.triage.severity_counts import Feature, SeverityCounts, features
 

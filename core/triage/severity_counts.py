@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import Self
 
-from core.incident import PastIncident, Severity
+from core.model.incident import PastIncident, Severity
 
 SMOOTHING = 2.0  # imagined incidents, as severe as all are, that each service and label begins with
 MAX_VALUE = 200  # characters of a label's value that are looked at

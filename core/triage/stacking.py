@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from core.softmax import softmax
+from core.confidence.softmax import softmax
 
 FloatArray = NDArray[np.float64]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from core.incident import Incident
 from core.knowledge.terms import terms
+from core.model.incident import Incident
+from core.model.team import Team
 from core.ports import Change
 from core.rca.dependencies import callees, service_of
 from core.rca.observations import Observations
 from core.rca.scene import Scene
 from core.rca.signals import Signal, combined
-from core.team import Team
 
 MAX_SIGNS = 3  # strongest ones that are quoted
 MAX_CHANGES = 2  # latest ones that are quoted

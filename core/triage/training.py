@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from core.incident import PastIncident
-from core.team import Team, current_ids
+from core.model.incident import PastIncident
+from core.model.team import Team, current_ids
 
 
 def training_incidents(past: Iterable[PastIncident], teams: Sequence[Team]) -> list[PastIncident]:

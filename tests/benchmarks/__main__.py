@@ -16,7 +16,7 @@ from rich.console import Console
 
 from bot.evaluation.commands import JsonFile
 from bot.evaluation.report import write_json
-from core.errors import PlumblineError
+from core.model.errors import PlumblineError
 from tests.benchmarks.ccf_lexicon import Lexicon
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)

@@ -30,21 +30,21 @@ from adapters.tools.change_files import ChangeFiles
 from adapters.tools.code_repository import CodeRepositories
 from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
-from bot.demo import SAMPLE_COMPANY, scenarios
+from bot.commands.demo import SAMPLE_COMPANY, scenarios
+from bot.config.workspace import load_workspace
 from bot.evaluation.intervals import bootstrap_interval
-from bot.workspace import load_workspace
-from core.conversation import Place, Platform
-from core.errors import ToolUnavailable
-from core.folding import open_from
-from core.incident import Incident
-from core.language_model import ModelRequest, Urgency
+from core.incidents.folding import open_from
+from core.model.conversation import Place, Platform
+from core.model.errors import ToolUnavailable
+from core.model.incident import Incident
+from core.model.language_model import ModelRequest, Urgency
+from core.model.trajectory import Ending, Trajectory
 from core.rca.controller import Investigation
 from core.rca.observations import Observations
 from core.rca.scene import survey
-from core.rca.trajectory import Ending, Trajectory
 from core.triage.history import IncidentHistory
-from handlers.investigate_with_model import action_set
-from handlers.observe_incident import Readers, observe_incident
+from handlers.incidents.investigate_with_model import action_set
+from handlers.incidents.observe_incident import Readers, observe_incident
 
 AT_ONCE = 4  # investigations, as many as a server usually has slots
 DEADLINE = 120.0  # seconds that one reply may take

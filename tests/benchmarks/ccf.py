@@ -23,7 +23,7 @@ from bot.evaluation.json_lines import json_lines
 from bot.evaluation.report import print_whole
 from core.answering.find import ENGINE
 from core.confidence.measures import brier, ece, ece_floor, ece_interval, risk_coverage
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 from tests.benchmarks.ccf_corpus import Case, silver_corpus
 from tests.benchmarks.ccf_lexicon import Keywords, Lexicon
 from tests.benchmarks.ccf_paper import PaperMethods, tokens

@@ -22,11 +22,11 @@ from adapters.qdrant_edge import EdgeIndex
 from core.answering.excerpts import Candidate, candidates
 from core.answering.find import RETRIEVED
 from core.confidence.calibrator import Calibrator, Label, fit
-from core.confidence.prediction import Evaluation
-from core.conversation import Audience
-from core.knowledge.document import Document
 from core.knowledge.retriever import Retriever
-from handlers.ingest_knowledge import ingest_knowledge
+from core.model.conversation import Audience
+from core.model.document import Document
+from core.model.prediction import Evaluation
+from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from tests.benchmarks.ccf_corpus import Case, Chunk, silver_corpus
 from tests.benchmarks.ccf_lexicon import Keywords, Lexicon
 from tests.benchmarks.ccf_reply import CITED, Reply

@@ -29,7 +29,7 @@ from rich.table import Table
 
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.report import print_whole
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 from core.rca.failing_lines import failing_range
 from core.rca.failure_history import FailureHistory, PastFailure
 

@@ -33,7 +33,7 @@ from core.answering.excerpts import Candidate, candidates
 from core.answering.find import search
 from core.answering.rewrite import standalone
 from core.confidence.calibrator import STRONG_SCORE
-from core.conversation import Speaker, Turn
+from core.model.conversation import Speaker, Turn
 
 FOLDS = 5
 PENALTY = 1.0  # of the squared coefficients of standardised features

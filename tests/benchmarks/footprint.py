@@ -21,13 +21,13 @@ from pathlib import Path
 
 import numpy as np
 
-from bot.commands import TERMINAL
-from bot.demo import SAMPLE_COMPANY
-from bot.settings import load_settings
-from bot.wiring import ingest, open_core
-from bot.workspace import load_workspace
-from core.conversation import Audience, Person, Platform, Question
-from handlers.answer_question import prepare_answer
+from bot.commands.commands import TERMINAL
+from bot.commands.demo import SAMPLE_COMPANY
+from bot.config.settings import load_settings
+from bot.config.workspace import load_workspace
+from bot.wiring.application import ingest, open_core
+from core.model.conversation import Audience, Person, Platform, Question
+from handlers.questions.answer_question import prepare_answer
 from tests.benchmarks.load import bot_process
 from tests.benchmarks.slack_memory import remembering_slack
 

@@ -26,14 +26,14 @@ import aiohttp
 from adapters.slack.render import render
 from adapters.store.database import open_database
 from adapters.store.store import SqlStore
-from bot.demo import SAMPLE_COMPANY, free_port
-from bot.settings import Settings, load_settings
-from bot.telemetry import configure_logging
-from bot.wiring import ingest, open_core
-from bot.workspace import load_workspace
-from core.errors import PlumblineError, StoreUnavailable
-from core.incident import Incident, Stage
-from core.messages import IncidentMessage
+from bot.commands.demo import SAMPLE_COMPANY, free_port
+from bot.config.settings import Settings, load_settings
+from bot.config.workspace import load_workspace
+from bot.observability.telemetry import configure_logging
+from bot.wiring.application import ingest, open_core
+from core.model.errors import PlumblineError, StoreUnavailable
+from core.model.incident import Incident, Stage
+from core.model.messages import IncidentMessage
 from tests.benchmarks.load_events import BOT_SECRETS, FiringAlert, Mention, events
 from tests.benchmarks.slack_memory import SlackMemory, remembering_slack
 

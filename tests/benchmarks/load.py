@@ -26,9 +26,9 @@ from rich.table import Table
 
 from adapters.store.database import open_database
 from adapters.store.store import SqlStore
-from bot.demo import SAMPLE_COMPANY, free_port
-from bot.workspace import load_workspace
-from core.errors import PlumblineError
+from bot.commands.demo import SAMPLE_COMPANY, free_port
+from bot.config.workspace import load_workspace
+from core.model.errors import PlumblineError
 from tests.benchmarks.load_events import BOT_SECRETS, FiringAlert, Mention, events
 from tests.benchmarks.slack_memory import SlackMemory, remembering_slack
 

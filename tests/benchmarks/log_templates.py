@@ -25,7 +25,7 @@ from rich.table import Table
 
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.report import print_whole
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 from core.ports import LogLine
 from core.rca.log_templates import grouped
 

@@ -25,10 +25,10 @@ import aiohttp
 import numpy as np
 
 from adapters.clock import SystemClock
-from bot.model_metrics import TokenTally
-from bot.model_wiring import llama_server, open_model
-from bot.settings import Settings, load_settings
-from core.language_model import ChatMessage, ModelRequest, Role, Urgency
+from bot.config.settings import Settings, load_settings
+from bot.observability.model_metrics import TokenTally
+from bot.wiring.models import llama_server, open_model
+from core.model.language_model import ChatMessage, ModelRequest, Role, Urgency
 from core.ports import LanguageModel
 
 PEOPLE = 16

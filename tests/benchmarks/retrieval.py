@@ -29,12 +29,12 @@ from rank_bm25 import BM25Okapi
 from adapters.array_file import ArrayFile
 from adapters.encoder_format import ENCODER
 from adapters.qdrant_edge import EdgeIndex
-from core.conversation import PUBLIC, Audience
-from core.knowledge.document import Document
 from core.knowledge.encoder import Encoder
 from core.knowledge.retriever import CANDIDATES, READ, Retriever
 from core.knowledge.terms import terms
-from handlers.ingest_knowledge import IngestProgress, ingest_knowledge
+from core.model.conversation import PUBLIC, Audience
+from core.model.document import Document
+from handlers.knowledge.ingest_knowledge import IngestProgress, ingest_knowledge
 
 SEED = 1
 VOCABULARY = 50_000  # distinct words

@@ -23,8 +23,8 @@ from rich.console import Console
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.triage import AT, as_incident
 from core.confidence.measures import ece
-from core.errors import MalformedInput
-from core.incident import PastIncident, Severity
+from core.model.errors import MalformedInput
+from core.model.incident import PastIncident, Severity
 from core.triage.history import IncidentHistory
 from core.triage.severity import assess_severity
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from adapters.store.database import open_database
 from adapters.store.store import SqlStore
-from core.incident import Stage
+from core.model.incident import Stage
 from tests.benchmarks.load import BotProcess, bot_process
 from tests.benchmarks.load_events import FiringAlert, alert_of
 from tests.benchmarks.slack_memory import SlackMemory, remembering_slack

@@ -26,7 +26,7 @@ from scipy.stats import pearsonr
 
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.report import print_whole
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 from core.rca.telemetry import Telemetry, origins
 
 SCENARIOS = ("low_traffic", "high_traffic")  # the others come without ordinary operation

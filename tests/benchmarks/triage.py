@@ -19,8 +19,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from bot.evaluation.triage import as_incident
-from core.incident import PastIncident, Severity
-from core.team import Team
+from core.model.incident import PastIncident, Severity
+from core.model.team import Team
 from core.triage.embeddings import Embeddings, Vector, digest_of, embedded_text
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory

@@ -9,8 +9,8 @@ from typing import Any
 from adapters.model_pool.breaker import BreakerState
 from adapters.model_pool.pool import ModelPool
 from adapters.model_pool.server import ModelServer
-from core.errors import ModelUnavailable
-from core.language_model import ChatMessage, ModelRequest, Role, Urgency
+from core.model.errors import ModelUnavailable
+from core.model.language_model import ChatMessage, ModelRequest, Role, Urgency
 from core.ports import LanguageModel
 from tests.fakes.clock import FakeClock
 from tests.fakes.gated_model import GatedModel

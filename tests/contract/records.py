@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from core import samples as messages
-from core.confidence.prediction import Evaluation, Prediction, PredictionKind
-from core.conversation import Place, Platform
-from core.incident import Incident
+from core.model.conversation import Place, Platform
+from core.model.incident import Incident
+from core.model.prediction import Evaluation, Prediction, PredictionKind
 from core.ports import Store
 
 NOW = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)

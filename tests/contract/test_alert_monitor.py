@@ -15,10 +15,10 @@ from aiohttp.test_utils import TestServer
 from adapters.tools.alertmanager import Alertmanager
 from adapters.tools.http import Http
 from adapters.tools.prometheus_rules import PrometheusRules
-from core.errors import ToolUnavailable
-from core.incident import AlertStatus
+from core.model.errors import ToolUnavailable
+from core.model.incident import AlertStatus
+from core.model.silences import silenced_now
 from core.samples import alert, incident
-from core.silences import silenced_now
 
 NOW = datetime.now(UTC)
 HOUR = timedelta(hours=1)

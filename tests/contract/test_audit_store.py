@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.store.store import SqlStore
-from core.audit import Act, AuditEntry
+from core.model.audit import Act, AuditEntry
 from core.ports import Store
 
 NOW = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from core.conversation import Platform
+from core.model.conversation import Platform
 from core.ports import Store
 from core.rca.recorded_failure import RecordedFailure
 from tests.contract.records import CHANNEL, NOW, THREAD

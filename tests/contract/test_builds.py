@@ -18,7 +18,7 @@ from adapters.tools.github_actions import GitHubActions
 from adapters.tools.gitlab_ci import GitLabCi
 from adapters.tools.http import Http
 from adapters.tools.jenkins import Jenkins
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import TimeWindow, Tool
 from tests.fakes.tool_servers import FakeGitHub, FakeGitLab, FakeJenkins, FakeToolServer, reached
 

@@ -12,8 +12,8 @@ from adapters.catalogues.backstage import read_backstage
 from adapters.catalogues.codeowners import read_codeowners
 from adapters.catalogues.files import CatalogueFiles, FolderFiles, RepositoryFiles
 from adapters.sources.git_repository import GitRepositorySource, Repository
-from core.conversation import Platform
-from core.errors import SourceUnavailable
+from core.model.conversation import Platform
+from core.model.errors import SourceUnavailable
 from tests.contract.source_worlds.repository import git
 
 CATALOGUE = """\

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from adapters.tools.change_files import ChangeFiles
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import Change, ChangeReader, TimeWindow
 from tests.fakes.tools import BrokenTool, FakeChangeReader
 

@@ -12,9 +12,9 @@ import pytest
 
 from adapters.sources.slack_export import SlackExportSource
 from adapters.sources.teams_export import TeamsExportSource
-from core.conversation import PUBLIC
-from core.errors import SourceUnavailable
-from core.knowledge.document import Document
+from core.model.conversation import PUBLIC
+from core.model.document import Document
+from core.model.errors import SourceUnavailable
 from tests.contract.source_worlds.exports import TeamsExportWorld
 from tests.contract.source_worlds.world import HIDDEN_CHANNEL, TEAM, TEAMS_CHANNEL
 

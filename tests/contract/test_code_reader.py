@@ -8,7 +8,7 @@ import pytest
 
 from adapters.tools import code_repository
 from adapters.tools.code_repository import CodeRepositories
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import Definition
 from core.rca.code_expert import CodeExpert
 

@@ -12,7 +12,7 @@ from adapters.console.messages import ConsoleMessages
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.database import open_database
 from adapters.store.tables import metadata
-from core.errors import MessageNotFound
+from core.model.errors import MessageNotFound
 from tests.fakes.console_messages import InMemoryConsoleMessages
 
 AT = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)

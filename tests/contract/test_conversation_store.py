@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.conversation import Speaker, Turn
+from core.model.conversation import Speaker, Turn
 from core.ports import Store
 from tests.contract.records import CHANNEL, MANY, NOW, THREAD
 

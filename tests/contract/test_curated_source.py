@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from adapters.sources.curated import CuratedSource
-from core.knowledge.document import Document
+from core.model.document import Document
 from core.samples import START, confirmed, proposed
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore

@@ -21,10 +21,10 @@ from adapters.array_format import ArrayFormat
 from adapters.encoder_format import ENCODER
 from adapters.owner_model_format import OWNER_MODEL
 from adapters.qdrant_edge import EdgeIndex
-from core.conversation import PUBLIC
-from core.knowledge.document import Document, Passage
 from core.knowledge.encoder import Encoder
 from core.knowledge.passages import passages_of
+from core.model.conversation import PUBLIC
+from core.model.document import Document, Passage
 from core.ports import EncodedPassage, SparseVector
 from core.triage.owner_model import OwnerModel
 from tests.fakes.past_incidents import TEAMS, past_incidents

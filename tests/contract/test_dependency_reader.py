@@ -14,7 +14,7 @@ from aiohttp import web
 
 from adapters.tools.trace_files import TraceFiles
 from adapters.tools.trace_graph import JaegerGraph, ZipkinGraph
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import DependencyReader, TimeWindow
 from tests.fakes.tool_servers import FakeToolServer, reached
 

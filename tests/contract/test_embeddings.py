@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from adapters import embeddings
 from adapters.embeddings import SentenceTransformerEmbedder
-from core.errors import ModelUnavailable
+from core.model.errors import ModelUnavailable
 
 
 class Library:

@@ -10,9 +10,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from adapters.encoder_format import ENCODER
-from core.knowledge.document import Document
 from core.knowledge.encoder import FORMAT, Encoder
 from core.knowledge.passages import passages_of
+from core.model.document import Document
 from core.ports import EncoderStore
 from tests.contract.learned_models import PLACES, Opened, place
 from tests.fakes.clock import FakeClock

@@ -15,7 +15,7 @@ import pytest
 
 from adapters.sources.git_repository import GitRepositorySource, Repository
 from adapters.tools.git_history import GitHistory
-from core.errors import Unavailable
+from core.model.errors import Unavailable
 from core.ports import TimeWindow
 from tests.contract.source_worlds.repository import git
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adapters.tools.git_history import GitHistory
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import TimeWindow
 
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)

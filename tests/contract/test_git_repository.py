@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from adapters.sources.git_repository import GitRepositorySource, Repository
-from core.errors import ConfigurationError, SourceUnavailable
-from core.knowledge.document import Document
+from core.model.document import Document
+from core.model.errors import ConfigurationError, SourceUnavailable
 from tests.contract.source_worlds.repository import git
 
 LINKS = "https://git.example/docs/blob/{commit}/{path}"

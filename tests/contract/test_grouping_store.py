@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.conversation import Place, Platform
-from core.incident import Absorption, Incident, IncidentState
-from core.messages import Message, Notice
+from core.model.conversation import Place, Platform
+from core.model.incident import Absorption, Incident, IncidentState
+from core.model.messages import Message, Notice
+from core.model.silences import Matcher, Silence
 from core.ports import Store
 from core.samples import SAMPLES, alert, explained_incident
-from core.silences import Matcher, Silence
 
 NOW = datetime(2026, 3, 14, 9, 30, 5, 250_000, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from adapters.tools.hosted_changes import GitHubRepositories, GitLabRepositories, HostedChanges, RepositoryHost
 from adapters.tools.http import Http
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import TimeWindow
 from tests.fakes.tool_servers import FakeToolServer, reached
 

@@ -10,8 +10,8 @@ import pytest
 
 from adapters.sources import parsing
 from adapters.sources.folder import FolderSource
-from core.conversation import PUBLIC
-from core.knowledge.document import Document
+from core.model.conversation import PUBLIC
+from core.model.document import Document
 from core.ports import LeftOut
 from tests.damaged_documents import damaged_documents_read
 from tests.fakes.documents import VAULT, pdf, slow_page

@@ -8,19 +8,19 @@ from dataclasses import replace
 
 import pytest
 
-from core.conversation import Channel, Person, Place, Platform
-from core.feedback import Feedback
-from core.incident import AlertDelivery, Incident
-from core.messages import Verdict
+from core.model.conversation import Channel, Person, Place, Platform
+from core.model.feedback import Feedback
+from core.model.incident import AlertDelivery, Incident
+from core.model.messages import Verdict
 from core.ports import Store, Transaction
 from core.samples import START, alert, explanation, hypothesis
-from handlers import arrange_incident as arrange_module
-from handlers import group_incidents as group_module
-from handlers.arrange_incident import Surroundings, arrange_incident
-from handlers.group_incidents import join_incident
-from handlers.open_incident import open_incident
-from handlers.post_message import Poster
-from handlers.update_incident import save_next, update_incident
+from handlers.incidents import arrange_incident as arrange_module
+from handlers.incidents import group_incidents as group_module
+from handlers.incidents.arrange_incident import Surroundings, arrange_incident
+from handlers.incidents.group_incidents import join_incident
+from handlers.incidents.open_incident import open_incident
+from handlers.incidents.update_incident import save_next, update_incident
+from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 

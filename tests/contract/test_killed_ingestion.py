@@ -13,9 +13,9 @@ from adapters.array_file import ArrayFile
 from adapters.encoder_format import ENCODER
 from adapters.qdrant_edge import EdgeIndex
 from adapters.sources.folder import FolderSource
-from core.conversation import PUBLIC
 from core.knowledge.encoder import Encoder
-from handlers.ingest_knowledge import BATCH, ingest_knowledge
+from core.model.conversation import PUBLIC
+from handlers.knowledge.ingest_knowledge import BATCH, ingest_knowledge
 
 PAGES = 2 * BATCH + 50  # three batches
 READERS = frozenset({PUBLIC})
@@ -27,7 +27,7 @@ from adapters.array_file import ArrayFile
 from adapters.encoder_format import ENCODER
 from adapters.qdrant_edge import EdgeIndex
 from adapters.sources.folder import FolderSource
-from handlers.ingest_knowledge import ingest_knowledge
+from handlers.knowledge.ingest_knowledge import ingest_knowledge
 
 home, stop = Path(sys.argv[1]), int(sys.argv[2])
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from core.conversation import PUBLIC
-from core.errors import SourceUnavailable
-from core.knowledge.document import Passage
+from core.model.conversation import PUBLIC
+from core.model.document import Passage
+from core.model.errors import SourceUnavailable
 from core.ports import ChangingSource, CheckedSource
-from handlers import ingest_knowledge as module
-from handlers.ingest_knowledge import IngestReport, ingest_knowledge
+from handlers.knowledge import ingest_knowledge as module
+from handlers.knowledge.ingest_knowledge import IngestReport, ingest_knowledge
 from tests.contract.source_worlds.kinds import LOCAL, REMOTE, world
 from tests.contract.source_worlds.world import RemoteWorld, World
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex

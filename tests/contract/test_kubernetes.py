@@ -8,7 +8,7 @@ import pytest
 
 from adapters.tools.kubernetes import Kubernetes, Workload
 from adapters.tools.kubernetes_objects import EVENTS_HEAD
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import LogLine, TimeWindow, Tool
 from core.rca.tool_outputs.clue import ToolOutput
 from core.rca.tool_outputs.conclusion import conclude

@@ -14,8 +14,8 @@ from adapters.clock import SystemClock
 from adapters.llama.server import LlamaServer
 from adapters.model_pool.pool import ModelPool
 from adapters.model_pool.server import ModelServer
-from core.errors import PromptTooLong
-from core.language_model import ChatMessage, ModelRequest, Role
+from core.model.errors import PromptTooLong
+from core.model.language_model import ChatMessage, ModelRequest, Role
 from core.ports import LanguageModel
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.llama_server import an_answer, fake_llama_server

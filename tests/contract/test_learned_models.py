@@ -12,7 +12,7 @@ from adapters.array_format import ArrayFormat, Arrays
 from adapters.store.database import open_database
 from adapters.store.learned_models import SqlLearnedModel
 from adapters.store.tables import learned_models
-from core.errors import StoreUnavailable
+from core.model.errors import StoreUnavailable
 from tests.fakes.clock import FakeClock
 
 NOBODY = "postgresql://plumbline@127.0.0.1:9/plumbline"  # nobody listens on the discard port

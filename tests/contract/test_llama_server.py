@@ -16,8 +16,8 @@ from adapters.llama.connection import LlamaConnection, Refused, TooLong
 from adapters.llama.dialect import Dialect, dialect_of
 from adapters.llama.embedder import LlamaEmbedder
 from adapters.llama.server import SAMPLES, LlamaServer
-from core.errors import ModelUnavailable, PromptTooLong
-from core.language_model import ChatMessage, ModelReply, ModelRequest, Role
+from core.model.errors import ModelUnavailable, PromptTooLong
+from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
 from tests.fakes.llama_server import CONTEXT, SLOTS, FakeLlamaServer, fake_llama_server
 
 QUESTION = ModelRequest((ChatMessage(Role.USER, "Why is the checkout slow?"),), max_tokens=64)

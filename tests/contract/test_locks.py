@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from adapters.store import locks
 from adapters.store.database import open_database
 from adapters.store.locks import LocalLocks, PostgresLocks
-from core.errors import StoreUnavailable
+from core.model.errors import StoreUnavailable
 from tests.databases import new_postgres_database
 
 external = pytest.mark.external

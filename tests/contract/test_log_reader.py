@@ -11,7 +11,7 @@ import pytest
 
 from adapters.tools.log_files import LogFiles
 from adapters.tools.loki import Loki, level_of
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import LogLine, LogReader, TimeWindow
 from tests.fakes.tool_servers import FakeLoki, reached
 from tests.fakes.tools import BrokenTool, FakeLogReader

@@ -17,7 +17,7 @@ from mcp.types import ToolAnnotations
 
 from adapters.tools import mcp_server as module
 from adapters.tools.mcp_server import McpServer
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import TimeWindow, Tool
 
 START = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)

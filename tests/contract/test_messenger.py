@@ -12,9 +12,9 @@ import pytest
 
 from core import samples as messages
 from core.answering.answer import Answer, Conflict, Contact
-from core.conversation import MessageReference, Place
-from core.errors import ChatUnavailable, MessageNotFound
-from core.messages import AnswerMessage, IncidentMessage, Message, Notice
+from core.model.conversation import MessageReference, Place
+from core.model.errors import ChatUnavailable, MessageNotFound
+from core.model.messages import AnswerMessage, IncidentMessage, Message, Notice
 from tests.fakes.chats import Chat
 from tests.fakes.console_chat import console_chat
 from tests.fakes.slack_chat import slack_chat

@@ -15,7 +15,7 @@ from aiohttp.test_utils import TestServer
 
 from adapters.tools.metric_files import MetricFiles
 from adapters.tools.prometheus import Prometheus
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import MetricReader, Series, TimeWindow
 from tests.fakes.tools import BrokenTool, FakeMetricReader
 

@@ -10,7 +10,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.store.database import MIGRATIONS, migrate, schema_versions
-from core.errors import ConfigurationError
+from core.model.errors import ConfigurationError
 
 
 def test_the_versions_are_those_of_the_migrations() -> None:

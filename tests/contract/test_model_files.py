@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from adapters.model_files import CHUNK, ModelFile, fetch_model_file, find_model_file
-from core.errors import MalformedInput, Unavailable
+from core.model.errors import MalformedInput, Unavailable
 
 WEIGHTS = bytes(range(256)) * (CHUNK // 100)  # more than two chunks
 NAME = "ferry-4b-instruct-Q4_K_M.gguf"

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from core.errors import ModelUnavailable
+from core.model.errors import ModelUnavailable
 from tests.contract.model_pools import asked, pool_of, served, waiting
 from tests.fakes.gated_model import GatedModel
 from tests.fakes.language_model import ScriptedModel

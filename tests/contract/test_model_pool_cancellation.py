@@ -8,7 +8,7 @@ import pytest
 
 from adapters.model_pool.breaker import FAILURES, BreakerState
 from adapters.model_pool.server import RequestOutcome
-from core.errors import ModelUnavailable
+from core.model.errors import ModelUnavailable
 from tests.contract.model_pools import asked, pool_of, served, states, waiting
 from tests.fakes.gated_model import GatedModel
 from tests.fakes.language_model import ScriptedModel

@@ -10,8 +10,8 @@ from adapters.llama.connection import Refused
 from adapters.model_pool import pool as pool_module
 from adapters.model_pool.breaker import FAILURES, PAUSE, BreakerState
 from adapters.model_pool.pool import ModelPool
-from core.errors import ModelUnavailable, PromptTooLong
-from core.language_model import ModelRequest
+from core.model.errors import ModelUnavailable, PromptTooLong
+from core.model.language_model import ModelRequest
 from tests.contract.model_pools import asked, down, pool_of, served, server, states, waiting
 from tests.fakes.clock import FakeClock
 from tests.fakes.gated_model import GatedModel

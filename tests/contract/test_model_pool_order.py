@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from adapters.model_pool.queue import PATIENCE
-from core.errors import ModelUnavailable
-from core.language_model import Urgency
+from core.model.errors import ModelUnavailable
+from core.model.language_model import Urgency
 from tests.contract.model_pools import asked, pool_of, served, waiting
 from tests.fakes.gated_model import GatedModel
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.model_pool.queue import PATIENCE, RequestQueue, Ticket
-from core.language_model import Urgency
+from core.model.language_model import Urgency
 
 ARRIVALS = st.tuples(st.sampled_from(Urgency), st.sampled_from("abcd"))
 STEPS = st.lists(st.one_of(ARRIVALS, st.none()), max_size=80)  # an arrival, or the start of the next

@@ -9,10 +9,10 @@ import pytest
 from prometheus_client import REGISTRY
 
 from adapters.model_pool.breaker import FAILURES, BreakerState
-from bot.model_wiring import open_model
-from bot.settings import load_settings
-from core.errors import ModelUnavailable
-from core.language_model import ChatMessage, ModelRequest, Role
+from bot.config.settings import load_settings
+from bot.wiring.models import open_model
+from core.model.errors import ModelUnavailable
+from core.model.language_model import ChatMessage, ModelRequest, Role
 from tests.fakes.clock import FakeClock
 from tests.fakes.llama_server import fake_llama_server
 

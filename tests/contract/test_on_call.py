@@ -17,10 +17,10 @@ from adapters.on_call.opsgenie import Opsgenie
 from adapters.on_call.pagerduty import PAGE, PagerDuty, PagerDutyIds
 from adapters.tools import http as http_module
 from adapters.tools.http import Http
-from core.errors import ToolUnavailable
-from core.on_call import Rota, TeamRotas
+from core.model.errors import ToolUnavailable
+from core.model.on_call import Rota, TeamRotas
+from core.model.team import Team
 from core.ports import OnCall
-from core.team import Team
 from tests.fakes.on_call_servers import FakeOnCall, FakeOpsgenie, FakePagerDuty, Shift
 from tests.fakes.tool_servers import reached
 

@@ -14,7 +14,7 @@ from core.ports import OwnerModelStore
 from core.triage import boosted_trees, ranking
 from core.triage.likeness import IncidentText
 from core.triage.owner_model import OwnerModel
-from handlers.embed_incidents import embed_past_incidents
+from handlers.knowledge.embed_incidents import embed_past_incidents
 from tests.contract.learned_models import PLACES, place
 from tests.fakes.clock import FakeClock
 from tests.fakes.embedder import FakeEmbedder

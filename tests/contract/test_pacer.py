@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.local_pacer import LocalPacer
 from adapters.store.pacer import SqlPacer
-from core.pace import LATE, Pace
+from core.model.pace import LATE, Pace
 from core.ports import Pacer
 from tests.contract.conftest import DATABASES
 from tests.databases import database, new_postgres_database, sqlite_url

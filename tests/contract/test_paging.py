@@ -12,8 +12,8 @@ from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import Access
 from adapters.sources.slack_channels import SlackChannelsSource
 from adapters.sources.teams_channels import TeamsChannelsSource
-from core.conversation import PUBLIC
-from core.errors import SourceUnavailable
+from core.model.conversation import PUBLIC
+from core.model.errors import SourceUnavailable
 from core.ports import ChangingSource
 from tests.fakes.clock import FakeClock
 

@@ -13,8 +13,8 @@ from qdrant_client import AsyncQdrantClient
 
 from adapters.qdrant import QdrantIndex
 from adapters.qdrant_edge import EdgeIndex
-from core.conversation import PUBLIC
-from core.knowledge.document import DocumentKind, Passage
+from core.model.conversation import PUBLIC
+from core.model.document import DocumentKind, Passage
 from core.ports import EncodedPassage, PassageIndex, SparseVector
 from tests.fakes.passage_index import FakePassageIndex
 

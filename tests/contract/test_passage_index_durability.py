@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from adapters.qdrant_edge import EdgeIndex
-from core.conversation import PUBLIC
-from core.errors import IndexUnavailable
+from core.model.conversation import PUBLIC
+from core.model.errors import IndexUnavailable
 
 WRITER = """
 import asyncio, sys
 from pathlib import Path
 import numpy as np
 from adapters.qdrant_edge import EdgeIndex
-from core.knowledge.document import Document
+from core.model.document import Document
 from core.knowledge.passages import passages_of
 from core.ports import EncodedPassage, SparseVector
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from core.conversation import MessageReference
+from core.model.conversation import MessageReference
 from core.ports import Post, Store
 from tests.contract.records import CHANNEL, THREAD
 

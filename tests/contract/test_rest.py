@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestServer
 
 from adapters import rest as module
 from adapters.rest import Refused, Rest, Token
-from core.errors import SourceUnavailable
+from core.model.errors import SourceUnavailable
 
 
 class Server:

@@ -19,18 +19,18 @@ from adapters.store.store import SqlStore
 from adapters.store.tables import metadata, outcomes, posts, tasks
 from adapters.store.teams_conversations import SqlTeamsConversations
 from adapters.teams.references import ConversationReference, remember
-from core.audience import person_audience
-from core.audit import Act, audit_entry
-from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
-from core.conversation import Person, Place, Platform, Speaker, Turn, turn_key
-from core.curated import CuratedAnswer, answer_id
-from core.errors import StoreUnavailable
-from core.incident import IncidentState, ThreadNote
-from core.messages import IncidentMessage, Notice, ProposalMessage
+from core.model.audience import person_audience
+from core.model.audit import Act, audit_entry
+from core.model.conversation import Person, Place, Platform, Speaker, Turn, turn_key
+from core.model.curated import CuratedAnswer, answer_id
+from core.model.errors import StoreUnavailable
+from core.model.incident import IncidentState, ThreadNote
+from core.model.messages import IncidentMessage, Notice, ProposalMessage
+from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from core.model.silences import Matcher, Silence
 from core.ports import Task
 from core.rca.recorded_failure import RecordedFailure
 from core.samples import explained_incident
-from core.silences import Matcher, Silence
 
 NOW = datetime.now(UTC)
 NOBODY = Person(Platform.SLACK, "forgotten", "")

@@ -15,7 +15,7 @@ from adapters.store import retention
 from adapters.store.database import open_database
 from adapters.store.pacer import SERVER_CLOCK, SqlPacer
 from adapters.store.tables import lanes
-from core.pace import Pace
+from core.model.pace import Pace
 
 PACE = Pace(3600.0)  # so that no machine is too busy
 NOBODY = "postgresql://plumbline@127.0.0.1:9/plumbline"  # nobody listens on the discard port

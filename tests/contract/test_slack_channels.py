@@ -11,9 +11,9 @@ import pytest
 
 from adapters.rest import Rest, Token
 from adapters.sources.slack_channels import SlackChannelsSource
-from core.conversation import PUBLIC
-from core.errors import SourceUnavailable
-from core.knowledge.document import Document, DocumentKind
+from core.model.conversation import PUBLIC
+from core.model.document import Document, DocumentKind
+from core.model.errors import SourceUnavailable
 from core.ports import Changes
 from tests.contract.source_worlds.remote import SlackWorld, slack_world
 from tests.contract.source_worlds.world import CHANNEL

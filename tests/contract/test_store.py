@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from core.conversation import Speaker, Turn
-from core.errors import Conflict
+from core.model.conversation import Speaker, Turn
+from core.model.errors import Conflict
 from core.ports import Ingestion, Store, Task
 from tests.contract.records import CHANNEL, MANY, NOW, THREAD, incident, prediction, saved
 

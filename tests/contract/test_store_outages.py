@@ -16,11 +16,11 @@ from adapters.store import database as store_database
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.database import migrate, open_database, when_there
 from adapters.store.store import SqlStore
-from core.errors import ChatUnavailable, StoreUnavailable
-from core.incident import Incident
+from core.model.errors import ChatUnavailable, StoreUnavailable
+from core.model.incident import Incident
 from core.ports import Task, Transaction
 from core.samples import incident
-from handlers.update_incident import change_incident, save_next
+from handlers.incidents.update_incident import change_incident, save_next
 from tests.databases import database, new_postgres_database, sqlite_url
 
 NOBODY = "postgresql://plumbline@127.0.0.1:9/plumbline"  # nobody listens on the discard port

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from core.incident import Incident
+from core.model.incident import Incident
 from core.ports import Store, Task
 from tests.contract.records import MANY, got, incident
 

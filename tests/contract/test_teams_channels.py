@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from core.conversation import PUBLIC
-from core.errors import SourceUnavailable
-from core.knowledge.document import Document, DocumentKind
+from core.model.conversation import PUBLIC
+from core.model.document import Document, DocumentKind
+from core.model.errors import SourceUnavailable
 from core.ports import Changes
 from tests.contract.source_worlds.remote import TeamsWorld, teams_world
 from tests.contract.source_worlds.world import HIDDEN_CHANNEL, TEAM, TEAMS_CHANNEL

@@ -13,8 +13,8 @@ import pytest
 
 from adapters.slack.client import slack_client
 from adapters.slack.threads import SlackThreads
-from core.conversation import Place, Platform, Speaker, Turn
-from core.errors import ChatUnavailable
+from core.model.conversation import Place, Platform, Speaker, Turn
+from core.model.errors import ChatUnavailable
 from core.ports import ThreadReader
 from tests.fakes import teams_connector
 from tests.fakes.graph_server import graph_time

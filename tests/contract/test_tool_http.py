@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from adapters.tools import http as module
 from adapters.tools.http import Http
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from tests.fakes.tool_servers import FakeToolServer, reached
 
 

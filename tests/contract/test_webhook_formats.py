@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.webhook_sections import GenericWebhookSection, WebhooksSection
-from bot.webhook_sources import webhook_parsers, webhook_sources
-from core.conversation import Place, Platform
-from core.errors import MalformedInput
-from core.folding import fold, open_from
-from core.incident import AlertDelivery, Incident, IncidentState, Severity
+from bot.config.webhook_sections import GenericWebhookSection, WebhooksSection
+from bot.web.webhook_sources import webhook_parsers, webhook_sources
+from core.incidents.folding import fold, open_from
+from core.model.conversation import Place, Platform
+from core.model.errors import MalformedInput
+from core.model.incident import AlertDelivery, Incident, IncidentState, Severity
 from tests.fakes.monitoring_systems.grafana import Grafana
 from tests.fakes.monitoring_systems.home_made import GENERIC
 from tests.fakes.monitoring_systems.pagerduty import PagerDuty

@@ -7,7 +7,7 @@ import pytest
 
 from adapters import word_vectors
 from adapters.word_vectors import BATCH, WordVectorEmbedder
-from core.errors import ConfigurationError
+from core.model.errors import ConfigurationError
 
 
 @pytest.fixture(scope="module")

@@ -20,9 +20,9 @@ import sqlalchemy as sa
 from dbos import DBOS
 
 from adapters.store.database import truncate_log
-from bot import engine as workflow_engine
-from bot.retention import forget_workflows
-from bot.workflows import Behaviours, Workflows
+from bot.work import engine as workflow_engine
+from bot.work.retention import forget_workflows
+from bot.work.workflows import Behaviours, Workflows
 from core.ports import Task
 from tests.databases import new_postgres_database, sqlite_url
 

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from bot.evaluation.answers import FIGURES, holds, print_table, run
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 
 TOPICS = [("canary", "promoted"), ("runner", "drained"), ("key", "rotated"), ("cache", "flushed"), ("index", "rebuilt")]
 PAGES = {

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 from tests.benchmarks.ccf import print_table, run
 from tests.benchmarks.ccf_corpus import Case, silver_corpus
 from tests.benchmarks.ccf_lexicon import Keywords, Lexicon

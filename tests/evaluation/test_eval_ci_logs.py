@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 from tests.benchmarks.ci_logs import find, run
 
 

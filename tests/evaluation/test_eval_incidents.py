@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation.incidents import run
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 from tests.evaluation.generate_incidents import generate
 from tests.evaluation.incident_faults import FAULTS
 

@@ -8,7 +8,7 @@ import pytest
 from bot.evaluation.rca import holds, run
 from bot.evaluation.rca_engines import Given, by_evidence, by_keyword
 from bot.evaluation.rca_model import by_model
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 from core.rca.tool_outputs.clue import ToolOutput
 from tests.fakes.language_model import ScriptedModel
 

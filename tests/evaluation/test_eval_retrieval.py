@@ -13,7 +13,7 @@ from rich.console import Console
 
 from bot.evaluation.intervals import bootstrap_interval
 from bot.evaluation.retrieval import print_table, run
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 
 METHODS = ["tfidf", "bm25", "plumbline"]
 PAGES = {

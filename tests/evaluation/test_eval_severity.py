@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 from tests.benchmarks import severity
 
 ROWS = [

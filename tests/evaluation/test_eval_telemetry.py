@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 from tests.benchmarks.telemetry import run
 
 SERVICES = ("bank", "shop", "web")

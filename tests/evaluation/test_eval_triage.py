@@ -10,7 +10,7 @@ from rich.console import Console
 
 from bot.evaluation import triage
 from bot.evaluation.triage_baselines import Scorer, content_based, inverted_index, linear_svm, mart
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.past_incidents import TEAMS
 from tests.fakes.puzzles import SENSES, STRANGE_WORDS, puzzles

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.evaluation.calibration import METHODS, run
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 
 HEADER = ["llm", "qset", "question_id", "stated_confidence", "correct"]
 

@@ -21,13 +21,13 @@ from typing import Any
 
 import pytest
 
-from bot.demo import SAMPLE_COMPANY, stage
-from bot.settings import load_settings
-from bot.wiring import Core, ingest, open_core, records_of
-from bot.workspace import load_workspace
+from bot.commands.demo import SAMPLE_COMPANY, stage
+from bot.config.settings import load_settings
+from bot.config.workspace import load_workspace
+from bot.wiring.application import Core, ingest, open_core, records_of
 from core.answering.answer import Answer
-from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
-from handlers.answer_question import prepare_answer
+from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
+from handlers.questions.answer_question import prepare_answer
 
 QUESTIONS = [
     json.loads(line)

@@ -12,9 +12,9 @@ from adapters.secret_detector import DetectSecrets
 from adapters.sources.chat_threads import ChatThreadSource
 from adapters.sources.folder import FolderSource
 from bot.evaluation.privacy import KINDS, load_cases, measured, run
-from core.errors import MalformedInput
-from core.knowledge.document import Document
 from core.knowledge.privacy.redactor import Finding, FindingKind, Redactor
+from core.model.document import Document
+from core.model.errors import MalformedInput
 
 CASES = Path(__file__).parent / "data" / "privacy.jsonl"
 COMPANY = Path(__file__).parents[2] / "bot" / "sample_company"

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo import SAMPLE_COMPANY
-from bot.settings import load_settings
-from bot.wiring import ingest, open_core
-from bot.workspace import load_workspace
+from bot.commands.demo import SAMPLE_COMPANY
+from bot.config.settings import load_settings
+from bot.config.workspace import load_workspace
+from bot.wiring.application import ingest, open_core
 from core.answering.answer import Answer
-from core.conversation import Audience, Person, Place, Platform, Question
-from handlers.answer_question import prepare_answer
+from core.model.conversation import Audience, Person, Place, Platform, Question
+from handlers.questions.answer_question import prepare_answer
 
 QUESTIONS = [
     json.loads(line)

@@ -17,20 +17,20 @@ from adapters.sources.past_incidents import load_past_incidents
 from adapters.tools.change_files import ChangeFiles
 from adapters.tools.log_files import LogFiles
 from adapters.tools.metric_files import MetricFiles
-from bot.demo import stage
-from bot.workspace import Workspace, load_workspace
-from core.conversation import Place, Platform
-from core.folding import open_from
-from core.grouping import explanation_by, suggested_parent
-from core.incident import EvidenceKind, Incident, PastIncident, Severity
+from bot.commands.demo import stage
+from bot.config.workspace import Workspace, load_workspace
+from core.incidents.folding import open_from
+from core.incidents.grouping import explanation_by, suggested_parent
+from core.model.conversation import Place, Platform
+from core.model.incident import EvidenceKind, Incident, PastIncident, Severity
 from core.triage.enrichment import Enrichment, from_explanation
 from core.triage.history import IncidentHistory
 from core.triage.negotiate import propose_owner
-from handlers.arrange_incident import Surroundings, arrange_incident
-from handlers.explain_incident import explain_incident
-from handlers.observe_incident import Readers, observe_incident
-from handlers.open_incident import open_incident
-from handlers.triage_incident import triage_incident
+from handlers.incidents.arrange_incident import Surroundings, arrange_incident
+from handlers.incidents.explain_incident import explain_incident
+from handlers.incidents.observe_incident import Readers, observe_incident
+from handlers.incidents.open_incident import open_incident
+from handlers.incidents.triage_incident import triage_incident
 from tests.fakes.clock import FakeClock
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.store import InMemoryStore

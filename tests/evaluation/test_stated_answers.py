@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.evaluation.stated_answers import Reply, cases_of, figures_of, run
-from core.errors import MalformedInput
+from core.model.errors import MalformedInput
 
 PAGES = {
     "guides/runner.md": "# Runners\n\nIntroduction.\n\n## Drain a runner\n\nTo drain the runner, run `drain --now`.",

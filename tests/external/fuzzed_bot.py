@@ -18,8 +18,9 @@ from urllib.parse import urlsplit
 import structlog
 
 from adapters.store.incidents import _BODY
-from bot import doors, server
-from core.incident import Incident
+from bot import server
+from bot.web import doors
+from core.model.incident import Incident
 from tests.scenario.application import TOKEN, running_bot
 
 JSON = "application/json"

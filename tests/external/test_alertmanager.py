@@ -15,10 +15,10 @@ from adapters.alerts.alertmanager import SOURCE, parse
 from adapters.tools.alertmanager import Alertmanager
 from adapters.tools.http import Http
 from adapters.tools.prometheus_rules import PrometheusRules
-from core.conversation import Place, Platform
-from core.folding import open_from
-from core.incident import AlertDelivery
-from core.silences import silenced_now
+from core.incidents.folding import open_from
+from core.model.conversation import Place, Platform
+from core.model.incident import AlertDelivery
+from core.model.silences import silenced_now
 from tests.external.monitoring import SERVICE, monitoring
 
 pytestmark = pytest.mark.external

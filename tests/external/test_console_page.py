@@ -11,9 +11,9 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
 from core import samples as messages
-from core.incident import Stage
-from core.knowledge.document import Document
-from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Notice
+from core.model.document import Document
+from core.model.incident import Stage
+from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage, Notice
 from tests.external.browser import open_browser
 from tests.fakes.console_site import Site, console_site
 from tests.scenario.console import HELP, INCIDENTS, site

@@ -14,9 +14,9 @@ import pytest
 
 from adapters.llama.embedder import LlamaEmbedder
 from adapters.llama.server import UNBENT, LlamaServer
-from core.errors import ModelUnavailable
-from core.label_odds import label_schema
-from core.language_model import ChatMessage, ModelReply, ModelRequest, Role
+from core.model.errors import ModelUnavailable
+from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
+from core.model_calls.label_odds import label_schema
 from tests.external.llama_servers import KINDS, RunningServer, llama_server
 from tests.fakes.random_model import write_random_model
 

@@ -14,11 +14,11 @@ from rich.console import Console
 
 from adapters.clock import SystemClock
 from adapters.model_pool.breaker import FAILURES, BreakerState
-from bot.doctor import run_doctor
-from bot.llm_commands import run_check
-from bot.model_wiring import open_model
-from bot.settings import load_settings
-from core.language_model import ChatMessage, ModelRequest, Role
+from bot.commands.doctor import run_doctor
+from bot.commands.llm_commands import run_check
+from bot.config.settings import load_settings
+from bot.wiring.models import open_model
+from core.model.language_model import ChatMessage, ModelRequest, Role
 from tests.external.llama_servers import KINDS, READY, llama_server
 from tests.external.monitoring import answers, free_port
 from tests.fakes.random_model import write_random_model

@@ -13,14 +13,14 @@ import aiohttp
 import pytest
 
 from adapters.llama.server import LlamaServer
-from core.incident import Incident, PastIncident, Severity
-from core.language_model import ModelReply, ModelRequest
+from core.model.incident import Incident, PastIncident, Severity
+from core.model.language_model import ModelReply, ModelRequest
+from core.model.team import Team
 from core.rca.observations import Observations
-from core.team import Team
 from core.triage.history import IncidentHistory
 from core.triage.model_documents import TeamDocuments
-from handlers.negotiate_owner import Negotiator
-from handlers.triage_incident import NOT_AGREED, triage_incident
+from handlers.incidents.negotiate_owner import Negotiator
+from handlers.incidents.triage_incident import NOT_AGREED, triage_incident
 from tests.external.llama_servers import llama_server
 from tests.fakes.clock import FakeClock
 from tests.fakes.incidents import bare_incident

@@ -16,9 +16,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from adapters.clock import SystemClock
-from bot.investigations import LOOKS_CLOSER
-from handlers.answer_of_either import WITHOUT_MODEL
-from handlers.quote_meanwhile import READS_ON
+from bot.wiring.investigations import LOOKS_CLOSER
+from handlers.questions.answer_of_either import WITHOUT_MODEL
+from handlers.questions.quote_meanwhile import READS_ON
 from tests.databases import own_postgres_server
 from tests.external.slack_emulator import eventually
 from tests.fakes import llama_server
@@ -32,11 +32,11 @@ __all__ = ["furnished"]  # the fixture
 PATIENCE = 60.0  # seconds until what is awaited must have happened
 UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 PATIENT = {  # seconds instead of minutes, for which a model that hangs is waited for
-    "handlers.answer_of_either.MODEL_DEADLINE": 1.0,
-    "handlers.negotiate_owner.DEADLINE": 1.0,
-    "handlers.investigate_with_model.DEADLINE": 1.0,
-    "handlers.suggest_severity.DEADLINE": 1.0,
-    "handlers.suggest_duplicate.DEADLINE": 1.0,
+    "handlers.questions.answer_of_either.MODEL_DEADLINE": 1.0,
+    "handlers.incidents.negotiate_owner.DEADLINE": 1.0,
+    "handlers.incidents.investigate_with_model.DEADLINE": 1.0,
+    "handlers.incidents.suggest_severity.DEADLINE": 1.0,
+    "handlers.incidents.suggest_duplicate.DEADLINE": 1.0,
 }
 
 
@@ -155,7 +155,7 @@ class JumpingClock(SystemClock):
 async def test_a_clock_that_jumps_an_hour_ahead_and_back_loses_nothing(folder: Path, slack: WatchedSlack) -> None:
     home = Home(folder, slack)
     JumpingClock.jump(home.data, 0)
-    async with home.life(constants={"bot.wiring.SystemClock": JumpingClock}) as bot:
+    async with home.life(constants={"bot.wiring.application.SystemClock": JumpingClock}) as bot:
         address = await bot.address()
         for group, wrong in (("before", 1), ("ahead", -1), ("behind", 0)):
             bot.steps.clear()

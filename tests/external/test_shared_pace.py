@@ -11,9 +11,9 @@ import pytest
 
 from adapters.pacing import Budget, PacedMessenger
 from adapters.store.pacer import SqlPacer
-from core.conversation import MessageReference, Place, Platform
-from core.errors import ChatBusy
-from core.messages import Message, Notice
+from core.model.conversation import MessageReference, Place, Platform
+from core.model.errors import ChatBusy
+from core.model.messages import Message, Notice
 from tests.databases import database, new_postgres_database
 from tests.fakes.messenger import RecordingMessenger
 

@@ -12,11 +12,11 @@ from rich.console import Console
 
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
-from bot.doctor import run_doctor
-from bot.settings import Settings
+from bot.commands.doctor import run_doctor
+from bot.config.settings import Settings
 from core import samples as messages
-from core.conversation import Person, Place, Platform
-from core.messages import AnswerMessage
+from core.model.conversation import Person, Place, Platform
+from core.model.messages import AnswerMessage
 from tests.external.bot_in_slack import QUESTION, incident, over_http, shown, workspace
 from tests.external.slack_emulator import (
     BOT_TOKEN,

@@ -11,7 +11,7 @@ from playwright.async_api import Browser
 
 from adapters.teams.dialogs import ask_dialog, form_dialog
 from adapters.teams.render import render
-from core.messages import CauseRequest, CorrectionRequest, HandoverRequest
+from core.model.messages import CauseRequest, CorrectionRequest, HandoverRequest
 from core.samples import SAMPLES
 from tests.external.browser import open_browser
 from tests.external.slack_emulator import ARTIFACTS, HERE

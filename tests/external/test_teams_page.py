@@ -16,8 +16,8 @@ from adapters.teams.cloud import THIS_MACHINE
 from adapters.teams.messenger import TeamsMessenger
 from adapters.teams.streams import INTERVAL
 from adapters.teams.transport import open_transport
-from core.conversation import Person, Place, Platform
-from core.messages import AnswerMessage
+from core.model.conversation import Person, Place, Platform
+from core.model.messages import AnswerMessage
 from core.samples import answer
 from tests.external.bot_in_teams import QUESTION, fire, playground, sdk, started
 from tests.external.browser import open_browser

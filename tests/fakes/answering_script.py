@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from core.language_model import ModelRequest
+from core.model.language_model import ModelRequest
 from tests.fakes.language_model import ScriptedModel
 
 Statements = Mapping[int, str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from core.conversation import MessageReference, Place
+from core.model.conversation import MessageReference, Place
 from core.ports import Messenger
 
 

@@ -12,8 +12,8 @@ from adapters.console.messages import ConsoleMessage
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.payload import decode
 from adapters.console.render import Renderer
-from core.conversation import MessageReference, Place, Platform
-from core.errors import ChatUnavailable
+from core.model.conversation import MessageReference, Place, Platform
+from core.model.errors import ChatUnavailable
 from tests.fakes.clock import FakeClock
 from tests.fakes.console_messages import InMemoryConsoleMessages
 

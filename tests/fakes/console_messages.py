@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.console.messages import ConsoleMessage
-from core.errors import MessageNotFound
+from core.model.errors import MessageNotFound
 
 
 class InMemoryConsoleMessages:

@@ -20,16 +20,16 @@ from adapters.console.live import Live
 from adapters.console.messenger import ConsoleMessenger
 from adapters.console.pages import ConsolePages
 from adapters.console.sources import SourceStatus
-from bot.routes import Webhooks, build_app
+from bot.web.routes import Webhooks, build_app
 from core.confidence.calibrator import Calibrator
-from core.confidence.prediction import Estimator, Outcome, Prediction, PredictionKind
-from core.conversation import Channel, MessageReference, Place, Platform
-from core.incident import Incident
-from core.knowledge.document import Document
 from core.knowledge.passages import passages_of
-from core.messages import Message
+from core.model.conversation import Channel, MessageReference, Place, Platform
+from core.model.document import Document
+from core.model.incident import Incident
+from core.model.messages import Message
+from core.model.prediction import Estimator, Outcome, Prediction, PredictionKind
 from core.ports import EncodedPassage, SparseVector, Transaction
-from handlers.redeliver import ask_to_redeliver
+from handlers.questions.redeliver import ask_to_redeliver
 from tests.fakes.clock import FakeClock
 from tests.fakes.console_messages import InMemoryConsoleMessages
 from tests.fakes.inbox import FakeInbox

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import ModelUnavailable
+from core.model.errors import ModelUnavailable
 
 
 class FakeEmbedder:

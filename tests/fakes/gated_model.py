@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from core.language_model import ModelReply, ModelRequest
+from core.model.language_model import ModelReply, ModelRequest
 from tests.fakes.language_model import ScriptedModel
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from core.conversation import Place, Question
-from core.feedback import Feedback, Reaction
+from core.model.conversation import Place, Question
+from core.model.feedback import Feedback, Reaction
 
 
 class FakeInbox:

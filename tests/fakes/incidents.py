@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from core.conversation import Place, Platform
-from core.incident import Incident, Severity
+from core.model.conversation import Place, Platform
+from core.model.incident import Incident, Severity
 
 BEGAN = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import ToolParameter
 
 SERVICES = ("api", "db")

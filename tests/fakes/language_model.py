@@ -6,8 +6,8 @@ import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
-from core.errors import PromptTooLong
-from core.language_model import ModelReply, ModelRequest
+from core.model.errors import PromptTooLong
+from core.model.language_model import ModelReply, ModelRequest
 
 Script = Callable[[ModelRequest], str]
 Odds = Callable[[ModelRequest, Sequence[str]], dict[str, float]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.messages import CorrectionRequest, DriftAlarm, Message
+from core.model.messages import CorrectionRequest, DriftAlarm, Message
 from core.samples import everywhere
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from enum import StrEnum
 
-from core.conversation import MessageReference, Place
-from core.errors import ChatUnavailable, MessageNotFound
-from core.messages import Message
+from core.model.conversation import MessageReference, Place
+from core.model.errors import ChatUnavailable, MessageNotFound
+from core.model.messages import Message
 
 
 class Crash(BaseException):

@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from tests.fakes.tool_servers import FakeToolServer
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from itertools import product
 
-from core.incident import PastIncident, Severity
-from core.team import Team
+from core.model.incident import PastIncident, Severity
+from core.model.team import Team
 
 AT = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 WORDS = {"printing": "printer toner paper", "access": "password token login", "network": "switch cable router"}

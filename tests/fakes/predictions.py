@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import cast
 
 from core.confidence.calibrator import Calibrator
-from core.confidence.prediction import Estimator, Prediction
+from core.model.prediction import Estimator, Prediction
 from core.ports import Transaction
 
 

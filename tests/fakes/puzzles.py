@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from core.incident import PastIncident, Severity
+from core.model.incident import PastIncident, Severity
 from tests.fakes.past_incidents import AT, TEAMS
 
 LENGTH = 8  # letters of a word

@@ -14,12 +14,12 @@ from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.slack.inbound import SlackInbound
-from bot.routes import Webhooks, build_app
-from core.conversation import Channel, Platform
-from core.incident import AlertDelivery
-from core.team import Team
-from handlers.ask_in_form import AskInForm
-from handlers.show_home import home_of
+from bot.web.routes import Webhooks, build_app
+from core.model.conversation import Channel, Platform
+from core.model.incident import AlertDelivery
+from core.model.team import Team
+from handlers.questions.ask_in_form import AskInForm
+from handlers.questions.show_home import home_of
 from tests.fakes import slack_api, slack_payloads
 from tests.fakes.clock import FakeClock
 from tests.fakes.inbox import FakeInbox

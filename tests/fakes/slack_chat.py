@@ -9,7 +9,7 @@ import aiohttp
 
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
-from core.conversation import MessageReference, Place, Platform
+from core.model.conversation import MessageReference, Place, Platform
 from tests.fakes.block_kit import texts
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, FakeSlack
 

@@ -23,9 +23,9 @@ from adapters.teams.messenger import TeamsMessenger
 from adapters.teams.posted import PostedMessages
 from adapters.teams.threads import TeamsThreads
 from adapters.teams.transport import Sdk, open_transport
-from bot.routes import Webhooks, build_app
-from core.conversation import Audience, Channel, MessageReference
-from core.messages import Form, Message, Verdict
+from bot.web.routes import Webhooks, build_app
+from core.model.conversation import Audience, Channel, MessageReference
+from core.model.messages import Form, Message, Verdict
 from tests.fakes.clock import FakeClock
 from tests.fakes.inbox import FakeInbox
 from tests.fakes.teams_connector import APP_ID, APP_PASSWORD, TENANT, FakeReferences, TeamsConnector

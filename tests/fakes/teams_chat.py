@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from adapters.teams.activity import THREAD_SEPARATOR
 from adapters.teams.messenger import TeamsMessenger
 from adapters.teams.transport import Sdk
-from core.conversation import MessageReference, Place, Platform
+from core.model.conversation import MessageReference, Place, Platform
 from tests.fakes.adaptive_card import texts
 from tests.fakes.teams_adapter import open_teams
 from tests.fakes.teams_connector import CHANNEL, TENANT, Failure, TeamsConnector

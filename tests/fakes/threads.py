@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from datetime import datetime
 
-from core.conversation import Place, Turn
-from core.errors import ChatUnavailable
+from core.model.conversation import Place, Turn
+from core.model.errors import ChatUnavailable
 
 
 class FakeThreads:

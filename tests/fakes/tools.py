@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from core.errors import ToolUnavailable
+from core.model.errors import ToolUnavailable
 from core.ports import Change, LogLine, Series, TimeWindow, Tool
 
 

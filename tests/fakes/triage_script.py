@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from core.errors import ModelUnavailable
-from core.language_model import ModelRequest
+from core.model.errors import ModelUnavailable
+from core.model.language_model import ModelRequest
 from tests.fakes.language_model import ScriptedModel
 
 _MANAGER = re.compile(r"You are the manager of team (.+?)\. ")

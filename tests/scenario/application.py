@@ -14,12 +14,12 @@ from dbos._dbos import _get_or_create_dbos_registry
 
 from adapters.console.messenger import ConsoleMessenger
 from bot import server
-from bot.routes import build_app
-from bot.settings import Settings
-from bot.wiring import ingest, open_core
-from bot.workspace import load_workspace
-from core.conversation import MessageReference, Place
-from core.messages import Message
+from bot.config.settings import Settings
+from bot.config.workspace import load_workspace
+from bot.web.routes import build_app
+from bot.wiring.application import ingest, open_core
+from core.model.conversation import MessageReference, Place
+from core.model.messages import Message
 from core.ports import Store
 from tests.fakes.slack_api import BOT_TOKEN, SIGNING_SECRET
 from tests.scenario.bot_client import BotClient

@@ -15,11 +15,11 @@ from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import Access
 from adapters.sources.slack_channels import SlackChannelsSource
 from adapters.sources.teams_channels import TeamsChannelsSource
-from bot.wiring import Core
+from bot.wiring.application import Core
 from core import samples as messages
-from core.conversation import PUBLIC, MessageReference, Person, Place, Platform
-from core.curated import CuratedAnswer
-from core.incident import Incident
+from core.model.conversation import PUBLIC, MessageReference, Person, Place, Platform
+from core.model.curated import CuratedAnswer
+from core.model.incident import Incident
 from tests.fakes import confluence_server, graph_server, slack_api, slack_history_server, teams_connector
 from tests.fakes.confluence_server import FakeConfluence, Page
 from tests.fakes.graph_server import FakeGraph

@@ -35,19 +35,19 @@ from adapters.teams.guests import TeamsGuests
 from adapters.teams.inbound import TeamsInbound
 from adapters.teams.messenger import TeamsMessenger
 from adapters.teams.transport import open_transport
-from bot.behaviours import behaviours
-from bot.routes import Webhooks, build_app
-from bot.settings import Settings
-from bot.wiring import Core, ingest, open_core
-from bot.workflows import Behaviours
-from bot.workspace import load_workspace
-from core.conversation import Place, Platform, Question
-from core.feedback import Feedback, Reaction
-from core.messages import Verdict
-from handlers.ask_in_form import AskInForm
-from handlers.post_message import Poster
-from handlers.redeliver import ask_to_redeliver
-from handlers.show_again import ShownAgain
+from bot.config.settings import Settings
+from bot.config.workspace import load_workspace
+from bot.web.routes import Webhooks, build_app
+from bot.wiring.application import Core, ingest, open_core
+from bot.wiring.behaviours import behaviours
+from bot.work.workflows import Behaviours
+from core.model.conversation import Place, Platform, Question
+from core.model.feedback import Feedback, Reaction
+from core.model.messages import Verdict
+from handlers.questions.ask_in_form import AskInForm
+from handlers.questions.post_message import Poster
+from handlers.questions.redeliver import ask_to_redeliver
+from handlers.questions.show_again import ShownAgain
 from tests.fakes import slack_api, slack_payloads, teams_connector
 from tests.fakes.slack_api import FakeSlack
 from tests.fakes.teams_connector import TeamsConnector

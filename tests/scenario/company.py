@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bot.settings import Settings
-from bot.wiring import Core, open_core
-from bot.workspace import load_workspace
+from bot.config.settings import Settings
+from bot.config.workspace import load_workspace
+from bot.wiring.application import Core, open_core
 
 SECRET_WORD = "heliotrope"  # stands in the private document and nowhere else
 

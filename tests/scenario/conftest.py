@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import pytest
 import pytest_asyncio
 
-from core.incident import Incident, IncidentState
+from core.model.incident import Incident, IncidentState
 from core.ports import Transaction
-from handlers.update_incident import change_incident, save_next
+from handlers.incidents.update_incident import change_incident, save_next
 from tests.scenario.application import RunningBot, running_bot
 
 MAX_LEFT = 500  # incidents that tests leave open

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from bs4 import BeautifulSoup
 
-from core.conversation import MessageReference, Place, Platform
+from core.model.conversation import MessageReference, Place, Platform
 from tests.fakes.console_site import Site, console_site
 
 HELP = Place(Platform.CONSOLE, "help")

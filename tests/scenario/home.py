@@ -11,9 +11,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.settings import Settings
-from bot.wiring import ingest, open_core
-from bot.workspace import load_workspace
+from bot.config.settings import Settings
+from bot.config.workspace import load_workspace
+from bot.wiring.application import ingest, open_core
 from tests.fakes.door_secrets import KNOWN, LOCKED
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, SIGNING_SECRET
 from tests.scenario.company import write_company

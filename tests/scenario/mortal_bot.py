@@ -20,14 +20,14 @@ from dbos._dbos import _get_or_create_dbos_registry
 
 from adapters.slack.messenger import SlackMessenger
 from adapters.teams.messenger import TeamsMessenger
-from bot.dispatcher import Dispatcher
-from bot.schedules import INGEST
+from bot.config.settings import load_settings
+from bot.config.workspace import load_workspace
+from bot.observability.telemetry import configure_logging
 from bot.server import serve
-from bot.settings import load_settings
-from bot.telemetry import configure_logging
-from bot.wiring import open_core
-from bot.workflows import Workflows
-from bot.workspace import load_workspace
+from bot.wiring.application import open_core
+from bot.work.dispatcher import Dispatcher
+from bot.work.schedules import INGEST
+from bot.work.workflows import Workflows
 from core.ports import Task
 
 PATIENCE = 60.0  # seconds until a bot must have said something

@@ -13,10 +13,10 @@ import aiohttp
 from aiohttp import web
 
 from adapters.slack.inbound import SlackInbound
-from bot.home_pages import home_pages
-from bot.wiring import Core
+from bot.wiring.application import Core
+from bot.wiring.home_pages import home_pages
 from core.ports import Inbox
-from handlers.ask_in_form import AskInForm
+from handlers.questions.ask_in_form import AskInForm
 from tests.fakes import slack_payloads
 from tests.fakes.slack_api import BOT_TOKEN, BOT_USER, CHANNEL, SIGNING_SECRET, FakeSlack
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from core.conversation import Channel, Person, Place, Platform
-from core.messages import AnswerMessage
+from core.model.conversation import Channel, Person, Place, Platform
+from core.model.messages import AnswerMessage
 from core.samples import answer
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import CHANNEL, TENANT

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from core.conversation import MessageReference, Place, Platform
-from core.errors import ChatUnavailable
-from core.messages import Notice
+from core.model.conversation import MessageReference, Place, Platform
+from core.model.errors import ChatUnavailable
+from core.model.messages import Notice
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import APP_ID, CHANNEL, GROUP_CHAT, TEAM, TENANT, Failure
 

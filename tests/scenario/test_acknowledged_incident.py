@@ -14,8 +14,8 @@ from adapters import terminal
 from adapters.console.render import Renderer
 from adapters.slack import render as slack
 from adapters.teams import render as teams
-from core.incident import Acknowledgement, Incident
-from core.messages import IncidentMessage
+from core.model.incident import Acknowledgement, Incident
+from core.model.messages import IncidentMessage
 from core.samples import START, alert, incident
 from tests.fakes import adaptive_card, block_kit
 

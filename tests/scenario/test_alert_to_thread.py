@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from core.incident import Severity
-from core.messages import IncidentDetails, IncidentMessage
+from core.model.incident import Severity
+from core.model.messages import IncidentDetails, IncidentMessage
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import Message, is_done, of_kind
 from tests.scenario.webhooks import alert

@@ -13,8 +13,8 @@ from itertools import product
 import pytest
 import pytest_asyncio
 
-from core.conversation import PUBLIC
-from core.messages import Verdict
+from core.model.conversation import PUBLIC
+from core.model.messages import Verdict
 from tests.scenario.canaries import CANARIES, HELP, PAYMENTS, PRIVATE_THREAD, Canary
 from tests.scenario.canary_company import HOMES, SLACK_PLACES, Company, company
 

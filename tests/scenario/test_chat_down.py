@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 from dbos import DBOS
 
-from bot import workflows
-from bot.workflows import FIRST_DELAY, LONGEST_DELAY, MAX_RUNNING
-from core.pace import Lane
+from bot.work import workflows
+from bot.work.workflows import FIRST_DELAY, LONGEST_DELAY, MAX_RUNNING
+from core.model.pace import Lane
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import is_done
 from tests.scenario.webhooks import alert

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.messages import Verdict
+from core.model.messages import Verdict
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import Message, of_kind
 from tests.scenario.webhooks import alert

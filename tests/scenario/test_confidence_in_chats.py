@@ -11,8 +11,8 @@ from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from adapters.slack.render import render as in_slack
 from adapters.teams.render import render as in_teams
-from core.conversation import Place, Platform
-from core.messages import DriftAlarm, OwnerPing
+from core.model.conversation import Place, Platform
+from core.model.messages import DriftAlarm, OwnerPing
 from core.samples import CALIBRATED, SAMPLES, drift_alarm
 from tests.fakes import adaptive_card, block_kit
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, FakeSlack

@@ -11,9 +11,9 @@ import pytest
 from bs4 import BeautifulSoup
 
 from core import samples as messages
-from core.audit import Act, AuditEntry, audit_entry
-from core.conversation import Person, Platform
-from core.knowledge.document import Document
+from core.model.audit import Act, AuditEntry, audit_entry
+from core.model.conversation import Person, Platform
+from core.model.document import Document
 from tests.fakes.console_site import Site, console_site
 
 TOKEN = "a-long-console-token"

@@ -7,8 +7,8 @@ from dataclasses import replace
 import aiohttp
 
 from core import samples as messages
-from core.conversation import Place, Platform
-from core.messages import AnswerMessage, Notice
+from core.model.conversation import Place, Platform
+from core.model.messages import AnswerMessage, Notice
 from tests.fakes.console_site import Site, console_site
 from tests.scenario.console import HELP, INCIDENTS, http, page, send, site, thread_of
 

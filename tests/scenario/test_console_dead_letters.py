@@ -5,8 +5,8 @@ from __future__ import annotations
 import aiohttp
 from bs4 import BeautifulSoup
 
-from core.conversation import Place, Platform
-from core.messages import Notice
+from core.model.conversation import Place, Platform
+from core.model.messages import Notice
 from tests.fakes.console_site import console_site
 
 INTENT = "answer:slack:C0ASK:1"

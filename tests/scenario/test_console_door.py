@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from adapters.console.guard import SESSION, WRONG_TOKENS, WRONG_TOKENS_PER_SECOND
-from core.errors import ChatUnavailable
+from core.model.errors import ChatUnavailable
 from tests.fakes.console_site import Site, console_site
 
 TOKEN = "a-long-console-token"

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from core import samples as messages
-from core.messages import AnswerMessage, IncidentMessage, Notice, Verdict
+from core.model.messages import AnswerMessage, IncidentMessage, Notice, Verdict
 from tests.fakes.console_site import Site
 from tests.scenario.console import HELP, INCIDENTS, LIVE, http, send, site, thread_of
 

@@ -13,9 +13,9 @@ from bs4 import BeautifulSoup
 
 from adapters.console import feed
 from core import samples as messages
-from core.conversation import MessageReference
-from core.incident import Stage
-from core.messages import IncidentMessage, Notice
+from core.model.conversation import MessageReference
+from core.model.incident import Stage
+from core.model.messages import IncidentMessage, Notice
 from tests.fakes.console_site import Site, console_site
 from tests.scenario.console import HELP, INCIDENTS, PATIENCE, http, page, send, site
 

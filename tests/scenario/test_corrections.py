@@ -11,8 +11,8 @@ import aiohttp
 import pytest
 
 from adapters.slack.render import render
-from core.feedback import Feedback
-from core.messages import CorrectionRequest, Verdict
+from core.model.feedback import Feedback
+from core.model.messages import CorrectionRequest, Verdict
 from tests.fakes import slack_api, slack_payloads
 from tests.fakes.block_kit import buttons, texts
 from tests.fakes.slack_api import CHANNEL, PRIVATE_CHANNEL

@@ -13,12 +13,12 @@ from bs4 import BeautifulSoup
 from rich.console import Console
 
 from adapters.store.store import SqlStore
-from bot.dead_letters import run_drop, run_list, run_retry
-from bot.settings import Settings
-from core.audit import Act
-from core.conversation import Place, Platform
-from core.errors import PlumblineError
-from core.messages import IncidentMessage
+from bot.commands.dead_letters import run_drop, run_list, run_retry
+from bot.config.settings import Settings
+from core.model.audit import Act
+from core.model.conversation import Place, Platform
+from core.model.errors import PlumblineError
+from core.model.messages import IncidentMessage
 from core.ports import DeadLetter
 from core.samples import explained_incident
 from tests.scenario.application import RunningBot

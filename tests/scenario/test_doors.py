@@ -15,12 +15,12 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot import doors
-from bot.routes import Webhooks, build_app, is_our_fault
-from bot.webhook_sections import GenericWebhookSection, WebhooksSection
-from bot.webhook_sources import webhook_sources
-from core.errors import Unauthorized
-from core.incident import AlertDelivery
+from bot.config.webhook_sections import GenericWebhookSection, WebhooksSection
+from bot.web import doors
+from bot.web.routes import Webhooks, build_app, is_our_fault
+from bot.web.webhook_sources import webhook_sources
+from core.model.errors import Unauthorized
+from core.model.incident import AlertDelivery
 from tests.fakes.clock import FakeClock
 from tests.fakes.monitoring_systems.home_made import GENERIC
 from tests.fakes.monitoring_systems.system import MonitoringSystem, encoded

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from bot.behaviours import behaviours
-from bot.investigations import Investigations
-from bot.wiring import Core
-from core.command import CommandName
-from core.conversation import Audience, Person, Place, Platform, Question
-from core.errors import ModelUnavailable
-from core.incident import Incident, Stage
-from core.language_model import ModelReply, ModelRequest
-from core.messages import IncidentMessage
+from bot.wiring.application import Core
+from bot.wiring.behaviours import behaviours
+from bot.wiring.investigations import Investigations
+from core.incidents.command import CommandName
+from core.model.conversation import Audience, Person, Place, Platform, Question
+from core.model.errors import ModelUnavailable
+from core.model.incident import Incident, Stage
+from core.model.language_model import ModelReply, ModelRequest
+from core.model.messages import IncidentMessage
 from core.samples import explained_incident
-from handlers.explain_incident import LOOKS_CLOSER
-from handlers.post_message import Poster
+from handlers.incidents.explain_incident import LOOKS_CLOSER
+from handlers.questions.post_message import Poster
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import RecordingMessenger
 from tests.scenario.company import open_company

@@ -17,14 +17,14 @@ from adapters.console.render import Renderer
 from adapters.slack.render import render as in_slack
 from adapters.teams.render import render as in_teams
 from adapters.terminal import render as in_terminal
-from core.incident import Explanation, Gap, GapReason
-from core.incident_view import MORE, RIGHT_OR_WRONG, incident_view
-from core.messages import IncidentDetails, IncidentMessage, Message, Verdict
+from core.incidents.incident_view import MORE, RIGHT_OR_WRONG, incident_view
+from core.model.incident import Explanation, Gap, GapReason
+from core.model.messages import IncidentDetails, IncidentMessage, Message, Verdict
+from core.model.trajectory import Responsibility
 from core.rca.explain import explain
 from core.rca.scene import survey
-from core.rca.trajectory import Responsibility
 from core.samples import SAMPLES, explained_incident
-from handlers.investigate_with_model import investigate_with_model
+from handlers.incidents.investigate_with_model import investigate_with_model
 from tests.fakes import block_kit
 from tests.fakes.adaptive_card import texts
 from tests.fakes.investigation import call, finalise

@@ -10,10 +10,10 @@ import pytest
 from adapters.slack.forms import Origin, feedback_form
 from adapters.slack.render import render as render_for_slack
 from adapters.teams.render import render as render_for_teams
-from core.incident import Absorption
-from core.messages import HandoverRequest, Verdict
-from handlers.reassign_incident import OVERTAKEN
-from handlers.update_incident import update_incident
+from core.model.incident import Absorption
+from core.model.messages import HandoverRequest, Verdict
+from handlers.incidents.reassign_incident import OVERTAKEN
+from handlers.incidents.update_incident import update_incident
 from tests.fakes import slack_payloads
 from tests.fakes.block_kit import buttons, problems, view_problems
 from tests.fakes.slack_api import CHANNEL

@@ -14,10 +14,10 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from bot.demo import SAMPLE_COMPANY, stage
-from bot.settings import Settings
-from bot.wiring import ingest, open_core
-from bot.workspace import load_workspace
+from bot.commands.demo import SAMPLE_COMPANY, stage
+from bot.config.settings import Settings
+from bot.config.workspace import load_workspace
+from bot.wiring.application import ingest, open_core
 from tests.scenario.bot_client import BotClient, Message, is_done, of_kind
 from tests.scenario.mortal_bot import MortalBot
 

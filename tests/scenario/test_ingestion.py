@@ -6,9 +6,9 @@ from pathlib import Path
 
 import yaml
 
-from bot.settings import load_settings
-from bot.wiring import Core, ingest, open_core
-from bot.workspace import load_workspace
+from bot.config.settings import load_settings
+from bot.config.workspace import load_workspace
+from bot.wiring.application import Core, ingest, open_core
 from core.ports import Ingestion
 from tests.contract.source_worlds.repository import git
 

@@ -15,14 +15,14 @@ import pytest
 from adapters.slack.render import render as in_slack
 from adapters.teams.elements import REFRESH
 from adapters.teams.render import render as in_teams
-from core.incident import Incident
-from core.language_model import ModelRequest, Role
-from core.messages import IncidentDetails, IncidentMessage, Verdict
+from core.model.incident import Incident
+from core.model.language_model import ModelRequest, Role
+from core.model.messages import IncidentDetails, IncidentMessage, Verdict
+from core.model.trajectory import Trajectory
 from core.ports import Change, LogLine, TimeWindow, Tool, ToolParameter
-from core.rca.trajectory import Trajectory
 from core.triage.history import IncidentHistory
-from handlers.explain_incident import explain_incident
-from handlers.observe_incident import Readers
+from handlers.incidents.explain_incident import explain_incident
+from handlers.incidents.observe_incident import Readers
 from tests.fakes import adaptive_card, block_kit
 from tests.fakes.clock import FakeClock
 from tests.fakes.investigation import FakeTool, call, finalise

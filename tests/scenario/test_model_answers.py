@@ -20,14 +20,14 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
-from bot.behaviours import behaviours
-from bot.routes import Webhooks, build_app
-from bot.wiring import ingest
-from core.conversation import Platform
-from core.errors import ModelUnavailable
-from core.language_model import ModelRequest
-from handlers.answer_of_either import WITHOUT_MODEL
-from handlers.post_message import Poster
+from bot.web.routes import Webhooks, build_app
+from bot.wiring.application import ingest
+from bot.wiring.behaviours import behaviours
+from core.model.conversation import Platform
+from core.model.errors import ModelUnavailable
+from core.model.language_model import ModelRequest
+from handlers.questions.answer_of_either import WITHOUT_MODEL
+from handlers.questions.post_message import Poster
 from tests.fakes import slack_api, slack_payloads
 from tests.fakes.answering_script import AnsweringScript, Statements, agreeing, prompt
 from tests.fakes.block_kit import texts

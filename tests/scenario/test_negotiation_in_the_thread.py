@@ -15,11 +15,11 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from core.errors import ModelUnavailable
-from core.language_model import ChatMessage, ModelRequest, Role
-from core.prompts.triage import NOBODY
+from core.model.errors import ModelUnavailable
+from core.model.language_model import ChatMessage, ModelRequest, Role
+from core.model_calls.prompts.triage import NOBODY
 from core.triage.negotiate import MAX_ROUNDS
-from handlers.triage_incident import NOT_AGREED, WITHOUT_MODEL
+from handlers.incidents.triage_incident import NOT_AGREED, WITHOUT_MODEL
 from tests.fakes import block_kit
 from tests.fakes.door_secrets import KNOWN
 from tests.fakes.llama_server import FakeLlamaServer, fake_llama_server

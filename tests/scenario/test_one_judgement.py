@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from bot.behaviours import behaviours
-from bot.wiring import Core
-from bot.workflows import Behaviours
-from core.confidence.prediction import Evaluation, Prediction, PredictionKind
-from core.conversation import MessageReference, Person, Place, Platform
-from core.feedback import Feedback, Reaction
-from core.messages import IncidentDetails, Verdict
+from bot.wiring.application import Core
+from bot.wiring.behaviours import behaviours
+from bot.work.workflows import Behaviours
+from core.model.conversation import MessageReference, Person, Place, Platform
+from core.model.feedback import Feedback, Reaction
+from core.model.messages import IncidentDetails, Verdict
+from core.model.prediction import Evaluation, Prediction, PredictionKind
 from core.rca.recorded_failure import RecordedFailure
 from core.samples import explained_incident
-from handlers.post_message import Poster
+from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
 from tests.scenario.company import open_company
 

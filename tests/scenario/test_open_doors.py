@@ -10,10 +10,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot.routes import Webhooks, build_app
-from bot.webhook_sections import WebhooksSection
-from bot.webhook_sources import webhook_sources
-from core.incident import AlertDelivery
+from bot.config.webhook_sections import WebhooksSection
+from bot.web.routes import Webhooks, build_app
+from bot.web.webhook_sources import webhook_sources
+from core.model.incident import AlertDelivery
 from tests.fakes.clock import FakeClock
 from tests.fakes.door_secrets import KNOWN, SECRET
 from tests.fakes.teams_adapter import open_teams

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.openapi import BODIES, describe
+from bot.web.openapi import BODIES, describe
 from tests.fakes.monitoring_systems.system import MonitoringSystem
 from tests.fakes.monitoring_systems.systems import SYSTEMS
 from tests.scenario.application import RunningBot

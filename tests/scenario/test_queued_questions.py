@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from handlers import show_waiting
+from handlers.questions import show_waiting
 from tests.scenario.application import RunningBot
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -18,7 +18,7 @@ async def test_a_question_does_not_wait_in_silence_and_its_answer_is_not_a_secon
     monkeypatch.setattr(show_waiting, "QUEUE_PATIENCE", 0.05)
     monkeypatch.setattr(show_waiting, "LOOK", 0.05)
     with monkeypatch.context() as busy:
-        busy.setattr("bot.dispatcher.BATCH", 0)  # no task is claimed
+        busy.setattr("bot.work.dispatcher.BATCH", 0)  # no task is claimed
         ts = await bot.slack.asks(bot.address, "how do I roll back a canary?")
         await bot.slack.until(lambda: bot.slack.replies(ts))
         (sign,) = bot.slack.replies(ts)

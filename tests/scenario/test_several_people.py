@@ -12,9 +12,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from core.messages import I_AM_UNSURE, PING, Verdict
-from handlers.reassign_incident import WHOM_DO_YOU_SPEAK_FOR
-from handlers.take_incident import TAKEN, TAKEN_OVER
+from core.model.messages import I_AM_UNSURE, PING, Verdict
+from handlers.incidents.reassign_incident import WHOM_DO_YOU_SPEAK_FOR
+from handlers.incidents.take_incident import TAKEN, TAKEN_OVER
 from tests.fakes import block_kit, slack_payloads
 from tests.fakes.door_secrets import KNOWN
 from tests.fakes.slack_api import CHANNEL

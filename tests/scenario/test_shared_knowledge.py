@@ -13,10 +13,10 @@ import yaml
 from qdrant_client import AsyncQdrantClient
 
 from adapters.qdrant import QdrantIndex
-from bot.settings import load_settings
-from bot.wiring import Core, ingest, open_core
-from bot.workspace import load_workspace
-from core.conversation import Audience
+from bot.config.settings import load_settings
+from bot.config.workspace import load_workspace
+from bot.wiring.application import Core, ingest, open_core
+from core.model.conversation import Audience
 from core.triage.likeness import IncidentText
 from core.triage.owner_model import OwnerModel
 from tests.databases import new_postgres_database

@@ -10,8 +10,8 @@ import pytest
 
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
-from core.conversation import Place, Platform
-from core.messages import Notice
+from core.model.conversation import Place, Platform
+from core.model.messages import Notice
 from tests.fakes.slack_api import BOT_TOKEN, DIRECT, PERSON
 from tests.fakes.slack_bot import EXAMPLES, SlackBot, slack_bot
 from tests.fakes.slack_payloads import message

@@ -9,8 +9,8 @@ import pytest
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from core import samples as messages
-from core.conversation import Person, Place, Platform
-from core.messages import AnswerMessage, IncidentMessage, Verdict
+from core.model.conversation import Person, Place, Platform
+from core.model.messages import AnswerMessage, IncidentMessage, Verdict
 from tests.fakes import block_kit
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, PERSON
 from tests.fakes.slack_bot import SlackBot, slack_bot

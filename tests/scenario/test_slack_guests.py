@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.conversation import PUBLIC
+from core.model.conversation import PUBLIC
 from tests.fakes.slack_api import CHANNEL, DIRECT, PERSON, PRIVATE_CHANNEL, FakeSlack
 from tests.fakes.slack_bot import SlackBot, slack_bot
 from tests.fakes.slack_payloads import mention, message

@@ -13,8 +13,8 @@ import yaml
 from adapters.slack import inbound
 from adapters.slack.inbound import SlackInbound
 from adapters.slack.needs import COMMANDS, EVENTS, SCOPES, SHORTCUTS
-from bot.slack_doctor import AppManifest, missing_in
-from handlers.ask_in_form import AskInForm
+from bot.commands.slack_doctor import AppManifest, missing_in
+from handlers.questions.ask_in_form import AskInForm
 from tests.fakes.clock import FakeClock
 from tests.fakes.inbox import FakeInbox
 from tests.fakes.slack_bot import CHANNELS, TEAMS

@@ -14,8 +14,8 @@ from adapters.slack.mrkdwn import code, escape, link, prose
 from adapters.slack.render import render
 from core import samples as messages
 from core.answering.answer import Sentence
-from core.incident import Severity
-from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
+from core.model.incident import Severity
+from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
 from tests.fakes import block_kit
 
 ATTACKS = [

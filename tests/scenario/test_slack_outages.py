@@ -9,9 +9,9 @@ import pytest
 
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
-from core.conversation import MessageReference, Place, Platform
-from core.errors import ChatUnavailable, Undeliverable
-from core.messages import Notice
+from core.model.conversation import MessageReference, Place, Platform
+from core.model.errors import ChatUnavailable, Undeliverable
+from core.model.messages import Notice
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, DIRECT, PERSON, FakeSlack
 
 PLACE = Place(Platform.SLACK, CHANNEL)

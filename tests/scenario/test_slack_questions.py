@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.conversation import PUBLIC, Person, Place, Platform
+from core.model.conversation import PUBLIC, Person, Place, Platform
 from tests.fakes.slack_api import BOT, BOT_USER, CHANNEL, DIRECT, PERSON, PRIVATE_CHANNEL, SHARED_CHANNEL
 from tests.fakes.slack_bot import SlackBot, slack_bot
 from tests.fakes.slack_payloads import edit, mention, message

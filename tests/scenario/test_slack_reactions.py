@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.conversation import MessageReference, Person, Place, Platform
+from core.model.conversation import MessageReference, Person, Place, Platform
 from tests.fakes.slack_api import BOT_USER, CHANNEL, PERSON
 from tests.fakes.slack_bot import SlackBot, slack_bot
 from tests.fakes.slack_payloads import reaction

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from adapters.slack.forms import Origin
-from core.command import Command, CommandName, parse_command
-from core.conversation import PUBLIC, Place, Platform, Speaker, Turn
+from core.incidents.command import Command, CommandName, parse_command
+from core.model.conversation import PUBLIC, Place, Platform, Speaker, Turn
 from tests.fakes.slack_api import CHANNEL, EXPIRED, PERSON
 from tests.fakes.slack_bot import SlackBot, slack_bot
 from tests.fakes.slack_payloads import form_submission, message, message_shortcut

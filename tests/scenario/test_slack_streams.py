@@ -11,8 +11,8 @@ from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from core import samples as messages
 from core.answering.answer import Answer, Sentence
-from core.conversation import MessageReference, Person, Place, Platform
-from core.messages import AnswerMessage, Message, Notice
+from core.model.conversation import MessageReference, Person, Place, Platform
+from core.model.messages import AnswerMessage, Message, Notice
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, PERSON, TEAM, FakeSlack
 
 ROOT = "1773480500.000100"

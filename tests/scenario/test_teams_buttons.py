@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.messages import IncidentMessage, Verdict
+from core.model.messages import IncidentMessage, Verdict
 from core.samples import explained_incident
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import TeamsConnector

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from adapters.teams.elements import Card
 from adapters.teams.render import render
-from core.incident import Gap, GapReason
-from core.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
+from core.model.incident import Gap, GapReason
+from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
 from core.samples import (
     SAMPLES,
     abstention,

@@ -17,11 +17,11 @@ from adapters.store.database import migrate, open_database
 from adapters.store.teams_conversations import SqlTeamsConversations
 from adapters.teams import history
 from adapters.teams.references import ConversationReference, remember
-from bot.finding import Finding
-from bot.settings import Settings
-from bot.teams_doctor import check_teams
-from bot.workspace import load_workspace
-from core.conversation import Channel, Platform
+from bot.commands.teams_doctor import check_teams
+from bot.config.settings import Settings
+from bot.config.workspace import load_workspace
+from bot.wiring.finding import Finding
+from core.model.conversation import Channel, Platform
 from tests.fakes.teams_connector import APP_ID, APP_PASSWORD, CHANNEL, TEAM, TENANT, TeamsConnector
 
 MANIFEST = Path(__file__).parents[2] / "deploy" / "teams" / "manifest.json"

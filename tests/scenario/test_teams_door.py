@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.teams.inbound import MAX_BODY
-from core.conversation import MAX_MESSAGE
-from core.errors import ChatUnavailable, ConfigurationError
+from core.model.conversation import MAX_MESSAGE
+from core.model.errors import ChatUnavailable, ConfigurationError
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams
 from tests.fakes.teams_connector import TeamsConnector
 

@@ -13,7 +13,7 @@ import pytest
 from adapters import rest
 from adapters.teams import history, posted, threads
 from adapters.teams.posted import PATIENCE
-from core.errors import ChatUnavailable
+from core.model.errors import ChatUnavailable
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.scenario.teams_history import CHANNEL_PLACE, THREAD, asked_of_graph, lost_post, teams
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from core.command import Command, CommandName, parse_command
-from core.conversation import PUBLIC, Place, Platform, Speaker, Turn
-from core.messages import (
+from core.incidents.command import Command, CommandName, parse_command
+from core.model.conversation import PUBLIC, Place, Platform, Speaker, Turn
+from core.model.messages import (
     CauseRequest,
     CorrectionRequest,
     Form,

@@ -9,8 +9,8 @@ import pytest
 
 from adapters.teams.access_token import AccessToken
 from adapters.teams.transport import open_transport
-from core.conversation import MessageReference
-from core.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError
+from core.model.conversation import MessageReference
+from core.model.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import APP_ID, CHANNEL, TENANT, Failure
 from tests.scenario.teams import ANSWER, THREAD, teams

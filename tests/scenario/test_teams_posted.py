@@ -13,8 +13,8 @@ from adapters.teams.elements import Card
 from adapters.teams.intents import marked
 from adapters.teams.posted import LOOKED_BACK
 from core import samples as messages
-from core.conversation import Place, Platform
-from core.messages import Notice
+from core.model.conversation import Place, Platform
+from core.model.messages import Notice
 from tests.fakes.graph_server import graph_time
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import CHANNEL, GROUP, GROUP_CHAT, PERSONAL_CHAT, TENANT

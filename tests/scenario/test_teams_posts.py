@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from core.conversation import MessageReference, Place, Platform
-from core.errors import ChatUnavailable
-from core.messages import IncidentDetails, IncidentMessage
+from core.model.conversation import MessageReference, Place, Platform
+from core.model.errors import ChatUnavailable
+from core.model.messages import IncidentDetails, IncidentMessage
 from core.samples import explained_incident, incident
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import CHANNEL, GROUP_CHAT, PERSONAL_CHAT, TENANT, Failure

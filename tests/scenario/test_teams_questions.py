@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.conversation import PUBLIC, Place, Platform, Speaker, Turn
+from core.model.conversation import PUBLIC, Place, Platform, Speaker, Turn
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import BOT, CHANNEL, GROUP_CHAT, MENTION, PERSONAL_CHAT, TENANT
 from tests.scenario.teams import ASHA, THREAD, chat

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from adapters.teams import streams
-from core.conversation import MessageReference, Place, Platform
-from core.errors import ChatUnavailable, MessageNotFound, PlumblineError
-from core.messages import AnswerMessage, Notice, NoticeKind
+from core.model.conversation import MessageReference, Place, Platform
+from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
+from core.model.messages import AnswerMessage, Notice, NoticeKind
 from core.samples import abstention, answer
 from tests.fakes.adaptive_card import texts
 from tests.fakes.teams_adapter import TeamsAdapter, open_teams

@@ -11,8 +11,8 @@ import pytest
 
 from adapters.microsoft_graph.messages import ChatMessage
 from adapters.teams import threads
-from core.conversation import Speaker, Turn
-from core.messages import Notice
+from core.model.conversation import Speaker, Turn
+from core.model.messages import Notice
 from tests.fakes.graph_server import graph_time
 from tests.fakes.teams_adapter import TeamsAdapter
 from tests.fakes.teams_connector import APP_ID, CHANNEL, GROUP_CHAT

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.investigations import Investigations
-from bot.settings import Settings
-from bot.wiring import Core, learn_owners, open_core
-from bot.workspace import load_workspace
-from core.conversation import PUBLIC, Audience
-from core.incident import Incident
-from handlers.post_message import Poster
+from bot.config.settings import Settings
+from bot.config.workspace import load_workspace
+from bot.wiring.application import Core, learn_owners, open_core
+from bot.wiring.investigations import Investigations
+from core.model.conversation import PUBLIC, Audience
+from core.model.incident import Incident
+from handlers.questions.post_message import Poster
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.outage import incident
 from tests.fakes.past_incidents import TEAMS

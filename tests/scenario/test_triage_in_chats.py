@@ -10,7 +10,8 @@ from rich.console import Console
 from adapters.slack.render import render as in_slack
 from adapters.teams.render import render as in_teams
 from adapters.terminal import TerminalMessenger
-from core.messages import IncidentMessage, OwnerPing, OwnerQuestion
+from core.model.messages import IncidentMessage, OwnerPing, OwnerQuestion
+from core.model.team import TAG
 from core.samples import (
     CALIBRATED,
     SAMPLES,
@@ -19,7 +20,6 @@ from core.samples import (
     suggested_severity,
     unclear_owner,
 )
-from core.team import TAG
 from tests.fakes import adaptive_card, block_kit
 
 SUGGESTED = explained_incident(suggested_severity=suggested_severity(), suggested_duplicate=suggested_duplicate())

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from adapters.teams.activity import THREAD_SEPARATOR
-from core.messages import I_AM_UNSURE
+from core.model.messages import I_AM_UNSURE
 from tests.fakes import adaptive_card, block_kit
 from tests.fakes.door_secrets import KNOWN
 from tests.fakes.slack_api import CHANNEL as SLACK_CHANNEL

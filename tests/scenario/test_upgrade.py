@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from bot import engine
-from core.errors import ConfigurationError
+from bot.work import engine
+from core.model.errors import ConfigurationError
 from tests.scenario.home import Home, furnished
 from tests.scenario.slack import WatchedSlack
 from tests.scenario.test_killed_process import INCIDENT_STEPS

@@ -29,7 +29,7 @@ _ids = count(1)
 @pytest.fixture(autouse=True)
 def each_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """All systems tell of the same alert here, which else is one incident and its parts."""
-    monkeypatch.setattr("core.grouping.tells_the_same", lambda _one, _other: False)
+    monkeypatch.setattr("core.incidents.grouping.tells_the_same", lambda _one, _other: False)
 
 
 @pytest.fixture(params=SYSTEMS, ids=[system.__name__ for system in SYSTEMS])

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from core.audience import channel_audience, incident_audience, may_see_incident, person_audience, with_outsiders
-from core.conversation import PUBLIC, Channel, Person, Place, Platform
+from core.model.audience import channel_audience, incident_audience, may_see_incident, person_audience, with_outsiders
+from core.model.conversation import PUBLIC, Channel, Person, Place, Platform
 from core.samples import incident
 
 VAULT = Channel("vault", {Platform.SLACK: "C0VAULT", Platform.CONSOLE: "vault"}, private=True)

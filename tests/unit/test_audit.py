@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from core.audit import MAX_DETAIL, MAX_DOCUMENTS, PLUMBLINE, Act, audit_entry, since
-from core.conversation import Person, Place, Platform
-from core.errors import MalformedInput
+from core.model.audit import MAX_DETAIL, MAX_DOCUMENTS, PLUMBLINE, Act, audit_entry, since
+from core.model.conversation import Person, Place, Platform
+from core.model.errors import MalformedInput
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 ADA = Person(Platform.SLACK, "U1", "Ada")

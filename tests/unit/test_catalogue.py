@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from core.catalogue import merged_dependencies, merged_teams, named_code
-from core.code_owners import CodeOwners
-from core.conversation import Platform
-from core.team import Team
+from core.model.catalogue import merged_dependencies, merged_teams, named_code
+from core.model.code_owners import CodeOwners
+from core.model.conversation import Platform
+from core.model.team import Team
 
 PAYMENTS = Team("payments", "Payments", services=frozenset({"till"}), channel="pay", aliases=("billing",))
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.channel_settings import QuietHours, parse_quiet_hours
-from core.command import Command, CommandName, parse_command
-from core.errors import MalformedInput
-from core.incident import Severity
+from core.incidents.command import Command, CommandName, parse_command
+from core.model.channel_settings import QuietHours, parse_quiet_hours
+from core.model.errors import MalformedInput
+from core.model.incident import Severity
 
 BERLIN = QuietHours(time(22), time(7), "Europe/Berlin")
 

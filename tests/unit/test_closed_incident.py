@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from core.closed_incident import OwnerLabels, closed_incident
 from core.confidence.resolution import Resolution
-from core.incident import Hop, Incident, IncidentState
+from core.model.closed_incident import OwnerLabels, closed_incident
+from core.model.incident import Hop, Incident, IncidentState
+from core.model.team import NOBODY, Team, team_named
 from core.samples import START, resolved_incident
-from core.team import NOBODY, Team, team_named
 
 TEAMS = (Team("payments", "Payments"), Team("bookings", "Bookings & Seats", aliases=("reservations",)))
 READERS = frozenset({"channel:incidents"})

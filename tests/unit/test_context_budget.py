@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.context_budget import MESSAGE_TOKENS, SEPARATOR_TOKENS, fit_context
-from core.errors import ModelUnavailable, PromptTooLong
-from core.language_model import ChatMessage, Role
+from core.model.errors import ModelUnavailable, PromptTooLong
+from core.model.language_model import ChatMessage, Role
+from core.model_calls.context_budget import MESSAGE_TOKENS, SEPARATOR_TOKENS, fit_context
 from tests.fakes.language_model import ScriptedModel
 
 INSTRUCTIONS = (ChatMessage(Role.SYSTEM, "answer with citations"),)  # 3 tokens

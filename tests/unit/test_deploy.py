@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.settings import Settings
+from bot.config.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.conversation import Place, Platform
-from core.folding import REOPEN_WINDOW, fold, open_from, reopens
-from core.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity
+from core.incidents.folding import REOPEN_WINDOW, fold, open_from, reopens
+from core.model.conversation import Place, Platform
+from core.model.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from core.conversation import Channel, Place, Platform
-from core.grouping import MINUTES, explanation_by, leader_of, may_absorb, related_services, suggested_parent
-from core.incident import Absorption, Hop, Incident, IncidentState, Severity
+from core.incidents.grouping import MINUTES, explanation_by, leader_of, may_absorb, related_services, suggested_parent
+from core.model.conversation import Channel, Place, Platform
+from core.model.incident import Absorption, Hop, Incident, IncidentState, Severity
 from core.samples import START, alert, explanation, hypothesis, incident
 
 CALLS = {"web": ("api",), "api": ("db", "cache"), "db": ("disk",), "ping": ("pong",), "pong": ("ping",)}

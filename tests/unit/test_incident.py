@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.conversation import Place, Platform
-from core.folding import fold, open_from
-from core.incident import (
+from core.incidents.folding import fold, open_from
+from core.model.conversation import Place, Platform
+from core.model.incident import (
     MAX_KEPT_ALERTS,
     Alert,
     AlertDelivery,

@@ -8,7 +8,20 @@ from datetime import timedelta
 import pytest
 
 from core import samples
-from core.incident import (
+from core.incidents.incident_details import incident_details, votes_told
+from core.incidents.incident_view import (
+    CAUSE,
+    LAST_TIME,
+    MAX_CONTROLS,
+    NEXT,
+    OWNER,
+    PHONE_LINES,
+    IncidentView,
+    Mood,
+    incident_view,
+    owner_told,
+)
+from core.model.incident import (
     Gap,
     GapReason,
     Incident,
@@ -21,20 +34,7 @@ from core.incident import (
     ThreadNote,
     Vote,
 )
-from core.incident_details import incident_details, votes_told
-from core.incident_view import (
-    CAUSE,
-    LAST_TIME,
-    MAX_CONTROLS,
-    NEXT,
-    OWNER,
-    PHONE_LINES,
-    IncidentView,
-    Mood,
-    incident_view,
-    owner_told,
-)
-from core.messages import IncidentMessage, Verdict
+from core.model.messages import IncidentMessage, Verdict
 from core.samples import everywhere, explained_incident, explanation, incident, owner
 
 MESSAGES = {name: message for name, message in samples.SAMPLES.items() if isinstance(message, IncidentMessage)}

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import InvalidReply
-from core.json_regen import ROUNDS, valid_json, with_valid_json
-from core.language_model import ChatMessage, ModelReply, ModelRequest, Role
+from core.model.errors import InvalidReply
+from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
+from core.model_calls.json_regen import ROUNDS, valid_json, with_valid_json
 from tests.fakes.language_model import ScriptedModel
 
 SCHEMA: dict[str, Any] = {

@@ -9,9 +9,9 @@ import pytest
 from adapters import pacing
 from adapters.local_pacer import LocalPacer
 from adapters.pacing import EARLY, SHORT, Budget, PacedMessenger
-from core.conversation import MessageReference, Place, Platform
-from core.errors import ChatBusy
-from core.messages import Message, Notice
+from core.model.conversation import MessageReference, Place, Platform
+from core.model.errors import ChatBusy
+from core.model.messages import Message, Notice
 from tests.fakes.messenger import RecordingMessenger
 
 HERE, THERE = Place(Platform.SLACK, "C0HERE"), Place(Platform.SLACK, "C0THERE")

@@ -17,11 +17,11 @@ from adapters.sources.pdf import whole_words
 from adapters.teams.activity import parse_activity
 from adapters.teams.activity import plain_text as teams_text
 from core.answering.model_text import cleaned
-from core.command import parse_command
 from core.confidence.resolution import is_resolution
-from core.conversation import MAX_MESSAGE
+from core.incidents.command import parse_command
+from core.incidents.maintenance import read_maintenance
 from core.knowledge.markdown import blocks
-from core.maintenance import read_maintenance
+from core.model.conversation import MAX_MESSAGE
 from core.rca.log_templates import message_of
 from core.rca.stack_traces import frames
 from core.rca.tool_outputs.clue import ToolOutput
@@ -50,8 +50,8 @@ BUILT_FROM_DATA = {
     "core.answering.model_text._stands_in": "a word, escaped",
     "core.knowledge.markdown._closing": "a fence of one character, anchored at both ends",
     "core.knowledge.privacy.names._found": "names of people, escaped",
-    "core.runbook._is_titled": "the name of an alert, escaped",
-    "core.thread_notes._is_named": "the name of a service or a change, escaped",
+    "core.incidents.runbook._is_titled": "the name of an alert, escaped",
+    "core.incidents.thread_notes._is_named": "the name of a service or a change, escaped",
     "core.triage.documents._stands_in": "a word, escaped",
     "core.rca.tool_outputs.focus.widened": "the name of a resource, escaped",
     "core.answering.certainty.is_product": "a word, escaped",
@@ -59,8 +59,8 @@ BUILT_FROM_DATA = {
     "core.knowledge.spelling.spelt": "a word, escaped",
     "core.rca.failures.phrases": "called for constants of the module alone, which are found there",
     "core.rca.suspects._names": "names of services, escaped",
-    "core.silences.matches": "a matcher of Alertmanager, refused if it repeats a group",
-    "handlers.investigate_on_demand._place_of": "the name of a service, escaped",
+    "core.model.silences.matches": "a matcher of Alertmanager, refused if it repeats a group",
+    "handlers.incidents.investigate_on_demand._place_of": "the name of a service, escaped",
 }
 """The functions that build a pattern from what they are given, and what that is."""
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core import rate_limit
-from core.rate_limit import RateLimit, client_key
+from core.model import rate_limit
+from core.model.rate_limit import RateLimit, client_key
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from bot.workspace import load_workspace
+from bot.config.workspace import load_workspace
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.conversation import Channel, Place, Platform
-from core.errors import ConfigurationError
-from core.incident import Alert, AlertDelivery, AlertStatus, Severity
-from core.routing import incident_place, incident_places, routing_facts
-from core.team import Route, Team
+from core.model.conversation import Channel, Place, Platform
+from core.model.errors import ConfigurationError
+from core.model.incident import Alert, AlertDelivery, AlertStatus, Severity
+from core.model.routing import incident_place, incident_places, routing_facts
+from core.model.team import Route, Team
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 CHANNELS = (

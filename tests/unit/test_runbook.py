@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from core.incident import Incident
-from core.knowledge.document import Document, Passage
+from core.incidents.runbook import best_section, is_named_by, linked_addresses, read_section, sections_of
 from core.knowledge.passages import passages_of
-from core.runbook import best_section, is_named_by, linked_addresses, read_section, sections_of
+from core.model.document import Document, Passage
+from core.model.incident import Incident
 from core.samples import alert, explanation, hypothesis, incident
 
 PAGE = """\

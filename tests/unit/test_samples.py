@@ -10,7 +10,7 @@ import pytest
 from adapters.console.gallery import gallery_samples
 from adapters.slack.render import render as as_blocks
 from adapters.teams.render import render as as_card
-from core.messages import Message
+from core.model.messages import Message
 from core.samples import SAMPLES, everywhere
 from tests.fakes import adaptive_card, block_kit
 

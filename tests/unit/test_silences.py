@@ -6,11 +6,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.incident import AlertStatus
-from core.maintenance import LONGEST, MaintenanceWish, read_maintenance
+from core.incidents.maintenance import LONGEST, MaintenanceWish, read_maintenance
+from core.model.incident import AlertStatus
+from core.model.silences import Maintenance, Matcher, Silence, WeeklyWindow, silenced_now
+from core.model.team import Team
 from core.samples import START, alert, incident
-from core.silences import Maintenance, Matcher, Silence, WeeklyWindow, silenced_now
-from core.team import Team
 
 HOUR = timedelta(hours=1)
 FACTS = {"service": frozenset({"till"}), "zone": frozenset({"north-1"})}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.team import Team, current_ids, current_team, team_named
+from core.model.team import Team, current_ids, current_team, team_named
 
 SPLIT_OFF = Team("ledger", "Refunds", aliases=("payments", "billing"))
 PAYMENTS = Team("payments", "Payments", aliases=("till",))

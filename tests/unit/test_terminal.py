@@ -12,7 +12,7 @@ from rich.console import Console
 from adapters.terminal import render
 from core import samples as messages
 from core.answering.answer import Answer, Conflict, Contact
-from core.messages import AnswerMessage, Message
+from core.model.messages import AnswerMessage, Message
 from tests.fakes.messages import telling
 
 

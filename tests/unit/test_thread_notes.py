@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from core.incident import EvidenceKind, ThreadNote
+from core.incidents.thread_notes import MAX_NOTES, bears_on_cause, named_first, with_note, without_denied
+from core.model.incident import EvidenceKind, ThreadNote
 from core.rca.explain import explain
 from core.rca.observations import Observations
 from core.samples import START
-from core.thread_notes import MAX_NOTES, bears_on_cause, named_first, with_note, without_denied
 from tests.fakes.outage import change, errors, incident, observations, traffic
 
 POOL = change("C-1", "shop", -11, "Smaller pool", "config", "maximumPoolSize of the connection pool from 40 to 4")

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import unquote
 
-from core.knowledge.document import Document
 from core.knowledge.privacy.contacts import addresses, telephone_numbers
 from core.knowledge.privacy.names import People, mentions, roster
 from core.knowledge.privacy.spans import without_overlap
+from core.model.document import Document
 from core.ports import SecretDetector
 
 VERSION = "redaction-1"  # whoever changes the rules raises it: what was indexed by the old ones is read again

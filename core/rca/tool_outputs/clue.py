@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from core.incident import EvidenceKind
+from core.model.incident import EvidenceKind
 
 _SPACE = re.compile(r"\s")
 MAX_QUOTE = 300  # characters

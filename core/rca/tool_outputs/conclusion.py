@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from core.incident import Evidence, EvidenceKind
 from core.knowledge.terms import terms
+from core.model.incident import Evidence, EvidenceKind
 from core.rca.tool_outputs.clue import Clue, Role, ToolOutput
 from core.rca.tool_outputs.focus import Focus, focus_on, stem
 from core.rca.tool_outputs.nearest import nearest

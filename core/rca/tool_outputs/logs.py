@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from core.incident import EvidenceKind
+from core.model.incident import EvidenceKind
 from core.rca.log_templates import masked
 from core.rca.tool_outputs.clue import MAX_QUOTE, Clue, Lines, Role, cut, spoken
 from core.rca.tool_outputs.trouble import Trouble, trouble

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import log, sqrt
 
-from core.incident import Evidence, EvidenceKind
 from core.knowledge.terms import terms
+from core.model.incident import Evidence, EvidenceKind
 from core.rca.log_templates import masked
 from core.rca.tool_outputs.clue import ToolOutput, cut
 from core.rca.tool_outputs.reading import is_document

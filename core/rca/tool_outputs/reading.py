@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from core.incident import EvidenceKind
+from core.model.incident import EvidenceKind
 from core.rca.tool_outputs.clue import Clue, Lines, Role, ToolOutput, cut, spoken
 from core.rca.tool_outputs.events import event_clues
 from core.rca.tool_outputs.logs import ANSI, log_clues

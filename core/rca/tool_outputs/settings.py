@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from core.incident import Evidence, EvidenceKind
+from core.model.incident import Evidence, EvidenceKind
 from core.rca.tool_outputs.clue import Clue, ToolOutput, cut
 from core.rca.tool_outputs.focus import stem
 from core.rca.tool_outputs.reading import is_configuration

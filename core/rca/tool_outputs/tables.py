@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from core.incident import EvidenceKind
+from core.model.incident import EvidenceKind
 from core.rca.tool_outputs.clue import Clue, Lines, Role, cut
 
 STATES = {

@@ -9,7 +9,7 @@ from typing import Any
 from adapters.sources.chat_threads import ChatThreadSource
 from adapters.sources.folder import FolderSource
 from adapters.sources.past_incidents import PastIncidentSource
-from core.conversation import PUBLIC
+from core.model.conversation import PUBLIC
 
 
 class FolderWorld:

@@ -13,7 +13,7 @@ from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import Access
 from adapters.sources.slack_channels import SlackChannelsSource
 from adapters.sources.teams_channels import TeamsChannelsSource
-from core.conversation import PUBLIC
+from core.model.conversation import PUBLIC
 from tests.contract.source_worlds.world import CHANNEL, TEAM, TEAMS_CHANNEL
 from tests.fakes import confluence_server, graph_server, slack_history_server
 from tests.fakes.clock import FakeClock

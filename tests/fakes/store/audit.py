@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from core.audit import Act, AuditEntry, NumberedEntry
+from core.model.audit import Act, AuditEntry, NumberedEntry
 
 
 @dataclass(slots=True)

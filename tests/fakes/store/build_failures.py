@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from core.conversation import Place
+from core.model.conversation import Place
 from core.rca.recorded_failure import RecordedFailure
 
 

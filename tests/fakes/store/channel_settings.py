@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from core.channel_settings import ChannelSettings
-from core.conversation import Place
+from core.model.channel_settings import ChannelSettings
+from core.model.conversation import Place
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from core.conversation import Place, Turn
+from core.model.conversation import Place, Turn
 
 
 @dataclass(slots=True)

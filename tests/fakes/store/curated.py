@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from core.curated import CuratedAnswer
+from core.model.curated import CuratedAnswer
 
 
 @dataclass(slots=True)

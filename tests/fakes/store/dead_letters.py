@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from core.conversation import Place
-from core.messages import Message
+from core.model.conversation import Place
+from core.model.messages import Message
 from core.ports import DeadLetter
 
 

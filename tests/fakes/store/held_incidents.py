@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from core.conversation import Place
+from core.model.conversation import Place
 from core.ports import HeldIncident
 
 

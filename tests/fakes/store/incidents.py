@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from core.conversation import Place
-from core.errors import Conflict
-from core.incident import Incident, IncidentState
+from core.model.conversation import Place
+from core.model.errors import Conflict
+from core.model.incident import Incident, IncidentState
 
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from core.conversation import MessageReference, Place
+from core.model.conversation import MessageReference, Place
 from core.ports import Post
 
 

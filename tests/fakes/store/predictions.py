@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from core.confidence.calibrator import Calibrator
-from core.confidence.prediction import Estimator, Outcome, Prediction, PredictionKind
+from core.model.prediction import Estimator, Outcome, Prediction, PredictionKind
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from core.silences import Silence
+from core.model.silences import Silence
 
 
 @dataclass(slots=True)

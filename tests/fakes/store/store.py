@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass, field
 
-from core.errors import Conflict, StoreUnavailable
+from core.model.errors import Conflict, StoreUnavailable
 from tests.fakes.store.audit import InMemoryAudit
 from tests.fakes.store.build_failures import InMemoryBuildFailures
 from tests.fakes.store.channel_settings import InMemoryChannelSettings

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
-from core.knowledge.document import Document
 from core.knowledge.encoder import Encoder
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
-from core.language_model import ModelRequest
+from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
+from core.model.document import Document
+from core.model.language_model import ModelRequest
 from tests.fakes.answering_script import AnsweringScript, Statements
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 

@@ -10,11 +10,11 @@ from core.answering.answer import Conflict, Sentence
 from core.answering.citations import citation
 from core.answering.contradictions import MAX_CONFLICTS, contradictions
 from core.answering.statements import statements
-from core.knowledge.document import Document, DocumentKind
 from core.knowledge.passages import passages_of
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval
 from core.knowledge.terms import terms
+from core.model.document import Document, DocumentKind
 
 QUESTION = "How long does a roll-back of the canary take?"
 ANSWER = "A roll-back of the canary takes 90 seconds."

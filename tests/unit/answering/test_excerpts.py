@@ -6,12 +6,12 @@ import pytest
 
 from core.answering.excerpts import EXCERPT_WORDS, WHOLE_WORDS, candidates, named_families
 from core.answering.pieces import pieces, word_count
-from core.knowledge.document import Document
 from core.knowledge.markdown import BlockKind
 from core.knowledge.passages import passages_of
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval
 from core.knowledge.terms import terms
+from core.model.document import Document
 
 FILLER = " ".join(f"Filler sentence number {number} says nothing." for number in range(40))
 

@@ -10,12 +10,12 @@ import pytest
 
 from core.answering.certainty import answer_threshold, is_certain
 from core.answering.find import ENGINE, MAX_FURTHER, NEAREST, find_answer
-from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
-from core.knowledge.document import Document, DocumentKind
 from core.knowledge.encoder import Encoder
-from core.knowledge.layout import thread_text
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
+from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
+from core.model.document import Document, DocumentKind
+from core.model.layout import thread_text
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 
 PRIVATE = "channel:payments-private"

@@ -10,8 +10,8 @@ import pytest
 from core import samples as messages
 from core.answering.answer import Citation, Conflict, Contact
 from core.answering.help_desk import MAX_CONTACTS, HelpDesk
-from core.conversation import Audience, Person, Place, Platform, Question
-from core.team import Team
+from core.model.conversation import Audience, Person, Place, Platform, Question
+from core.model.team import Team
 
 ASKED_AT = datetime(2026, 3, 14, tzinfo=UTC)
 QUESTION = Question(

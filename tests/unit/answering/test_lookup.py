@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.answering.lookup import Fact, Lookup, Names, known_services, lookup, period
-from core.conversation import Speaker, Turn
-from core.team import Team
+from core.model.conversation import Speaker, Turn
+from core.model.team import Team
 
 NOW = datetime(2026, 3, 18, 12, 0, tzinfo=UTC)  # a Wednesday
 MIDNIGHT = NOW.replace(hour=0)

@@ -8,9 +8,9 @@ import pytest
 
 from core.answering.certainty import answer_threshold
 from core.answering.model_answer import model_answer
-from core.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.knowledge.retriever import Retriever
-from core.language_model import ModelRequest
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.model.language_model import ModelRequest
 from tests.fakes.answering_script import AnsweringScript, agreeing, prompt, statements, tasks
 from tests.fakes.language_model import ScriptedModel
 from tests.unit.answering.pages import ASKED, COMMAND, DURATION, REQUEST, composing, number_of, question, retriever

@@ -10,7 +10,7 @@ from core.answering.find import NEAREST
 from core.answering.model_answer import model_answer
 from core.answering.model_check import VERDICT
 from core.knowledge.retriever import Retriever
-from core.language_model import ModelRequest
+from core.model.language_model import ModelRequest
 from tests.fakes.answering_script import AnsweringScript, Statements, agreeing, prompt, tasks
 from tests.fakes.language_model import ScriptedModel
 from tests.unit.answering.pages import COMMAND, DURATION, REQUEST, composing, number_of, question, retriever

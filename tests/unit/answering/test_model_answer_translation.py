@@ -9,7 +9,7 @@ import pytest
 
 from core.answering.model_answer import TRANSLATED, model_answer
 from core.knowledge.retriever import Retriever
-from core.language_model import ModelRequest
+from core.model.language_model import ModelRequest
 from tests.fakes.answering_script import AnsweringScript, agreeing, prompt, task, tasks
 from tests.fakes.language_model import ScriptedModel
 from tests.unit.answering.pages import ASKED, COMMAND, DURATION, REQUEST, composing, question, retriever

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from core.answering.model_check import checked
 from core.answering.model_evidence import gathered
 from core.answering.model_text import literals
-from core.knowledge.document import Document
 from core.knowledge.passages import passages_of
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.terms import terms
-from core.language_model import ModelRequest
-from core.prompts.answering import Composed, ComposedSentence
+from core.model.document import Document
+from core.model.language_model import ModelRequest
+from core.model_calls.prompts.answering import Composed, ComposedSentence
 from tests.fakes.answering_script import AnsweringScript, agreeing
 
 TEXTS = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from core.answering.answer import Sentence
 from core.answering.model_evidence import gathered
-from core.knowledge.document import Document, DocumentKind
-from core.knowledge.layout import thread_text, thread_urls
 from core.knowledge.passages import passages_of
 from core.knowledge.ranking import RankedPassage
+from core.model.document import Document, DocumentKind
+from core.model.layout import thread_text, thread_urls
 
 
 def test_sentences_from_two_messages_of_a_thread_cite_each_its_own() -> None:

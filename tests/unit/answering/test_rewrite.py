@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.answering.rewrite import is_follow_up, standalone
-from core.conversation import Speaker, Turn
+from core.model.conversation import Speaker, Turn
 
 ASKED = "How do I roll back a canary in production?"
 HISTORY = (Turn(Speaker.PERSON, ASKED), Turn(Speaker.PLUMBLINE, "slipway rollback SERVICE"))

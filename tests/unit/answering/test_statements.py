@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from core.answering.statements import MAX_STATEMENT, Statement, sentences, statements
-from core.knowledge.document import Document, DocumentKind
-from core.knowledge.layout import thread_text
 from core.knowledge.passages import passages_of
+from core.model.document import Document, DocumentKind
+from core.model.layout import thread_text
 
 
 def of(text: str, kind: DocumentKind = DocumentKind.PAGE) -> list[Statement]:

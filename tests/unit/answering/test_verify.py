@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from core.answering.answer import Citation, Sentence
 from core.answering.verify import supported
-from core.knowledge.document import Document
 from core.knowledge.passages import passages_of
+from core.model.document import Document
 
 [PASSAGE] = passages_of(
     Document("docs/a", "docs", "f", "Rolling back", "Roll back with `slipway rollback`. It takes 90 seconds.")

@@ -15,18 +15,18 @@ from rich.console import Console
 
 from adapters.clock import SystemClock
 from adapters.store.store import SqlStore
-from bot.audit_log import record_start, run_audit
-from bot.settings import Settings
-from bot.tasks import TaskInbox
-from core.audit import Act, AuditEntry, audit_entry
-from core.conversation import Audience, Person, Place, Platform, Question
-from core.errors import MalformedInput, StoreUnavailable
-from core.feedback import Feedback
-from core.messages import Verdict
+from bot.commands.audit_log import record_start, run_audit
+from bot.config.settings import Settings
+from bot.work.tasks import TaskInbox
+from core.model.audit import Act, AuditEntry, audit_entry
+from core.model.conversation import Audience, Person, Place, Platform, Question
+from core.model.errors import MalformedInput, StoreUnavailable
+from core.model.feedback import Feedback
+from core.model.messages import Verdict
+from core.model.team import Team
 from core.samples import explained_incident
-from core.team import Team
-from handlers.post_message import Poster
-from handlers.reassign_incident import reassign_incident
+from handlers.incidents.reassign_incident import reassign_incident
+from handlers.questions.post_message import Poster
 from tests.databases import database
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger

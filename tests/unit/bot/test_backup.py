@@ -14,11 +14,11 @@ from rich.console import Console
 
 from adapters.store.locks import LocalLocks
 from adapters.store.store import SqlStore
-from bot.backup import run_backup, run_restore
-from bot.retention import run_forget
-from bot.settings import Settings
-from core.conversation import Place, Platform, Speaker, Turn, turn_key
-from core.errors import ConfigurationError, PlumblineError
+from bot.commands.backup import run_backup, run_restore
+from bot.config.settings import Settings
+from bot.work.retention import run_forget
+from core.model.conversation import Place, Platform, Speaker, Turn, turn_key
+from core.model.errors import ConfigurationError, PlumblineError
 from core.ports import Task
 from tests.databases import database
 

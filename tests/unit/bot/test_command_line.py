@@ -14,8 +14,8 @@ import pytest
 from adapters.store.database import open_database
 from adapters.store.store import SqlStore
 from bot import __main__ as script
-from bot import engine
-from core.errors import PlumblineError, StoreUnavailable
+from bot.work import engine
+from core.model.errors import PlumblineError, StoreUnavailable
 
 ROOT = Path(__file__).parents[3]
 UNDAUNTED = r"""

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.alerts.alertmanager import parse
-from bot.demo import ALERT_AGE, FIRST_INCIDENT, SAMPLE_COMPANY, ended, free_port, scenarios, shifted, stage
-from core.errors import PlumblineError
-from core.incident import AlertStatus
+from bot.commands.demo import ALERT_AGE, FIRST_INCIDENT, SAMPLE_COMPANY, ended, free_port, scenarios, shifted, stage
+from core.model.errors import PlumblineError
+from core.model.incident import AlertStatus
 
 NOW = datetime(2027, 7, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

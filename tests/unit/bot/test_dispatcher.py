@@ -7,8 +7,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import pytest
 import structlog
 
-from bot import dispatcher as dispatching
-from bot.dispatcher import Dispatcher
+from bot.work import dispatcher as dispatching
+from bot.work.dispatcher import Dispatcher
 from core.ports import Task
 from tests.fakes.store import InMemoryStore
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bot.doctor import run_doctor
-from bot.settings import load_settings
+from bot.commands.doctor import run_doctor
+from bot.config.settings import load_settings
 from tests.fakes.llama_server import fake_llama_server
 
 

@@ -16,8 +16,8 @@ from aiohttp.test_utils import TestServer
 from rich.console import Console
 
 from adapters.slack.needs import SCOPES
-from bot.doctor import run_doctor
-from bot.settings import Settings
+from bot.commands.doctor import run_doctor
+from bot.config.settings import Settings
 from tests.fakes import slack_api
 from tests.fakes.door_secrets import LOCKED
 from tests.fakes.slack_bot import slack_bot

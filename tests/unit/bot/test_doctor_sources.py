@@ -10,11 +10,11 @@ import pytest
 from pydantic import TypeAdapter
 from rich.console import Console
 
-from bot.doctor import check_source, run_doctor
-from bot.settings import Settings, load_settings
-from bot.source_sections import SourceSection
-from bot.wiring import open_core
-from bot.workspace import load_workspace
+from bot.commands.doctor import check_source, run_doctor
+from bot.config.settings import Settings, load_settings
+from bot.config.source_sections import SourceSection
+from bot.config.workspace import load_workspace
+from bot.wiring.application import open_core
 from core.ports import Ingestion
 from tests.fakes.confluence_server import TOKEN, FakeConfluence, Page
 from tests.fakes.slack_api import BOT_TOKEN, CHANNEL, PRIVATE_CHANNEL, SIGNING_SECRET, FakeSlack

@@ -9,10 +9,10 @@ import aiohttp
 import pytest
 from aiohttp.test_utils import TestServer
 
-from bot.doctor import check_catalogue, check_schedule
-from bot.settings import Settings
-from bot.team_sections import BackstageSection, CodeownersSection, PagerDutySection
-from bot.workspace import load_workspace
+from bot.commands.doctor import check_catalogue, check_schedule
+from bot.config.settings import Settings
+from bot.config.team_sections import BackstageSection, CodeownersSection, PagerDutySection
+from bot.config.workspace import load_workspace
 from tests.fakes.on_call_servers import FakePagerDuty
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from bot import engine
+from bot.work import engine
 
 
 class Starts:
@@ -28,11 +28,11 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> Starts:
         pass
 
     starts = Starts()
-    monkeypatch.setattr("bot.engine.DBOS.launch", starts)
-    monkeypatch.setattr("bot.engine.refuse_pickled", lambda *_: None)
-    monkeypatch.setattr("bot.engine.configure", lambda *_: None)
-    monkeypatch.setattr("bot.engine.stop", nothing)
-    monkeypatch.setattr("bot.engine.PAUSE", 0)
+    monkeypatch.setattr("bot.work.engine.DBOS.launch", starts)
+    monkeypatch.setattr("bot.work.engine.refuse_pickled", lambda *_: None)
+    monkeypatch.setattr("bot.work.engine.configure", lambda *_: None)
+    monkeypatch.setattr("bot.work.engine.stop", nothing)
+    monkeypatch.setattr("bot.work.engine.PAUSE", 0)
     return starts
 
 

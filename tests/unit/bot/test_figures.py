@@ -16,16 +16,17 @@ from prometheus_client.metrics import MetricWrapperBase
 from adapters.model_pool.breaker import BreakerState
 from adapters.model_pool.pool import PoolStatus
 from adapters.model_pool.server import RequestOutcome, ServerStatus
-from bot import dispatcher, replica, telemetry
-from bot.figures import CALIBRATION_EVERY, Figures, shown
-from bot.measured_messenger import MeasuredMessenger
-from bot.model_metrics import ModelCollector, TokenTally
+from bot.observability import telemetry
+from bot.observability.figures import CALIBRATION_EVERY, Figures, shown
+from bot.observability.model_metrics import ModelCollector, TokenTally
+from bot.wiring.measured_messenger import MeasuredMessenger
+from bot.work import dispatcher, replica
 from core.confidence.drift import ENOUGH
-from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
-from core.conversation import MessageReference, Place, Platform
-from core.errors import ChatUnavailable, PlumblineError
-from core.language_model import Urgency
-from core.messages import Message, Notice
+from core.model.conversation import MessageReference, Place, Platform
+from core.model.errors import ChatUnavailable, PlumblineError
+from core.model.language_model import Urgency
+from core.model.messages import Message, Notice
+from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.ports import Ingestion, Task
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger

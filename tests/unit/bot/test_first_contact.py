@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.new_configuration import FirstAnswers, configuration
-from bot.workspace import load_workspace
-from core.conversation import Platform
-from core.errors import PlumblineError
+from bot.config.new_configuration import FirstAnswers, configuration
+from bot.config.workspace import load_workspace
+from core.model.conversation import Platform
+from core.model.errors import PlumblineError
 
 
 @pytest.fixture(autouse=True)

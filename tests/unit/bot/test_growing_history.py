@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import structlog
 
-from bot import growing_history
-from bot.growing_history import WHOLE, GrowingHistory
-from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from bot.wiring import growing_history
+from bot.wiring.growing_history import WHOLE, GrowingHistory
 from core.confidence.resolution import Resolution
-from core.conversation import PUBLIC, Audience, Channel, Place, Platform
-from core.incident import Incident, PastIncident, Severity
+from core.model.conversation import PUBLIC, Audience, Channel, Place, Platform
+from core.model.incident import Incident, PastIncident, Severity
+from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from core.model.team import Team
 from core.ports import Store
 from core.samples import explained_incident, resolved_incident
-from core.team import Team
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore
 from tests.fakes.store.incidents import InMemoryIncidents

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.intake import BATCH, Intake
-from core.errors import ConfigurationError, Deadlock, StoreUnavailable
-from core.incident import AlertDelivery, Incident
+from bot.work.intake import BATCH, Intake
+from core.model.errors import ConfigurationError, Deadlock, StoreUnavailable
+from core.model.incident import AlertDelivery, Incident
 from core.samples import START, alert, incident
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot import llama_launch
-from bot.llama_launch import (
+from bot.commands import llama_launch
+from bot.commands.llama_launch import (
     ALL_LAYERS,
     GPU_SLOTS,
     LAYERS,
@@ -20,7 +20,7 @@ from bot.llama_launch import (
     python_arguments,
     server_command,
 )
-from core.errors import ConfigurationError
+from core.model.errors import ConfigurationError
 
 GIGABYTE = 1 << 30
 EIGHT_BILLION = Launch(Path("/models/ferry-8b.gguf"), 5 * GIGABYTE, "127.0.0.1", 8081)

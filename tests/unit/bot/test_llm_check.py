@@ -3,9 +3,9 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 
-from bot.llm_check import LEAST_CONTEXT, check_model
-from core.errors import ModelUnavailable
-from core.language_model import ModelReply, ModelRequest
+from bot.commands.llm_check import LEAST_CONTEXT, check_model
+from core.model.errors import ModelUnavailable
+from core.model.language_model import ModelReply, ModelRequest
 from tests.fakes.language_model import ScriptedModel
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bot.llm_commands import run_check, run_up
-from bot.settings import load_settings
-from core.errors import ConfigurationError, MalformedInput
+from bot.commands.llm_commands import run_check, run_up
+from bot.config.settings import load_settings
+from core.model.errors import ConfigurationError, MalformedInput
 
 QUIET = Console(quiet=True)
 

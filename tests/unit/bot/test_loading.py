@@ -19,7 +19,7 @@ NEEDED_LATER = {
 }
 LOADED = """
 import json, sys
-import bot.cli, bot.commands, bot.server
+import bot.cli, bot.commands.commands, bot.server
 import adapters.teams.inbound, adapters.teams.late_transport, adapters.teams.messenger
 print(json.dumps(sorted(sys.modules)))
 """

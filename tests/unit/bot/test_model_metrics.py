@@ -5,8 +5,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from adapters.model_pool.breaker import BreakerState
 from adapters.model_pool.pool import PoolStatus
 from adapters.model_pool.server import RequestOutcome, ServerStatus
-from bot.model_metrics import TokenTally, collected
-from core.language_model import ModelReply, Urgency
+from bot.observability.model_metrics import TokenTally, collected
+from core.model.language_model import ModelReply, Urgency
 
 
 def status() -> PoolStatus:

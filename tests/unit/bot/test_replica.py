@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bot import engine, replica
-from bot.replica import Replica
+from bot.work import engine, replica
+from bot.work.replica import Replica
 from core.ports import Task
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from bot.schedules import (
+from bot.work.schedules import (
     END_QUIET_HOURS,
     INGEST,
     NIGHTLY,

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.settings import Settings, load_settings
-from core.errors import ConfigurationError
+from bot.config.settings import Settings, load_settings
+from core.model.errors import ConfigurationError
 from tests.fakes.door_secrets import LOCKED
 
 

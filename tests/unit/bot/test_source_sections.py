@@ -10,10 +10,10 @@ import aiohttp
 import pytest
 import yaml
 
-from bot.settings import load_settings
-from bot.source_wiring import open_source
-from bot.workspace import Workspace, load_workspace
-from core.errors import ConfigurationError
+from bot.config.settings import load_settings
+from bot.config.workspace import Workspace, load_workspace
+from bot.wiring.sources import open_source
+from core.model.errors import ConfigurationError
 from core.ports import ChangingSource
 from tests.fakes.clock import FakeClock
 from tests.fakes.door_secrets import LOCKED

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from bot.tasks import FEEDBACK_EVENT, QUESTION, TaskInbox
-from core.conversation import PUBLIC, Audience, MessageReference, Person, Place, Platform, Question
-from core.feedback import Feedback
-from core.incident import IncidentState, ThreadNote
-from core.messages import Verdict
+from bot.work.tasks import FEEDBACK_EVENT, QUESTION, TaskInbox
+from core.model.conversation import PUBLIC, Audience, MessageReference, Person, Place, Platform, Question
+from core.model.feedback import Feedback
+from core.model.incident import IncidentState, ThreadNote
+from core.model.messages import Verdict
 from core.samples import incident
-from handlers.answer_in_incident import note_of
+from handlers.questions.answer_in_incident import note_of
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

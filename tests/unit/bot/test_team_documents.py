@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.team_documents import current_teams
-from bot.workspace import Workspace, load_workspace
+from bot.config.team_documents import current_teams
+from bot.config.workspace import Workspace, load_workspace
 
 
 @pytest.fixture

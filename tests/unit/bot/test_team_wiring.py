@@ -10,15 +10,15 @@ from zoneinfo import ZoneInfo
 import aiohttp
 import pytest
 
-from bot.catalogue_wiring import with_catalogues
+from bot.config.settings import Settings
+from bot.config.workspace import Workspace, load_workspace
 from bot.evaluation.triage import as_incident
-from bot.on_call_wiring import open_on_call
-from bot.settings import Settings
-from bot.workspace import Workspace, load_workspace
-from core.conversation import Platform
-from core.errors import ConfigurationError
-from core.incident import PastIncident, Severity
-from core.on_call import Rota
+from bot.wiring.catalogues import with_catalogues
+from bot.wiring.on_call import open_on_call
+from core.model.conversation import Platform
+from core.model.errors import ConfigurationError
+from core.model.incident import PastIncident, Severity
+from core.model.on_call import Rota
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.negotiate import propose_owner

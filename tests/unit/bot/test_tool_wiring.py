@@ -10,11 +10,11 @@ import aiohttp
 import pytest
 from pydantic import TypeAdapter
 
-from bot.doctor import check_tool
-from bot.tool_sections import ToolSection
-from bot.tool_wiring import open_tool, open_tools
-from bot.workspace import load_workspace
-from core.errors import ConfigurationError, ToolUnavailable
+from bot.commands.doctor import check_tool
+from bot.config.tool_sections import ToolSection
+from bot.config.workspace import load_workspace
+from bot.wiring.tools import open_tool, open_tools
+from core.model.errors import ConfigurationError, ToolUnavailable
 from core.ports import TimeWindow, Toolbox
 from tests.fakes.tool_servers import FakeKubernetes, FakeToolServer, reached
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from bot.chats import Chat
-from bot.warm_up import warm_up
-from core.errors import StoreUnavailable
+from bot.wiring.chats import Chat
+from bot.work.warm_up import warm_up
 from core.knowledge.encoder import Encoder
 from core.knowledge.privacy.redactor import Redactor
 from core.knowledge.retriever import Retriever
+from core.model.errors import StoreUnavailable
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 

@@ -9,11 +9,11 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from adapters.clock import SystemClock
-from bot.routes import Webhooks, build_app
-from bot.webhook_sections import WebhooksSection
-from bot.webhook_sources import webhook_parser, webhook_sources
-from core.errors import ConfigurationError
-from core.incident import AlertDelivery
+from bot.config.webhook_sections import WebhooksSection
+from bot.web.routes import Webhooks, build_app
+from bot.web.webhook_sources import webhook_parser, webhook_sources
+from core.model.errors import ConfigurationError
+from core.model.incident import AlertDelivery
 from tests.fakes.monitoring_systems.opsgenie import Opsgenie
 from tests.fakes.monitoring_systems.pagerduty import PagerDuty
 from tests.fakes.monitoring_systems.system import encoded

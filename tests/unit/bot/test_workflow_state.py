@@ -13,11 +13,11 @@ from dbos import DBOS
 from dbos._serialization import DBOSDefaultSerializer
 from rich.console import Console
 
-from bot import engine
-from bot.backup import run_backup, run_restore
-from bot.settings import Settings
-from bot.workflow_state import JsonSerializer, RecordedError
-from core.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError
+from bot.commands.backup import run_backup, run_restore
+from bot.config.settings import Settings
+from bot.work import engine
+from bot.work.workflow_state import JsonSerializer, RecordedError
+from core.model.errors import ChatBusy, ConfigurationError, MessageNotFound, PlumblineError
 from tests.databases import database
 
 QUIET = Console(quiet=True)
@@ -93,7 +93,7 @@ async def test_pickled_work_that_ended_keeps_nobody_from_starting(
 ) -> None:
     crafted(tmp_path / "workflows.sqlite", pickled, status="SUCCESS")
     started: list[bool] = []
-    monkeypatch.setattr("bot.engine.DBOS.launch", lambda: started.append(True))
+    monkeypatch.setattr("bot.work.engine.DBOS.launch", lambda: started.append(True))
     await engine.launch(f"sqlite:///{tmp_path / 'workflows.sqlite'}", "replica")
     assert started
     assert not ran(marker)

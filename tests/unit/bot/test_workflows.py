@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from dbos._dbos import _get_or_create_dbos_registry
 
-from bot.workflows import MAX_RUNNING, Behaviours, Workflows
+from bot.work.workflows import MAX_RUNNING, Behaviours, Workflows
 
 
 async def test_questions_that_wait_for_a_language_model_hold_up_no_incident_and_no_deletion(

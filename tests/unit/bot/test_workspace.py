@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo import SAMPLE_COMPANY
-from bot.source_sections import FolderSection
-from bot.tool_sections import LogFilesTool
-from bot.workspace import load_workspace
+from bot.commands.demo import SAMPLE_COMPANY
+from bot.config.source_sections import FolderSection
+from bot.config.tool_sections import LogFilesTool
+from bot.config.workspace import load_workspace
 from core.confidence.policy import Policy
-from core.conversation import Channel, Platform
-from core.errors import ConfigurationError
-from core.team import Route, Team
+from core.model.conversation import Channel, Platform
+from core.model.errors import ConfigurationError
+from core.model.team import Route, Team
 
 CHANNELS = "channels:\n  - {name: help, console: help}\n"
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.confidence.badge import Badge, Strength
+from core.model.badge import Badge, Strength
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from core.confidence.prediction import Evaluation, PredictionKind
 from core.confidence.track_record import TrackRecord
+from core.model.prediction import Evaluation, PredictionKind
 from core.samples import UNCALIBRATED, badge_explanation
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.confidence.badge import Strength
 from core.confidence.calibrator import MIN_OUTCOMES, Calibrator, Label, badge_for, fit, raw_score
-from core.confidence.prediction import Evaluation
+from core.model.badge import Strength
+from core.model.prediction import Evaluation
 from tests.fakes.calibrators import FITTED_AT, calibrator
 
 share = st.floats(0, 1)

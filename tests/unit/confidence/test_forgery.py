@@ -19,20 +19,20 @@ from core.answering.find import find_answer
 from core.answering.model_answer import model_answer
 from core.confidence.model_estimator import Effort, estimate
 from core.confidence.owner_evidence import evaluate_owner
-from core.confidence.prediction import Evaluation
 from core.confidence.reference import Claim, Reference
-from core.conversation import Audience, Person, Place, Platform, Question
-from core.incident import PastIncident, Severity
-from core.knowledge.document import Document
 from core.knowledge.retriever import Retriever
-from core.language_model import ModelRequest
+from core.model.conversation import Audience, Person, Place, Platform, Question
+from core.model.document import Document
+from core.model.incident import PastIncident, Severity
+from core.model.language_model import ModelRequest
+from core.model.prediction import Evaluation
+from core.model.team import Team
 from core.rca.explain import explain
 from core.samples import alert
-from core.team import Team
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.negotiate import propose_owner
-from handlers.ingest_knowledge import ingest_knowledge
+from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from tests.fakes.answering_script import AnsweringScript, Statements, agreeing
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import START, change, errors, incident, observations, traffic

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.confidence.model_estimator import Effort, Scoring, estimate
-from core.confidence.prediction import Evaluation
 from core.confidence.reference import Claim, Reference, admissible
-from core.errors import InvalidReply, PromptTooLong
-from core.language_model import ModelRequest, Role, Urgency
+from core.model.errors import InvalidReply, PromptTooLong
+from core.model.language_model import ModelRequest, Role, Urgency
+from core.model.prediction import Evaluation
 from tests.fakes.language_model import ScriptedModel
 
 MADE_AT = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

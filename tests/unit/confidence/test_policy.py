@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.confidence.badge import Badge, Strength
 from core.confidence.policy import NO_POLICY, Policy
+from core.model.badge import Badge, Strength
 
 POLICY = Policy(ask_below=0.4, ping_owner_above=0.8)
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.console.document import document_url, joined, render_document, render_inline, render_statement
-from core.knowledge.document import Document
 from core.knowledge.markdown import blocks, slug
 from core.knowledge.passages import passages_of
+from core.model.document import Document
 
 LONG_SECTION = "\n\n".join(
     f"## Step {n}\n\nDo number {n}. " + "It takes a while and some care. " * 20 for n in range(30)

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.console import live
 from adapters.console.live import Live
-from core.errors import Unavailable
+from core.model.errors import Unavailable
 
 LONG = 60.0  # seconds; no test waits so long unless it fails
 

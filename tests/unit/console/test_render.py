@@ -12,7 +12,7 @@ from adapters.console.messages import ConsoleMessage
 from adapters.console.payload import Content, PersonMessage, encode
 from adapters.console.render import Renderer, verdict_subjects, web_url
 from core import samples as messages
-from core.messages import AnswerMessage, IncidentMessage, Message, Verdict
+from core.model.messages import AnswerMessage, IncidentMessage, Message, Verdict
 from tests.fakes.messages import telling
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

@@ -7,15 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from core.conversation import Audience, Channel, Person, Place, Platform
-from core.feedback import Feedback
-from core.incident import AlertDelivery, Incident, IncidentState
-from core.messages import IncidentMessage, Verdict
+from core.model.conversation import Audience, Channel, Person, Place, Platform
+from core.model.feedback import Feedback
+from core.model.incident import AlertDelivery, Incident, IncidentState
+from core.model.messages import IncidentMessage, Verdict
 from core.samples import START, alert, explanation, hypothesis
-from handlers.arrange_incident import Surroundings, arrange_incident
-from handlers.open_incident import open_incident
-from handlers.post_message import Poster
-from handlers.present_incident import present_incident
+from handlers.incidents.arrange_incident import Surroundings, arrange_incident
+from handlers.incidents.open_incident import open_incident
+from handlers.incidents.present_incident import present_incident
+from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.errors import SourceUnavailable
-from core.knowledge.document import Document
 from core.knowledge.encoder import Encoder
+from core.model.document import Document
+from core.model.errors import SourceUnavailable
 from core.ports import LeftOut
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 

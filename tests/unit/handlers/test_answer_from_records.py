@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.answering.answer import Answer
-from core.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
-from core.errors import ToolUnavailable
-from core.knowledge.document import Document
 from core.knowledge.retriever import Retriever
-from core.on_call import Rota
+from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
+from core.model.document import Document
+from core.model.errors import ToolUnavailable
+from core.model.on_call import Rota
+from core.model.team import Team
 from core.ports import Change, ChangeReader, TimeWindow
-from core.team import Team
-from handlers.answer_from_records import MAX_SHOWN, Records, answer_from_records, wanted_record
-from handlers.ingest_knowledge import ingest_knowledge
+from handlers.knowledge.ingest_knowledge import ingest_knowledge
+from handlers.questions.answer_from_records import MAX_SHOWN, Records, answer_from_records, wanted_record
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.fakes.store import InMemoryStore
 

@@ -11,18 +11,18 @@ from core.answering.certainty import VERSION
 from core.answering.find import ENGINE
 from core.answering.model_answer import VERSION as MODEL_VERSION
 from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
-from core.confidence.prediction import Estimator, Evaluation, PredictionKind
-from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
-from core.errors import ChatUnavailable, ModelUnavailable
-from core.knowledge.document import Document
 from core.knowledge.retriever import Retriever
-from core.language_model import ModelReply, ModelRequest, Urgency
-from core.messages import AnswerMessage
+from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
+from core.model.document import Document
+from core.model.errors import ChatUnavailable, ModelUnavailable
+from core.model.language_model import ModelReply, ModelRequest, Urgency
+from core.model.messages import AnswerMessage
+from core.model.prediction import Estimator, Evaluation, PredictionKind
 from core.ports import LanguageModel
-from handlers.answer_of_either import NO_REPLY, NOT_FOUND_BY_MODEL, WITHOUT_MODEL
-from handlers.answer_question import answer_question, prepare_answer
-from handlers.ingest_knowledge import ingest_knowledge
-from handlers.post_message import Poster
+from handlers.knowledge.ingest_knowledge import ingest_knowledge
+from handlers.questions.answer_of_either import NO_REPLY, NOT_FOUND_BY_MODEL, WITHOUT_MODEL
+from handlers.questions.answer_question import answer_question, prepare_answer
+from handlers.questions.post_message import Poster
 from tests.fakes.answering_script import AnsweringScript, Statements, agreeing, prompt, task
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
@@ -221,7 +221,7 @@ async def test_a_model_that_is_too_slow_is_not_waited_for(
             await asyncio.Event().wait()
             raise AssertionError
 
-    monkeypatch.setattr("handlers.answer_of_either.MODEL_DEADLINE", 0.01)
+    monkeypatch.setattr("handlers.questions.answer_of_either.MODEL_DEADLINE", 0.01)
     await answered(question(ROLLBACK), retriever, store, chat, Stuck())
     assert (last(chat).answer.engine, last(chat).answer.note) == (ENGINE, WITHOUT_MODEL)
 

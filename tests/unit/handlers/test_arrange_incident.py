@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from core.grouping import MINUTES
-from core.incident import Absorption
-from core.messages import IncidentMessage
+from core.incidents.grouping import MINUTES
+from core.model.incident import Absorption
+from core.model.messages import IncidentMessage
+from core.model.silences import Maintenance, Matcher, Silence
 from core.samples import START
-from core.silences import Maintenance, Matcher, Silence
-from handlers import arrange_incident as arrange_module
-from handlers.arrange_incident import Surroundings, watch_incidents
-from handlers.present_incident import present_details
-from handlers.show_again import ShownAgain
+from handlers.incidents import arrange_incident as arrange_module
+from handlers.incidents.arrange_incident import Surroundings, watch_incidents
+from handlers.incidents.present_incident import present_details
+from handlers.questions.show_again import ShownAgain
 from tests.unit.handlers.arrangement import CALLS, CHANNELS, HOUR, World, world
 
 __all__ = ["world"]  # the fixture

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from core import samples as messages
-from core.audience import channel_audience
-from core.confidence.prediction import Evaluation, Prediction, PredictionKind
-from core.conversation import Channel, Place, Platform
-from core.messages import CauseRequest, CorrectionRequest, Form, HandoverRequest, Verdict
-from core.team import Team
-from handlers.ask_in_form import AskInForm
+from core.model.audience import channel_audience
+from core.model.conversation import Channel, Place, Platform
+from core.model.messages import CauseRequest, CorrectionRequest, Form, HandoverRequest, Verdict
+from core.model.prediction import Evaluation, Prediction, PredictionKind
+from core.model.team import Team
+from handlers.questions.ask_in_form import AskInForm
 from tests.fakes.store import InMemoryStore
 
 TEAMS = (Team("payments", "Payments"), Team("fleet", "Fleet"), Team("bookings", "Bookings"))

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from core.errors import ToolUnavailable
-from core.incident import Incident, Stage
+from core.model.errors import ToolUnavailable
+from core.model.incident import Incident, Stage
+from core.model.silences import Matcher, Silence
 from core.samples import START
-from core.silences import Matcher, Silence
-from handlers.arrange_incident import Surroundings
-from handlers.check_firing import over_already
+from handlers.incidents.arrange_incident import Surroundings
+from handlers.incidents.check_firing import over_already
 from tests.unit.handlers.arrangement import CALLS, CHANNELS, HOUR, World, world
 
 __all__ = ["world"]  # the fixture

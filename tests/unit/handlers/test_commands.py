@@ -9,18 +9,28 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.audience import channel_audience, with_outsiders
-from core.command import CommandName
-from core.conversation import Audience, Channel, MessageReference, Person, Place, Platform, Question, Speaker, Turn
-from core.incident import IncidentState
-from core.messages import Notice
+from core.incidents.command import CommandName
+from core.model.audience import channel_audience, with_outsiders
+from core.model.conversation import (
+    Audience,
+    Channel,
+    MessageReference,
+    Person,
+    Place,
+    Platform,
+    Question,
+    Speaker,
+    Turn,
+)
+from core.model.incident import IncidentState
+from core.model.messages import Notice
+from core.model.silences import Maintenance
 from core.ports import Ingestion
 from core.samples import explained_incident, incident
-from core.silences import Maintenance
-from handlers.post_message import Poster
-from handlers.run_command import run_command
-from handlers.show_help import show_help
-from handlers.show_status import SHOWN_INCIDENTS, show_status
+from handlers.questions.post_message import Poster
+from handlers.questions.run_command import run_command
+from handlers.questions.show_help import show_help
+from handlers.questions.show_status import SHOWN_INCIDENTS, show_status
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakePassageIndex

@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.command import parse_command
-from core.confidence.prediction import Evaluation, Prediction, PredictionKind
-from core.conversation import Audience, Person, Place, Platform, Question, Speaker, Turn
-from core.curated import MAX_QUESTION, MAX_TEXT, CuratedAnswer, answer_id
-from core.feedback import Feedback
-from core.knowledge.document import Document
-from core.messages import CorrectionRequest, Notice, ProposalMessage, Verdict
-from handlers.correct_answer import (
+from core.incidents.command import parse_command
+from core.model.conversation import Audience, Person, Place, Platform, Question, Speaker, Turn
+from core.model.curated import MAX_QUESTION, MAX_TEXT, CuratedAnswer, answer_id
+from core.model.document import Document
+from core.model.feedback import Feedback
+from core.model.messages import CorrectionRequest, Notice, ProposalMessage, Verdict
+from core.model.prediction import Evaluation, Prediction, PredictionKind
+from handlers.questions.correct_answer import (
     NO_ANSWER_HERE,
     SOMEBODY_ELSE,
     ask_what_is_right,
@@ -22,7 +22,7 @@ from handlers.correct_answer import (
     correct_in_words,
     propose_correction,
 )
-from handlers.post_message import Poster
+from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from core.conversation import PUBLIC, Audience, Person, Place, Platform, Question
-from core.messages import Notice
+from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
+from core.model.messages import Notice
+from core.model.silences import Maintenance
 from core.samples import START
-from core.silences import Maintenance
-from handlers.declare_maintenance import NO_WINDOWS, NONE_OPEN, OUTSIDERS, declare_maintenance, open_windows
-from handlers.post_message import Poster
+from handlers.incidents.declare_maintenance import NO_WINDOWS, NONE_OPEN, OUTSIDERS, declare_maintenance, open_windows
+from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.errors import ModelUnavailable
-from core.incident import PastIncident
+from core.model.errors import ModelUnavailable
+from core.model.incident import PastIncident
 from core.triage.embeddings import digest_of, embedded_text
 from core.triage.owner_model import OwnerModel
-from handlers import embed_incidents
-from handlers.embed_incidents import embed_incident, embed_past_incidents
+from handlers.knowledge import embed_incidents
+from handlers.knowledge.embed_incidents import embed_incident, embed_past_incidents
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.outage import incident
 from tests.fakes.past_incidents import TEAMS

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.confidence.model_estimator import VERSION
-from core.confidence.prediction import Evaluation
 from core.confidence.reference import Claim, Reference
-from core.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.language_model import ModelRequest, Urgency
-from handlers.estimate_confidence import DEADLINES, EFFORTS, estimate_confidence
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.model.language_model import ModelRequest, Urgency
+from core.model.prediction import Evaluation
+from handlers.feedback.estimate_confidence import DEADLINES, EFFORTS, estimate_confidence
 from tests.fakes.language_model import ScriptedModel
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

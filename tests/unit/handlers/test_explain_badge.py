@@ -5,18 +5,18 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.confidence.track_record import TrackRecord
-from core.conversation import PUBLIC, Audience, Person, Place, Platform
-from core.feedback import Feedback
-from core.incident import PastIncident, Severity
-from core.knowledge.document import Document
-from core.messages import BadgeMessage, Verdict
+from core.model.conversation import PUBLIC, Audience, Person, Place, Platform
+from core.model.document import Document
+from core.model.feedback import Feedback
+from core.model.incident import PastIncident, Severity
+from core.model.messages import BadgeMessage, Verdict
+from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.triage.history import IncidentHistory
-from handlers.explain_badge import explain_badge
-from handlers.ingest_knowledge import ingest_knowledge
-from handlers.post_message import Poster
-from handlers.redaction import Redact, as_it_is
+from handlers.feedback.explain_badge import explain_badge
+from handlers.knowledge.ingest_knowledge import ingest_knowledge
+from handlers.knowledge.redaction import Redact, as_it_is
+from handlers.questions.post_message import Poster
 from tests.fakes.calibrators import calibrator
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
-from core.confidence.prediction import Evaluation, PredictionKind
-from core.errors import ToolUnavailable
-from core.incident import Explanation, Gap, GapReason, Incident, PastIncident, Severity
-from core.knowledge.document import Document
-from core.language_model import ModelReply, ModelRequest
+from core.model.document import Document
+from core.model.errors import ToolUnavailable
+from core.model.incident import Explanation, Gap, GapReason, Incident, PastIncident, Severity
+from core.model.language_model import ModelReply, ModelRequest
+from core.model.prediction import Evaluation, PredictionKind
+from core.model.team import Team
 from core.ports import ChangeReader, LogReader, MetricReader, TimeWindow, ToolParameter
-from core.team import Team
 from core.triage.history import IncidentHistory
-from handlers import observe_incident as handler
-from handlers.explain_incident import explain_incident
-from handlers.observe_incident import Readers
+from handlers.incidents import observe_incident as handler
+from handlers.incidents.explain_incident import explain_incident
+from handlers.incidents.observe_incident import Readers
 from tests.fakes.clock import FakeClock
 from tests.fakes.investigation import FakeTool, call, finalise
 from tests.fakes.language_model import ScriptedModel
@@ -265,7 +265,7 @@ async def test_what_the_tools_of_an_outside_system_say_is_read_without_a_languag
 async def test_what_is_being_done_is_told_at_every_step_that_takes_a_while(
     patience: float, store: FakePredictionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handlers.explain_incident.PATIENCE", patience)
+    monkeypatch.setattr("handlers.incidents.explain_incident.PATIENCE", patience)
     told: list[str] = []
 
     async def progress(doing: str) -> None:

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.team import Team
-from handlers import find_on_call as module
-from handlers.find_on_call import find_on_call
+from core.model.team import Team
+from handlers.incidents import find_on_call as module
+from handlers.incidents.find_on_call import find_on_call
 from tests.fakes.on_call_servers import FakeOnCall, Shift
 
 AT = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

@@ -9,14 +9,14 @@ import pytest
 
 from adapters.fitting import fit_owners_apart
 from core.confidence.owner_evidence import VERSION, version_with
-from core.confidence.prediction import Estimator, PredictionKind
-from core.incident import PastIncident
-from core.team import Team
+from core.model.incident import PastIncident
+from core.model.prediction import Estimator, PredictionKind
+from core.model.team import Team
 from core.triage.embeddings import Embeddings
 from core.triage.owner_model import OwnerModel
-from handlers.embed_incidents import embed_past_incidents
-from handlers.fit_triage import fit_triage
-from handlers.triage_incident import ENGINE
+from handlers.feedback.fit_triage import fit_triage
+from handlers.incidents.triage_incident import ENGINE
+from handlers.knowledge.embed_incidents import embed_past_incidents
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
 from tests.fakes.embedder import FakeEmbedder

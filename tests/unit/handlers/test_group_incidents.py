@@ -9,12 +9,18 @@ from dataclasses import fields
 
 import pytest
 
-from core.conversation import Platform
-from core.incident import Incident
-from core.messages import JoinRequest, Notice, Verdict
-from handlers import group_incidents as group_module
-from handlers.group_incidents import NONE_OPEN, PICK_ONE, ask_where_it_belongs, join_incident, separate_incident
-from handlers.post_message import Poster
+from core.model.conversation import Platform
+from core.model.incident import Incident
+from core.model.messages import JoinRequest, Notice, Verdict
+from handlers.incidents import group_incidents as group_module
+from handlers.incidents.group_incidents import (
+    NONE_OPEN,
+    PICK_ONE,
+    ask_where_it_belongs,
+    join_incident,
+    separate_incident,
+)
+from handlers.questions.post_message import Poster
 from tests.fakes.store import InMemoryStore
 from tests.fakes.store.incidents import InMemoryIncidents
 from tests.unit.handlers.arrangement import CHANNELS, World, pressed, world

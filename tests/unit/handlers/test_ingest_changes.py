@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import IndexUnavailable, SourceUnavailable
-from core.knowledge.document import Document, Passage
 from core.knowledge.encoder import Encoder
+from core.model.document import Document, Passage
+from core.model.errors import IndexUnavailable, SourceUnavailable
 from core.ports import Changes, EncodedPassage, SourceCursor
-from handlers import ingest_knowledge as module
-from handlers.ingest_knowledge import IngestReport, ingest_knowledge
+from handlers.knowledge import ingest_knowledge as module
+from handlers.knowledge.ingest_knowledge import IngestReport, ingest_knowledge
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.fakes.store import InMemoryStore
 from tests.unit.handlers.ingestion import FakeSource, encoder_of, encoders, index

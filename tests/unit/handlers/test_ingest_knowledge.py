@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from core.conversation import PUBLIC
-from core.errors import IndexUnavailable
-from core.knowledge.document import Document
+from core.model.conversation import PUBLIC
+from core.model.document import Document
+from core.model.errors import IndexUnavailable
 from core.ports import EncodedPassage, LeftOut
-from handlers.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
+from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.unit.handlers.ingestion import FakeEmbedder, FakeSource, encoder_of, encoders, index
 

@@ -5,18 +5,18 @@ from functools import partial
 
 import pytest
 
-from core.confidence.prediction import Evaluation, Prediction, PredictionKind
-from core.conversation import Person, Platform
-from core.errors import PlumblineError, ToolUnavailable
-from core.feedback import Feedback
-from core.incident import Hop, Incident, Stage, TeamScore
-from core.messages import Verdict
+from core.model.conversation import Person, Platform
+from core.model.errors import PlumblineError, ToolUnavailable
+from core.model.feedback import Feedback
+from core.model.incident import Hop, Incident, Stage, TeamScore
+from core.model.messages import Verdict
+from core.model.prediction import Evaluation, Prediction, PredictionKind
 from core.samples import explained_incident, owner, suggested_duplicate, suggested_severity
-from handlers.accept_suggestion import accept_suggestion
-from handlers.investigate_incident import conclude_investigation, investigate_incident, save_findings
-from handlers.post_message import Poster
-from handlers.record_feedback import record_feedback
-from handlers.update_incident import update_incident
+from handlers.feedback.accept_suggestion import accept_suggestion
+from handlers.feedback.record_feedback import record_feedback
+from handlers.incidents.investigate_incident import conclude_investigation, investigate_incident, save_findings
+from handlers.incidents.update_incident import update_incident
+from handlers.questions.post_message import Poster
 from tests.fakes.store import InMemoryStore
 
 ADA = Person(Platform.SLACK, "U1", "Ada")

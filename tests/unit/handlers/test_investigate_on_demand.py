@@ -1,20 +1,20 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from core.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
-from core.incident import Incident, Stage
-from core.messages import IncidentMessage, Notice
+from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
+from core.model.incident import Incident, Stage
+from core.model.messages import IncidentMessage, Notice
 from core.samples import explained_incident
-from handlers.explain_incident import LOOKS_CLOSER, Show
-from handlers.investigate_on_demand import (
+from handlers.incidents.explain_incident import LOOKS_CLOSER, Show
+from handlers.incidents.investigate_on_demand import (
     FOR_THE_WORKSPACE,
     NO_INCIDENT,
     Investigate,
     incident_from,
     investigate_on_demand,
 )
-from handlers.investigate_with_model import Progress
-from handlers.post_message import Poster
+from handlers.incidents.investigate_with_model import Progress
+from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger, Trouble
 from tests.fakes.store import InMemoryStore
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import ModelUnavailable
-from core.incident import Explanation
-from core.language_model import ModelRequest
+from core.model.errors import ModelUnavailable
+from core.model.incident import Explanation
+from core.model.language_model import ModelRequest
+from core.model.trajectory import Ending, Responsibility
 from core.rca.explain import explain
 from core.rca.observation_tools import observation_tools
 from core.rca.scene import survey
 from core.rca.snapshots import Snapshots
-from core.rca.trajectory import Ending, Responsibility
-from handlers.investigate_with_model import investigate_with_model
+from handlers.incidents.investigate_with_model import investigate_with_model
 from tests.fakes.investigation import call, finalise
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import change, errors, observations, traffic

@@ -4,20 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from core.conversation import Audience, Person, Place, Platform, Question
-from core.feedback import Feedback
-from core.incident import Incident
-from core.knowledge.document import Document
-from core.messages import Notice, NoticeKind, Verdict
+from core.model.conversation import Audience, Person, Place, Platform, Question
+from core.model.document import Document
+from core.model.feedback import Feedback
+from core.model.incident import Incident
+from core.model.messages import Notice, NoticeKind, Verdict
 from core.ports import FailedBuild, TimeWindow, Tool
 from core.rca.recorded_failure import RecordedFailure
 from core.triage.history import IncidentHistory
-from handlers.explain_incident import explain_incident
-from handlers.investigate_on_demand import incident_from
-from handlers.learn_failing_lines import LEARNED, correct_failing_lines, judge_failing_lines
-from handlers.observe_incident import Readers
-from handlers.post_message import Poster
-from handlers.redaction import Redact, as_it_is
+from handlers.incidents.explain_incident import explain_incident
+from handlers.incidents.investigate_on_demand import incident_from
+from handlers.incidents.observe_incident import Readers
+from handlers.knowledge.learn_failing_lines import LEARNED, correct_failing_lines, judge_failing_lines
+from handlers.knowledge.redaction import Redact, as_it_is
+from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.outage import START

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.incident import Explanation, Hop, Incident
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.model.incident import Explanation, Hop, Incident
+from core.model.team import Team
 from core.rca.observations import Observations
-from core.team import Team
 from core.triage.history import IncidentHistory
 from core.triage.model_documents import TeamDocuments
 from core.triage.model_verdict import VERSION
-from handlers.negotiate_owner import Negotiator
-from handlers.triage_incident import ENGINE, NOT_AGREED, WITHOUT_MODEL, triage_incident
+from handlers.incidents.negotiate_owner import Negotiator
+from handlers.incidents.triage_incident import ENGINE, NOT_AGREED, WITHOUT_MODEL, triage_incident
 from tests.fakes.clock import FakeClock
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import START, errors, incident, observations

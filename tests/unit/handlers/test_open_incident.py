@@ -7,14 +7,14 @@ from itertools import count
 
 import pytest
 
-from core.conversation import Place, Platform
-from core.correlation import correlated, new_correlation
-from core.errors import ConfigurationError, Conflict
-from core.folding import FLAP_WINDOW, FLAPS, REOPEN_WINDOW, REPLICA_LAG
-from core.incident import Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity, Stage
-from core.knowledge.document import Document
+from core.incidents.folding import FLAP_WINDOW, FLAPS, REOPEN_WINDOW, REPLICA_LAG
+from core.model.conversation import Place, Platform
+from core.model.correlation import correlated, new_correlation
+from core.model.document import Document
+from core.model.errors import ConfigurationError, Conflict
+from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity, Stage
 from core.ports import Task
-from handlers.open_incident import MAX_ATTEMPTS, PATIENCE, incident_intent, open_incident, open_incidents
+from handlers.incidents.open_incident import MAX_ATTEMPTS, PATIENCE, incident_intent, open_incident, open_incidents
 from tests.fakes.store import InMemoryStore
 
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)

@@ -7,15 +7,15 @@ from datetime import datetime
 
 import pytest
 
-from core.confidence.badge import Badge, Strength
 from core.confidence.policy import NO_POLICY, Policy
-from core.conversation import MessageReference, Platform
-from core.incident import Absorption, Hop, Incident, IncidentState, Silenced, Stage
-from core.messages import OwnerPing, OwnerQuestion
+from core.model.badge import Badge, Strength
+from core.model.conversation import MessageReference, Platform
+from core.model.incident import Absorption, Hop, Incident, IncidentState, Silenced, Stage
+from core.model.messages import OwnerPing, OwnerQuestion
+from core.model.team import Team
 from core.samples import explained_incident, explanation, owner, unclear_owner
-from core.team import Team
-from handlers.ping_owner import ping_owner
-from handlers.post_message import Poster
+from handlers.incidents.ping_owner import ping_owner
+from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.audit import Act
-from core.conversation import MessageReference, Place, Platform
-from core.errors import (
+from core.model.audit import Act
+from core.model.conversation import MessageReference, Place, Platform
+from core.model.errors import (
     ChatBusy,
     ChatUnavailable,
     ConfigurationError,
@@ -15,10 +15,10 @@ from core.errors import (
     MessageNotFound,
     Undeliverable,
 )
-from core.messages import IncidentDetails, IncidentMessage, Message, Notice
+from core.model.messages import IncidentDetails, IncidentMessage, Message, Notice
 from core.samples import explained_incident
-from handlers.post_message import Poster
-from handlers.redeliver import ask_to_redeliver, drop_dead_letter, redeliver
+from handlers.questions.post_message import Poster
+from handlers.questions.redeliver import ask_to_redeliver, drop_dead_letter, redeliver
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
 from tests.fakes.store import InMemoryStore
 

@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from core.confidence.badge import Badge, Strength
 from core.confidence.policy import Policy
-from core.conversation import MessageReference, Place, Platform
-from core.errors import ChatUnavailable, PlumblineError, Undeliverable
-from core.incident import Hop, Incident, Stage
-from core.messages import IncidentDetails, IncidentMessage, Message, Notice
+from core.model.badge import Badge, Strength
+from core.model.conversation import MessageReference, Place, Platform
+from core.model.errors import ChatUnavailable, PlumblineError, Undeliverable
+from core.model.incident import Hop, Incident, Stage
+from core.model.messages import IncidentDetails, IncidentMessage, Message, Notice
 from core.samples import alert, explained_incident, explanation, owner
-from handlers.post_message import Poster
-from handlers.present_incident import FIRES_AGAIN, present_details, present_incident, update_details
-from handlers.update_incident import update_incident
+from handlers.incidents.present_incident import FIRES_AGAIN, present_details, present_incident, update_details
+from handlers.incidents.update_incident import update_incident
+from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
 from tests.fakes.store import InMemoryStore

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from core.audience import channel_audience, person_audience, with_outsiders
-from core.confidence.prediction import Evaluation, Prediction, PredictionKind
-from core.conversation import Channel, MessageReference, Person, Place, Platform
-from core.feedback import Feedback
-from core.messages import Verdict
+from core.model.audience import channel_audience, person_audience, with_outsiders
+from core.model.conversation import Channel, MessageReference, Person, Place, Platform
+from core.model.feedback import Feedback
+from core.model.messages import Verdict
+from core.model.prediction import Evaluation, Prediction, PredictionKind
 from core.samples import START, incident
-from handlers.press_in_sight import ABOUT_INCIDENTS, is_in_sight
+from handlers.questions.press_in_sight import ABOUT_INCIDENTS, is_in_sight
 from tests.fakes.store import InMemoryStore
 
 ADA = Person(Platform.SLACK, "U0ADA", "Ada")

@@ -8,18 +8,18 @@ from functools import partial
 
 import pytest
 
-from core.channel_settings import ChannelSettings, QuietHours
-from core.conversation import Audience, MessageReference, Person, Place, Platform, Question
-from core.errors import ChatUnavailable, PlumblineError, QuietNow, Undeliverable
-from core.incident import Incident, IncidentState, Severity
-from core.messages import IncidentDetails, IncidentMessage, Message, Notice
+from core.model.channel_settings import ChannelSettings, QuietHours
+from core.model.conversation import Audience, MessageReference, Person, Place, Platform, Question
+from core.model.errors import ChatUnavailable, PlumblineError, QuietNow, Undeliverable
+from core.model.incident import Incident, IncidentState, Severity
+from core.model.messages import IncidentDetails, IncidentMessage, Message, Notice
 from core.samples import explained_incident
-from handlers.change_settings import set_quiet_hours, show_settings
-from handlers.declare_maintenance import OUTSIDERS
-from handlers.end_quiet_hours import SUMMARY, end_quiet_hours
-from handlers.keep_quiet import hold_incident, is_anything_held, is_held, wait_for_morning
-from handlers.post_message import Poster
-from handlers.present_incident import present_details, present_incident
+from handlers.incidents.declare_maintenance import OUTSIDERS
+from handlers.incidents.end_quiet_hours import SUMMARY, end_quiet_hours
+from handlers.incidents.keep_quiet import hold_incident, is_anything_held, is_held, wait_for_morning
+from handlers.incidents.present_incident import present_details, present_incident
+from handlers.questions.change_settings import set_quiet_hours, show_settings
+from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore

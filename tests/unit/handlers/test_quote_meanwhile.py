@@ -8,16 +8,16 @@ from dataclasses import replace
 import pytest
 
 from core.answering.find import ENGINE
-from core.conversation import MessageReference, Place, Question
-from core.errors import Undeliverable
-from core.knowledge.document import Document
 from core.knowledge.retriever import Retriever
-from core.language_model import ModelReply, ModelRequest
-from core.messages import AnswerMessage, Message
+from core.model.conversation import MessageReference, Place, Question
+from core.model.document import Document
+from core.model.errors import Undeliverable
+from core.model.language_model import ModelReply, ModelRequest
+from core.model.messages import AnswerMessage, Message
 from core.ports import LanguageModel
-from handlers.answer_of_either import WITHOUT_MODEL
-from handlers.ingest_knowledge import ingest_knowledge
-from handlers.quote_meanwhile import READS_ON, quoted_meanwhile
+from handlers.knowledge.ingest_knowledge import ingest_knowledge
+from handlers.questions.answer_of_either import WITHOUT_MODEL
+from handlers.questions.quote_meanwhile import READS_ON, quoted_meanwhile
 from tests.fakes.answering_script import AnsweringScript, agreeing, prompt, task
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import RecordingMessenger, Trouble
@@ -67,7 +67,7 @@ class PostedMessenger(RecordingMessenger):
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handlers.quote_meanwhile.PATIENCE", 0.001)
+    monkeypatch.setattr("handlers.questions.quote_meanwhile.PATIENCE", 0.001)
 
 
 async def test_the_documents_are_quoted_while_a_slow_model_composes(retriever: Retriever, store: InMemoryStore) -> None:
@@ -91,7 +91,7 @@ async def test_the_documents_are_quoted_while_a_slow_model_composes(retriever: R
 async def test_where_the_documents_say_nothing_nothing_is_quoted(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handlers.answer_of_either.MODEL_DEADLINE", 0.1)
+    monkeypatch.setattr("handlers.questions.answer_of_either.MODEL_DEADLINE", 0.1)
     await answered(question("What is the phone number of the zoo?"), retriever, store, chat, Slow())
     assert not chat.edited
     assert last(chat).answer.abstained
@@ -100,7 +100,7 @@ async def test_where_the_documents_say_nothing_nothing_is_quoted(
 async def test_a_chat_that_takes_no_quotes_gets_the_answer(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handlers.answer_of_either.MODEL_DEADLINE", 0.1)
+    monkeypatch.setattr("handlers.questions.answer_of_either.MODEL_DEADLINE", 0.1)
     chat.trouble.append(Trouble.DOWN)
     await answered(question(ROLLBACK), retriever, store, chat, Slow())
     assert last(chat).answer.note == WITHOUT_MODEL
@@ -210,8 +210,8 @@ async def test_a_run_that_is_resumed_takes_back_no_quotes(
 ) -> None:
     async with under_way(question(ROLLBACK), retriever, store, chat, Slow()):
         await quoted(store)
-    monkeypatch.setattr("handlers.show_waiting.PATIENCE", 0.001)
-    monkeypatch.setattr("handlers.quote_meanwhile.PATIENCE", 60.0)
+    monkeypatch.setattr("handlers.questions.show_waiting.PATIENCE", 0.001)
+    monkeypatch.setattr("handlers.questions.quote_meanwhile.PATIENCE", 60.0)
     async with under_way(question(ROLLBACK), retriever, store, chat, Slow()):
         await asyncio.sleep(0.3)
         assert last(chat).answer.note == READS_ON
@@ -223,7 +223,7 @@ async def test_a_run_that_is_resumed_takes_back_no_answer(
 ) -> None:
     await answered(question(ROLLBACK), retriever, store, chat)
     assert (shown := last(chat).answer).badge is not None
-    monkeypatch.setattr("handlers.show_waiting.PATIENCE", 0.001)
+    monkeypatch.setattr("handlers.questions.show_waiting.PATIENCE", 0.001)
     async with under_way(question(ROLLBACK), retriever, store, chat, Slow()):
         await asyncio.sleep(0.3)
         assert standing(chat) == AnswerMessage(shown)
@@ -254,11 +254,11 @@ async def test_a_run_that_is_late_takes_back_no_answer_to_the_question_as_it_was
 async def test_where_nothing_is_quoted_nobody_waits_longer_for_a_model(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handlers.answer_of_either.MODEL_DEADLINE", 0.1)
+    monkeypatch.setattr("handlers.questions.answer_of_either.MODEL_DEADLINE", 0.1)
     zoo = question("What is the phone number of the zoo?")
     async with under_way(zoo, retriever, store, chat, Slow()) as answering:
         await asyncio.wait_for(answering, 5)
-    monkeypatch.setattr("handlers.answer_of_either.MODEL_DEADLINE", 1.0)
+    monkeypatch.setattr("handlers.questions.answer_of_either.MODEL_DEADLINE", 1.0)
     model, store = Slow(), InMemoryStore()
     async with under_way(question(ROLLBACK, "q2"), retriever, store, chat, model) as answering:
         await quoted(store)
@@ -271,8 +271,8 @@ async def test_where_nothing_is_quoted_nobody_waits_longer_for_a_model(
 async def test_a_model_that_hangs_is_not_waited_for_again_because_the_chat_asks_to_wait_a_bit(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handlers.answer_of_either.MODEL_DEADLINE", 0.4)
-    monkeypatch.setattr("handlers.answer_of_either.QUOTED_DEADLINE", 0.4)
+    monkeypatch.setattr("handlers.questions.answer_of_either.MODEL_DEADLINE", 0.4)
+    monkeypatch.setattr("handlers.questions.answer_of_either.QUOTED_DEADLINE", 0.4)
     chat.retry_after = 0.0
     async with under_way(question(ROLLBACK), retriever, store, chat, Slow()) as answering:
         await quoted(store)

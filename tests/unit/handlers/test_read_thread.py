@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.answering.rewrite import standalone
-from core.conversation import Audience, Person, Place, Platform, Question, Speaker, Turn
-from core.knowledge.document import Document
-from handlers.read_thread import MAX_CHARACTERS, in_context
+from core.model.conversation import Audience, Person, Place, Platform, Question, Speaker, Turn
+from core.model.document import Document
+from handlers.questions.read_thread import MAX_CHARACTERS, in_context
 from tests.fakes.store import InMemoryStore
 from tests.fakes.threads import FakeThreads
 

@@ -5,16 +5,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
-from core.conversation import Person, Place, Platform
-from core.feedback import Feedback
-from core.incident import Hop, Incident, TeamScore
-from core.messages import HandoverRequest, Notice, Verdict
+from core.model.conversation import Person, Place, Platform
+from core.model.feedback import Feedback
+from core.model.incident import Hop, Incident, TeamScore
+from core.model.messages import HandoverRequest, Notice, Verdict
+from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from core.model.team import Team
 from core.samples import explained_incident, owner, unclear_owner
-from core.team import Team
-from handlers.ask_in_form import handover_request
-from handlers.post_message import Poster
-from handlers.reassign_incident import (
+from handlers.incidents.reassign_incident import (
     ENGINE,
     MAX_HOPS,
     OVERTAKEN,
@@ -24,6 +22,8 @@ from handlers.reassign_incident import (
     ask_whose_it_is,
     reassign_incident,
 )
+from handlers.questions.ask_in_form import handover_request
+from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore

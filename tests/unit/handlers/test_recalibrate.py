@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from core.confidence.calibrator import MIN_OUTCOMES
-from core.confidence.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
-from handlers.recalibrate import NEW_LABELS, recalibrate, refit
+from core.model.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
+from handlers.feedback.recalibrate import NEW_LABELS, recalibrate, refit
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
-from core.conversation import Person, Place, Platform
-from core.feedback import Feedback
-from core.messages import CORRECT, TAKING, WHY_VERDICTS, Notice, Verdict
+from core.model.conversation import Person, Place, Platform
+from core.model.feedback import Feedback
+from core.model.messages import CORRECT, TAKING, WHY_VERDICTS, Notice, Verdict
+from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.samples import explained_incident
-from handlers.post_message import Poster
-from handlers.record_feedback import record_feedback
+from handlers.feedback.record_feedback import record_feedback
+from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from core.confidence.badge import Badge, Strength
-from core.confidence.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
-from handlers.record_prediction import record_prediction
+from core.model.badge import Badge, Strength
+from core.model.prediction import Estimator, Evaluation, Outcome, Prediction, PredictionKind
+from handlers.feedback.record_prediction import record_prediction
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
 from tests.fakes.store import InMemoryStore

@@ -11,10 +11,9 @@ from itertools import permutations
 import pytest
 
 from core import samples as messages
-from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
-from core.conversation import MessageReference, Person, Place, Platform
-from core.feedback import Feedback, Reaction
-from core.messages import (
+from core.model.conversation import MessageReference, Person, Place, Platform
+from core.model.feedback import Feedback, Reaction
+from core.model.messages import (
     AnswerMessage,
     CorrectionRequest,
     IncidentDetails,
@@ -24,11 +23,12 @@ from core.messages import (
     OwnerPing,
     Verdict,
 )
+from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.rca.recorded_failure import RecordedFailure
-from handlers.learn_failing_lines import judge_failing_lines
-from handlers.post_message import Poster
-from handlers.record_feedback import record_feedback
-from handlers.record_reaction import record_reaction
+from handlers.feedback.record_feedback import record_feedback
+from handlers.feedback.record_reaction import record_reaction
+from handlers.knowledge.learn_failing_lines import judge_failing_lines
+from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 

@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.confidence.resolution import MIN_LABELS, Resolution
-from core.conversation import Audience, Person, Place, Platform, Question
-from core.knowledge.document import Document
-from core.messages import Notice, NoticeKind
+from core.model.conversation import Audience, Person, Place, Platform, Question
+from core.model.document import Document
+from core.model.messages import Notice, NoticeKind
+from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from core.model.team import Team
 from core.samples import explained_incident, explanation, owner
-from core.team import Team
-from handlers.label_incident import NOTE, label_incident, label_noted_incidents
-from handlers.post_message import Poster
-from handlers.record_resolution import record_resolution, redacted_note
+from handlers.feedback.record_resolution import record_resolution, redacted_note
+from handlers.incidents.label_incident import NOTE, label_incident, label_noted_incidents
+from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 
@@ -185,7 +185,7 @@ async def test_by_night_the_threshold_is_fitted_once_however_many_incidents_are_
         fits.append(len(agreements))
         return 0.5
 
-    monkeypatch.setattr("handlers.label_incident.fit_threshold", fit)
+    monkeypatch.setattr("handlers.incidents.label_incident.fit_threshold", fit)
     for number in range(1, 4):
         store.incidents.by_id[f"i{number}"] = explained_incident(
             id=f"i{number}", explanation=explanation(prediction_id=f"c{number}"), resolution=Resolution(CAUSE)

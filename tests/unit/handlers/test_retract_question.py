@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.conversation import Place, Platform, Speaker, Turn, turn_key
-from core.errors import ChatUnavailable, Withdrawn
-from core.messages import Notice
-from handlers.post_message import Poster
-from handlers.retract_question import AnswersUnderWay, retract_question
-from handlers.show_waiting import answer_intent
+from core.model.conversation import Place, Platform, Speaker, Turn, turn_key
+from core.model.errors import ChatUnavailable, Withdrawn
+from core.model.messages import Notice
+from handlers.questions.post_message import Poster
+from handlers.questions.retract_question import AnswersUnderWay, retract_question
+from handlers.questions.show_waiting import answer_intent
 from tests.fakes.messenger import RecordingMessenger, Trouble
 from tests.fakes.store import InMemoryStore
 

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.conversation import Audience, Person, Place, Platform, Question
-from core.messages import Notice, NoticeKind
-from handlers import show_waiting
-from handlers.post_message import Poster
-from handlers.show_waiting import (
+from core.model.conversation import Audience, Person, Place, Platform, Question
+from core.model.messages import Notice, NoticeKind
+from handlers.questions import show_waiting
+from handlers.questions.post_message import Poster
+from handlers.questions.show_waiting import (
     IN_A_CHANNEL,
     MOST,
     QUEUE_PATIENCE,

@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.command import CommandName, parse_command
 from core.confidence.policy import Policy
-from core.conversation import Audience, MessageReference, Person, Place, Platform, Question
-from core.home import Home, KnownSource
-from core.messages import IncidentMessage, Message, Notice, ProposalMessage
+from core.incidents.command import CommandName, parse_command
+from core.model.conversation import Audience, MessageReference, Person, Place, Platform, Question
+from core.model.home import Home, KnownSource
+from core.model.messages import IncidentMessage, Message, Notice, ProposalMessage
 from core.samples import explained_incident, proposed
-from handlers.post_message import Poster
-from handlers.say_hello import HELLO, say_hello
-from handlers.show_again import ShownAgain
-from handlers.tell_home import SHOWN, home_told, tell_home
+from handlers.questions.post_message import Poster
+from handlers.questions.say_hello import HELLO, say_hello
+from handlers.questions.show_again import ShownAgain
+from handlers.questions.tell_home import SHOWN, home_told, tell_home
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 

@@ -9,25 +9,25 @@ from functools import partial
 
 import pytest
 
-from core.confidence.prediction import Estimator, PredictionKind
 from core.confidence.resolution import Resolution
-from core.conversation import PUBLIC, Audience, Channel, Person, Place, Platform
-from core.errors import ModelUnavailable
-from core.feedback import Feedback
-from core.incident import Incident, IncidentState, PastIncident, Severity
-from core.language_model import ModelRequest
-from core.messages import Verdict
+from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform
+from core.model.errors import ModelUnavailable
+from core.model.feedback import Feedback
+from core.model.incident import Incident, IncidentState, PastIncident, Severity
+from core.model.language_model import ModelRequest
+from core.model.messages import Verdict
+from core.model.prediction import Estimator, PredictionKind
 from core.ports import Task
 from core.triage.history import IncidentHistory
 from core.triage.model_suggestions import DUPLICATE_VERSION, SEVERITY_VERSION
 from core.triage.severity import VERSION
-from handlers.accept_suggestion import accept_suggestion
-from handlers.fit_severity import fit_severity
-from handlers.label_suggestions import CLOSING, label_suggestions
-from handlers.post_message import Poster
-from handlers.record_feedback import record_feedback
-from handlers.suggest_duplicate import suggest_duplicate
-from handlers.suggest_severity import ENGINE, suggest_severity
+from handlers.feedback.accept_suggestion import accept_suggestion
+from handlers.feedback.fit_severity import fit_severity
+from handlers.feedback.record_feedback import record_feedback
+from handlers.incidents.label_suggestions import CLOSING, label_suggestions
+from handlers.incidents.suggest_duplicate import suggest_duplicate
+from handlers.incidents.suggest_severity import ENGINE, suggest_severity
+from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import Crash

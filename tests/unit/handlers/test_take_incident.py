@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.conversation import Person, Place, Platform
-from core.feedback import Feedback
-from core.messages import Notice, Verdict
+from core.model.conversation import Person, Place, Platform
+from core.model.feedback import Feedback
+from core.model.messages import Notice, Verdict
 from core.samples import explained_incident
-from handlers.post_message import Poster
-from handlers.take_incident import TAKEN, TAKEN_OVER, take_incident
+from handlers.incidents.take_incident import TAKEN, TAKEN_OVER, take_incident
+from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import ToolUnavailable
-from core.incident import Gap, GapReason, Incident
+from core.model.errors import ToolUnavailable
+from core.model.incident import Gap, GapReason, Incident
+from core.model.team import Team
 from core.rca.observations import Observations
-from core.team import Team
 from core.triage.team_finding import TeamFinding
-from handlers.team_monitoring import TeamMonitoring
+from handlers.incidents.team_monitoring import TeamMonitoring
 from tests.fakes.outage import errors, incident, observations, traffic
 
 SHOP = Team("sales", "Sales", services=frozenset({"shop"}))

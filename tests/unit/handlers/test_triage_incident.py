@@ -9,16 +9,26 @@ from functools import partial
 import pytest
 
 from core.confidence.owner_evidence import VERSION, version_with
-from core.confidence.prediction import Estimator, PredictionKind
-from core.incident import AskedTeam, Explanation, Hop, Hypothesis, Incident, PastIncident, Severity, Stage, TeamScore
-from core.incident_details import votes_told
+from core.incidents.incident_details import votes_told
+from core.model.incident import (
+    AskedTeam,
+    Explanation,
+    Hop,
+    Hypothesis,
+    Incident,
+    PastIncident,
+    Severity,
+    Stage,
+    TeamScore,
+)
+from core.model.prediction import Estimator, PredictionKind
+from core.model.team import Team
 from core.rca.observations import Observations
 from core.samples import owner
-from core.team import Team
 from core.triage.history import IncidentHistory
 from core.triage.owner_model import OwnerModel
-from handlers.embed_incidents import embed_past_incidents
-from handlers.triage_incident import ENGINE, ENRICHED_ENGINE, triage_incident
+from handlers.incidents.triage_incident import ENGINE, ENRICHED_ENGINE, triage_incident
+from handlers.knowledge.embed_incidents import embed_past_incidents
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
 from tests.fakes.embedder import FakeEmbedder

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import Conflict, PlumblineError
+from core.model.errors import Conflict, PlumblineError
 from core.samples import explained_incident
-from handlers.update_incident import MAX_ATTEMPTS, update_incident
+from handlers.incidents.update_incident import MAX_ATTEMPTS, update_incident
 from tests.fakes.store import InMemoryStore
 
 INCIDENT = explained_incident(id="i1", revision=3)

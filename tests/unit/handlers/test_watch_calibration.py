@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from core.confidence.prediction import Evaluation, Outcome, Prediction, PredictionKind
-from core.conversation import Place, Platform
-from core.messages import DriftAlarm
-from handlers.post_message import Poster
-from handlers.watch_calibration import watch_calibration
+from core.model.conversation import Place, Platform
+from core.model.messages import DriftAlarm
+from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
+from handlers.feedback.watch_calibration import watch_calibration
+from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from core.conversation import MessageReference, Place, Platform
-from core.errors import PlumblineError
-from core.incident import Incident, Stage
-from core.messages import Notice
+from core.model.conversation import MessageReference, Place, Platform
+from core.model.errors import PlumblineError
+from core.model.incident import Incident, Stage
+from core.model.messages import Notice
 from core.samples import explained_incident, resolved_incident
-from handlers.post_message import Poster
-from handlers.write_postmortem import write_postmortem
+from handlers.incidents.write_postmortem import write_postmortem
+from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.store import InMemoryStore
 

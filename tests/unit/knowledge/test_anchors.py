@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.knowledge.anchors import AnchorStyle, anchor
+from core.model.anchors import AnchorStyle, anchor
 
 
 @pytest.mark.parametrize(

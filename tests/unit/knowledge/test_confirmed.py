@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from core.curated import document
 from core.knowledge.confirmed import confirmed_first
-from core.knowledge.document import Document, Passage
 from core.knowledge.passages import passages_of
 from core.knowledge.ranking import RankedPassage
+from core.model.curated import document
+from core.model.document import Document, Passage
 from core.samples import START, confirmed
 
 QUESTION = "How do I roll back a canary?"

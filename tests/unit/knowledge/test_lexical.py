@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from rank_bm25 import BM25Okapi
 
-from core.knowledge.document import Document, Passage
 from core.knowledge.lexical import K1, B, TermCounts, passage_vector, query_vector, term_counts
 from core.knowledge.passages import passages_of
 from core.knowledge.statistics import MeasuredPassage, TermStatistics
 from core.knowledge.term_numbers import term_number
 from core.knowledge.terms import terms
+from core.model.document import Document, Passage
 from core.ports import SparseVector
 
 TEXTS = [

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.knowledge.document import Document, DocumentKind
 from core.knowledge.markdown import BlockKind, blocks
 from core.knowledge.passages import OVERLAP_TOKENS, PASSAGE_TOKENS, passage_id, passages_of, token_count
+from core.model.document import Document, DocumentKind
 
 
 def document(text: str, kind: DocumentKind = DocumentKind.PAGE) -> Document:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.knowledge.document import Document
 from core.knowledge.privacy.names import People, mentions
 from core.knowledge.privacy.redactor import Redactor
+from core.model.document import Document
 
 ASHA = ("Asha Brandt", "asha.brandt", "asha@marigold.example")
 MATEO = ("Mateo Silvestri",)

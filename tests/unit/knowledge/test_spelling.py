@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from core.knowledge.document import Document
 from core.knowledge.encoder import Encoder
 from core.knowledge.passages import passages_of
 from core.knowledge.spelling import Spelling, spelt
+from core.model.document import Document
 
 STATISTICS = Encoder.fitted(
     passages_of(

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.conversation import Speaker, Turn
-from core.prompts import REPLY_TYPES
-from core.prompts import answering as prompts
-from core.structured_reply import schema_of
+from core.model.conversation import Speaker, Turn
+from core.model_calls.prompts import REPLY_TYPES
+from core.model_calls.prompts import answering as prompts
+from core.model_calls.structured_reply import schema_of
 
 HOSTILE = st.text(st.sampled_from('ab =\n\r\u2028\x85$"{}'), max_size=30)
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.conversation import Audience, Person, Place, Platform, Question
-from core.incident import EvidenceKind, Incident
+from core.model.conversation import Audience, Person, Place, Platform, Question
+from core.model.incident import EvidenceKind, Incident
+from core.model.trajectory import Responsibility
 from core.ports import FailedBuild
 from core.rca.build_failure import BUILD_SCORE, build_cause, is_build_log
 from core.rca.explain import explain
@@ -16,8 +17,7 @@ from core.rca.observation_tools import observation_tools
 from core.rca.pasted import build_links, is_about_a_build, pasted_build, pasted_output
 from core.rca.recorded_failure import RecordedFailure, corrected, history_of, named_lines
 from core.rca.scene import survey
-from core.rca.trajectory import Responsibility
-from handlers.investigate_on_demand import incident_from
+from handlers.incidents.investigate_on_demand import incident_from
 from tests.fakes.outage import START, change, errors, incident, observations, traffic
 
 LOG = """$ pytest -q

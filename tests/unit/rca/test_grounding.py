@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.incident import EvidenceKind
+from core.model.incident import EvidenceKind
 from core.ports import LogLine
 from core.rca.grounding import grounded
 from tests.fakes.outage import START, change, observations

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from core.errors import ModelUnavailable, ToolUnavailable
-from core.incident import PastIncident, Severity
-from core.language_model import ModelRequest
+from core.model.errors import ModelUnavailable, ToolUnavailable
+from core.model.incident import PastIncident, Severity
+from core.model.language_model import ModelRequest
 from core.rca import log_analysis
 from core.rca.log_analysis import MAX_CHUNK, MAX_CHUNKS, LogAnalysis, copied
 from core.triage.history import IncidentHistory

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.incident import Evidence, EvidenceKind, Hypothesis
+from core.model.incident import Evidence, EvidenceKind, Hypothesis
+from core.model.trajectory import Finding, Responsibility
 from core.rca.merge import merged
 from core.rca.scene import survey
-from core.rca.trajectory import Finding, Responsibility
 from tests.fakes.outage import errors, minutes, observations
 
 SCENE = survey(observations([errors("shop", "stock does not answer", since=-10)]))

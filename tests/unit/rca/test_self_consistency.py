@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from core.language_model import ModelRequest
+from core.model.language_model import ModelRequest
+from core.model.trajectory import Finding, Responsibility
 from core.rca.controller import Investigation
 from core.rca.self_consistency import investigate, vote
-from core.rca.trajectory import Finding, Responsibility
 from tests.fakes.investigation import SERVICES, FakeTool, call, finalise
 from tests.fakes.language_model import ScriptedModel
 

@@ -8,13 +8,13 @@ from functools import partial
 
 import pytest
 
-from core.language_model import ModelRequest
+from core.model.language_model import ModelRequest
+from core.model.trajectory import Ending
 from core.rca.code_expert import CodeExpert
 from core.rca.controller import Investigation
 from core.rca.log_analysis import LogAnalysis
 from core.rca.observation_tools import observation_tools
 from core.rca.scene import survey
-from core.rca.trajectory import Ending
 from core.triage.history import IncidentHistory
 from tests.fakes.anything import anything
 from tests.fakes.code import FakeCodeReader, definition

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.incident import Origin
+from core.model.incident import Origin
 from core.rca.explain import explain
 from core.rca.observations import Observations
 from core.rca.scene import SLACK, survey

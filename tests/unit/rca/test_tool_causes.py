@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from core.incident import EvidenceKind, Explanation
+from core.model.incident import EvidenceKind, Explanation
+from core.model.trajectory import Responsibility
 from core.ports import Change, LogLine
 from core.rca.explain import explain
 from core.rca.observations import Observations
 from core.rca.scene import survey
 from core.rca.tool_causes import first_time, tool_causes
 from core.rca.tool_outputs.clue import ToolOutput
-from core.rca.trajectory import Responsibility
 from tests.fakes.outage import START, change, errors, incident, minutes, observations, traffic
 
 KILLED = """Name:  {service}-0

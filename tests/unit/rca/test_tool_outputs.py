@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.incident import EvidenceKind
+from core.model.incident import EvidenceKind
 from core.rca.tool_outputs.clue import MAX_QUOTE, Role, ToolOutput
 from core.rca.tool_outputs.conclusion import MAX_WORDS, conclude
 from core.rca.tool_outputs.fields import parse_fields

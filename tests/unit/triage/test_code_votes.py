@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.code_owners import CodeOwners
-from core.team import Team
+from core.model.code_owners import CodeOwners
+from core.model.team import Team
 from core.triage.code_votes import code_votes, paths_in
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from core.team import Team
+from core.model.team import Team
 from core.triage.distil import Alignment, key_phrases
 from core.triage.documents import matches
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from core.team import Team
+from core.model.team import Team
 from core.triage.documents import matches, profile
 
 FLEET = Team("fleet", "Fleet", "# Fleet\n\n## We own\n\nPositions of vessels, satellite frames.\n")

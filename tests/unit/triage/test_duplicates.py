@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from core.incident import Incident, IncidentState
+from core.model.incident import Incident, IncidentState
 from core.triage.duplicates import RECENT, DuplicateCandidate, duplicate_candidates, evaluate_duplicate
 from tests.fakes.outage import CALLS, START, incident, minutes
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.incident import Evidence, EvidenceKind, Explanation, Hypothesis
+from core.model.incident import Evidence, EvidenceKind, Explanation, Hypothesis
 from core.triage.enrichment import MAX_TEXT, Enrichment, from_explanation
 
 

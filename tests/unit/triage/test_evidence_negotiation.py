@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from core.errors import ToolUnavailable
-from core.incident import Incident
-from core.team import Team
+from core.model.errors import ToolUnavailable
+from core.model.incident import Incident
+from core.model.team import Team
 from core.triage.enrichment import Enrichment
 from core.triage.evidence_negotiation import Look, Settlement, negotiate_in_rounds
 from core.triage.history import IncidentHistory

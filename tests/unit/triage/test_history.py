@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.conversation import Audience
-from core.incident import PastIncident, Severity
+from core.model.conversation import Audience
+from core.model.incident import PastIncident, Severity
 from core.triage.history import IncidentHistory
 
 POOL = "Connection pool of the gateway exhausted"

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.errors import InvalidReply, ModelUnavailable, PromptTooLong
-from core.incident import PastIncident, Severity
-from core.language_model import ModelRequest
-from core.prompts.triage import NOBODY
-from core.team import Team
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.model.incident import PastIncident, Severity
+from core.model.language_model import ModelRequest
+from core.model.team import Team
+from core.model_calls.prompts.triage import NOBODY
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.managers import gather

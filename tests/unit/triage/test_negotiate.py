@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from core.confidence.owner_evidence import evaluate_owner
-from core.incident import Incident, PastIncident, Severity
-from core.team import NOBODY, Team
+from core.model.incident import Incident, PastIncident, Severity
+from core.model.team import NOBODY, Team
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.managers import gather

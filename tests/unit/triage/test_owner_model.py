@@ -5,8 +5,8 @@ from functools import cache
 import pytest
 
 from core.confidence.owner_evidence import evaluate_owner, labels_from
-from core.incident import Incident, PastIncident, Severity
-from core.team import Team
+from core.model.incident import Incident, PastIncident, Severity
+from core.model.team import Team
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.likeness import IncidentText

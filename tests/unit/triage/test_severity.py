@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from core.incident import PastIncident, Severity
+from core.model.incident import PastIncident, Severity
 from core.triage.history import IncidentHistory
 from core.triage.severity import assess_severity, severity_labels
 from core.triage.severity_counts import SeverityCounts, features

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.team import Team
+from core.model.team import Team
 from core.triage.training import training_incidents
 from tests.fakes.past_incidents import past_incidents
 

@@ -1,0 +1,222 @@
+"""`plumbline backup` and `plumbline restore`: the embedded workspace in one file, also while the bot runs.
+
+The engine's database is copied before the state: whatever it holds to be done is then in the state, and what it does not
+is done again. The index is copied while no bot holds it open; without it, the first ingestion makes it anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import io
+import json
+import os
+import shutil
+import sqlite3
+import tarfile
+import tempfile
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from rich.console import Console
+
+from bot.config.settings import Settings
+from core.model.errors import ConfigurationError, PlumblineError
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+STATE, WORKFLOWS = "plumbline.sqlite", "workflows.sqlite"
+MODELS = ("encoder.npz", "owners.npz")
+INDEX = "index"
+WHOLE = (STATE, f"{STATE}-wal", f"{STATE}-shm", WORKFLOWS, f"{WORKFLOWS}-wal", f"{WORKFLOWS}-shm", *MODELS, INDEX)
+
+
+def run_backup(settings: Settings, file: Path, out: Console, *, force: bool = False) -> None:
+    """Write the workspace to a file; replace one that exists only with `force`. Raises ConfigurationError or PlumblineError."""
+    folder = _embedded(settings)
+    if file.exists() and not force:
+        raise PlumblineError(f"{file} exists already: choose another name, or replace it with --force.")
+    if not (folder / STATE).exists():
+        raise ConfigurationError(f"There is nothing to back up in {folder}: set PLUMBLINE_DATA_DIR to the bot's.")
+    with tempfile.TemporaryDirectory(dir=file.resolve().parent, prefix=".plumbline-backup-") as name:
+        copy = Path(name)
+        if (folder / WORKFLOWS).exists():
+            _copy_database(folder / WORKFLOWS, copy / WORKFLOWS)
+        _copy_database(folder / STATE, copy / STATE)
+        with _alone(folder) as is_alone:
+            # The index and the encoder that its vectors depend on belong together; the bot may be writing them now.
+            if is_alone:
+                _copy_derived(folder, copy)
+        finished = copy / "finished"
+        _pack(copy, finished)
+        finished.replace(file)
+    size = file.stat().st_size / 1e6
+    derived = "with the index" if is_alone else "without the index, which a bot holds open: ingestion makes it anew"
+    out.print(f"{file}: {size:.1f} MB, {derived}.", highlight=False)
+
+
+def run_restore(settings: Settings, file: Path, out: Console, *, force: bool) -> None:
+    """Make the workspace what it was when the file was written. Raises ConfigurationError or PlumblineError."""
+    folder = _embedded(settings)
+    folder.mkdir(parents=True, exist_ok=True)
+    with _alone(folder) as is_alone, tempfile.TemporaryDirectory(dir=folder, prefix=".restore-") as name:
+        if not is_alone:
+            raise PlumblineError(f"A bot works on {folder}: stop it before anything is restored.")
+        if (folder / STATE).exists() and not force:
+            raise PlumblineError(f"{folder} holds a workspace already: it is replaced only with --force.")
+        restored = Path(name)
+        manifest = _unpack(file, restored)
+        if not settings.begin_anew:
+            _refuse_pickled(file, restored / WORKFLOWS)
+        for part in WHOLE:
+            _remove(folder / part)
+        for part in WHOLE:  # the state last: until it is there, the workspace is empty
+            if part != STATE and (restored / part).exists():
+                (restored / part).replace(folder / part)
+        (restored / STATE).replace(folder / STATE)
+    out.print(f"{folder} is what it was at {manifest['made_at']}; start the bot.", highlight=False)
+
+
+def _embedded(settings: Settings) -> Path:
+    if settings.database_url:
+        raise ConfigurationError(
+            "PLUMBLINE_DATABASE_URL names a database of its own: back it up with its tools, as pg_dump for PostgreSQL."
+        )
+    return settings.data_dir
+
+
+@contextmanager
+def _alone(folder: Path) -> Generator[bool]:
+    """Whether no bot works on the workspace; none can begin to before the block ends."""
+    with (folder / f"{STATE}.lock").open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield True
+
+
+def _copy_database(source: Path, target: Path) -> None:
+    """All pages as of one moment, whoever writes meanwhile."""
+    try:
+        with closing(sqlite3.connect(source, timeout=30)) as read, closing(sqlite3.connect(target)) as written:
+            read.backup(written)
+    except sqlite3.Error as error:
+        raise PlumblineError(f"{source} cannot be copied: {error}.") from error
+
+
+def _copy_derived(folder: Path, copy: Path) -> None:
+    for name in MODELS:
+        if (folder / name).exists():
+            shutil.copyfile(folder / name, copy / name)
+    if (folder / INDEX).is_dir():
+        shutil.copytree(folder / INDEX, copy / INDEX)
+
+
+def _pack(folder: Path, target: Path) -> None:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    names = {path.relative_to(folder).as_posix(): path for path in paths}
+    manifest = {
+        "format": FORMAT,
+        "plumbline": version("plumbline"),
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "schema": _schema(folder / STATE),
+        "files": {name: _digest(path) for name, path in names.items()},
+    }
+    with target.open("wb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
+        text = json.dumps(manifest, indent=2).encode()
+        entry = tarfile.TarInfo(MANIFEST)
+        entry.size = len(text)
+        archive.addfile(entry, io.BytesIO(text))
+        for name, path in names.items():
+            archive.add(path, name, recursive=False)
+        archive.close()
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _unpack(file: Path, folder: Path) -> dict[str, Any]:
+    """Every file that the manifest names, checked, and its manifest."""
+    try:
+        with tarfile.open(file, "r:gz") as archive:
+            manifest: dict[str, Any] = json.loads(_content(archive, MANIFEST).read())
+            if manifest["format"] != FORMAT:
+                raise PlumblineError(f"{file} was written by another version of Plumbline: {manifest['plumbline']}.")
+            for name, digest in manifest["files"].items():
+                target = folder / _inside(name)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with target.open("wb") as written:
+                    shutil.copyfileobj(_content(archive, name), written)
+                if _digest(target) != digest:
+                    raise PlumblineError(f"{file} is damaged: {name} is not what was written. Nothing was restored.")
+    except (OSError, EOFError, tarfile.TarError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise PlumblineError(f"{file} is no backup, or is damaged: {error}. Nothing was restored.") from error
+    if STATE not in manifest["files"]:
+        raise PlumblineError(f"{file} holds no state. Nothing was restored.")
+    _refuse_newer(manifest)
+    return manifest
+
+
+def _refuse_pickled(file: Path, workflows: Path) -> None:
+    from sqlalchemy.exc import DatabaseError
+
+    from bot.work.workflow_state import refuse_pickled
+
+    if not workflows.exists():
+        return
+    try:
+        refuse_pickled(
+            f"sqlite:///{workflows}",
+            f"Restore {file} with the version that wrote it, run that until plumbline_tasks_under_way in /metrics is 0, and "
+            "back up again; or set PLUMBLINE_BEGIN_ANEW=1 for this and for the first start. Nothing was restored.",
+        )
+    except DatabaseError as error:
+        raise PlumblineError(
+            f"{file} is damaged: {WORKFLOWS} cannot be read: {error.orig}. Nothing was restored."
+        ) from error
+
+
+def _refuse_newer(manifest: dict[str, Any]) -> None:
+    from adapters.store.database import schema_versions
+
+    if manifest["schema"] not in schema_versions():
+        raise PlumblineError(
+            f"The backup was written by a newer Plumbline ({manifest['plumbline']}): install that, then restore."
+        )
+
+
+def _content(archive: tarfile.TarFile, name: str) -> Any:
+    content = archive.extractfile(name)
+    if content is None:
+        raise ValueError(f"{name} is no file")
+    return content
+
+
+def _inside(name: str) -> PurePosixPath:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or path.parts[0] not in WHOLE:
+        raise ValueError(f"{name} does not belong into a workspace")
+    return path
+
+
+def _schema(database: Path) -> str:
+    with closing(sqlite3.connect(database)) as connection:
+        (revision,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+        return str(revision)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,191 @@
+"""What `serve`, `ask`, `replay` and `ingest` do."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+import uuid
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import TypeAdapter
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from adapters.terminal import TerminalMessenger, render
+from bot.config.settings import Settings
+from bot.config.workspace import load_workspace
+from bot.loading import loading
+from bot.observability.tracing import tracing
+from bot.web.webhook_sources import webhook_parser
+from bot.wiring.application import Core, ingest, learn_owners, new_incident_id, open_core, records_of
+from bot.wiring.behaviours import behaviours
+from core.answering.answer import Answer
+from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
+from core.model.errors import ConfigurationError, MalformedInput
+from core.model.incident import Incident
+from core.model.messages import AnswerMessage
+from handlers.incidents.open_incident import open_incident
+from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport
+from handlers.questions.answer_question import prepare_answer
+from handlers.questions.post_message import Poster
+
+TERMINAL = Place(Platform.TERMINAL, "terminal")
+
+
+async def run_serve(settings: Settings, out: Console) -> int:
+    """Run the bot until it is told to stop."""
+    with loading():
+        from bot.server import serve
+
+    with tracing(settings):
+        async with open_core(settings, load_workspace(settings.config)) as core:
+            await serve(core, lambda address: out.print(f"Plumbline listens on {address}", highlight=False))
+    return 0
+
+
+async def run_ingest(settings: Settings, names: list[str], out: Console) -> int:
+    """Refresh the corpus; exit code 1 if a source failed."""
+    workspace = load_workspace(settings.config)
+    unknown = set(names) - {source.name for source in workspace.sources}
+    if unknown:
+        known = ", ".join(source.name for source in workspace.sources) or "none"
+        raise ConfigurationError(f"There is no source called {', '.join(sorted(unknown))}: plumbline.yaml has {known}.")
+    if names:
+        chosen = tuple(source for source in workspace.sources if source.name in names)
+        workspace = workspace.model_copy(update={"sources": chosen})
+    async with open_core(settings, workspace) as core:
+        report = await ingest_with_progress(core, out)
+        if not names:
+            await learn_owners(core)
+    out.print(summary(report), highlight=False)
+    return 1 if report.failed else 0
+
+
+async def ingest_with_progress(core: Core, out: Console) -> IngestReport:
+    """Ingest, with a progress bar where there is a terminal to draw it on."""
+    with progress_bar(out) as on_progress:
+        return await ingest(core, on_progress)
+
+
+@contextmanager
+def progress_bar(out: Console) -> Generator[Callable[[IngestProgress], None]]:
+    """Yields the callback that moves the bar."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=out, transient=True, disable=not out.is_terminal) as progress:
+        task = progress.add_task("reading sources", total=None)
+
+        def on_progress(state: IngestProgress) -> None:
+            description = f"reading {state.source}" if state.source else "indexing passages"
+            progress.update(task, description=description, completed=state.done, total=state.total or None)
+
+        yield on_progress
+
+
+def summary(report: IngestReport) -> str:
+    """Return one line of what an ingestion did, and one for each source that failed and each document left out."""
+    line = (
+        f"{report.added} documents added, {report.changed} changed, {report.removed} removed, "
+        f"{report.unchanged} unchanged."
+    )
+    failed = (f"{name} could not be read: {error}" for name, error in report.failed.items())
+    left_out = (
+        f"{name}/{each.path} was left out: {each.reason}" for name in report.left_out for each in report.left_out[name]
+    )
+    return "\n".join([line, *failed, *left_out])
+
+
+async def run_ask(settings: Settings, text: str, channel: str, out: Console, err: Console, *, as_json: bool) -> int:
+    """Answer one question; the corpus is built first if there is none yet. Exit code 2 if nothing can be indexed."""
+    workspace = load_workspace(settings.config)
+    if not workspace.sources:
+        err.print(_nothing_to_read(settings), style="red", markup=False, highlight=False, soft_wrap=True)
+        return 2
+    if channel and channel not in {known.name for known in workspace.channels}:
+        raise ConfigurationError(f"There is no channel {channel} in plumbline.yaml.")
+    async with open_core(settings, workspace) as core:
+        if not await core.knowledge.index.count():
+            await ingest_with_progress(core, err)
+        readers = {PUBLIC, f"channel:{channel}"} if channel else {PUBLIC}
+        question = Question(
+            id=f"terminal:{uuid.uuid4().hex}",
+            text=text,
+            asker=Person(Platform.TERMINAL, "terminal"),
+            place=TERMINAL,
+            audience=Audience(frozenset(readers)),
+            asked_at=core.clock.now(),
+        )
+        answer = await prepare_answer(
+            question,
+            retriever=core.knowledge.retriever,
+            store=core.store,
+            clock=core.clock,
+            model=core.model,
+            help_desk=workspace.help_desk,
+            records=records_of(core),
+        )
+    if as_json:
+        print_json(TypeAdapter(Answer), answer)
+    else:
+        out.print(render(AnswerMessage(answer)))
+    return 0
+
+
+def _nothing_to_read(settings: Settings) -> str:
+    lacks = f"{settings.config} names no sources" if settings.config else "PLUMBLINE_CONFIG is not set"
+    return (
+        f"plumbline: Nothing is indexed: {lacks}. `plumbline init` writes a plumbline.yaml to begin with; "
+        "`plumbline demo` shows a sample company."
+    )
+
+
+async def run_replay(settings: Settings, file: Path, source: str, out: Console, *, as_json: bool) -> int:
+    """Work on a recorded webhook with a throw-away database; the tools and the history are the real ones."""
+    workspace = load_workspace(settings.config)
+    parse = webhook_parser(workspace.webhooks, source)
+    body = await asyncio.to_thread(recorded, file)
+    with tempfile.TemporaryDirectory(prefix="plumbline-replay-") as folder:
+        private = settings.model_copy(update={"data_dir": Path(folder), "database_url": "", "qdrant_url": ""})
+        async with open_core(private, workspace) as core:
+            delivery = parse(body, core.clock.now())
+            incident = delivery and await open_incident(
+                delivery, store=core.store, places_for=lambda _: (TERMINAL,), new_id=new_incident_id
+            )
+            if incident is None:
+                raise MalformedInput(f"{file} holds no firing alert: there is nothing to work on.")
+            messenger = TerminalMessenger(Console(quiet=True) if as_json else out)
+            await _investigate(core, incident.id, messenger)
+            async with core.store.transaction() as transaction:
+                done = await transaction.incidents.get(incident.id)
+    if as_json and done is not None:
+        print_json(TypeAdapter(Incident), done)
+    return 0
+
+
+async def _investigate(core: Core, incident_id: str, messenger: TerminalMessenger) -> None:
+    steps = behaviours(core, Poster(core.store, {Platform.TERMINAL: messenger}), {})
+    for step in (
+        steps.present,
+        steps.triage,
+        steps.present,
+        steps.explain,
+        steps.conclude,
+        steps.present,
+        steps.details,
+    ):
+        await step(incident_id)
+
+
+def recorded(file: Path) -> bytes:
+    """The body of a recorded webhook. Raises MalformedInput if the file cannot be read."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise MalformedInput(f"{file} cannot be read: {error.strerror}.") from None
+
+
+def print_json(adapter: TypeAdapter[object], value: object) -> None:
+    """To standard output, and nothing else there: for scripts."""
+    sys.stdout.write(adapter.dump_json(value, indent=2, ensure_ascii=True).decode() + "\n")

@@ -1,0 +1,169 @@
+"""`plumbline demo`: the whole bot on a temporary workspace with the sample company, and an incident as it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+import socket
+import tempfile
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import aiohttp
+from rich.console import Console
+
+from adapters.console.forms import RESOLVE
+from bot.commands.commands import ingest_with_progress
+from bot.config.settings import Settings
+from bot.config.workspace import load_workspace
+from bot.server import running
+from bot.wiring.application import open_core
+from core.model.errors import PlumblineError
+
+SAMPLE_COMPANY = Path(__file__).parents[1] / "sample_company"
+FIRST_INCIDENT = "connection-pool"
+INCIDENT_DELAY = 8.0  # seconds after the page is up, so that there is time to open it
+ALERT_AGE = timedelta(minutes=4)  # how long an alert has been firing when it arrives
+
+_STARTS_AT = re.compile(rb'"startsAt":\s*"([^"]+)"')
+_TIME = re.compile(rb"\b(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(\.\d+)?Z")
+
+
+async def run_demo(settings: Settings, port: int, out: Console) -> int:
+    """Serve until interrupted; everything is deleted afterwards."""
+    with tempfile.TemporaryDirectory(prefix="plumbline-demo-") as folder:
+        root = Path(folder)
+        workspace_folder = root / "workspace"
+        shutil.copytree(SAMPLE_COMPANY, workspace_folder, ignore=shutil.ignore_patterns("live", "__pycache__"))
+        (workspace_folder / "live").mkdir()
+        private = settings.model_copy(
+            update={
+                "data_dir": root / "data",
+                "database_url": "",
+                "qdrant_url": "",
+                "config": workspace_folder / "plumbline.yaml",
+                "host": "127.0.0.1",
+                "port": free_port(port),
+            }
+        )
+        await _serve_demo(private, out)
+    return 0
+
+
+async def _serve_demo(settings: Settings, out: Console) -> None:
+    workspace = load_workspace(settings.config)
+    async with open_core(settings, workspace) as core:
+        out.print(f"Indexing the sample company, {workspace.name} …", highlight=False)
+        report = await ingest_with_progress(core, out)
+        live = (settings.config or Path()).parent / "live"
+        address = f"http://{settings.host}:{settings.port}/"
+        token = settings.webhook_secret.get_secret_value() if settings.webhook_secret else ""
+        recordings = [Recording(scenario, live, address, token) for scenario in scenarios()]
+        replays = {each.name: each.replay for each in recordings}
+        resolves = {f"{each.name}{RESOLVE}": each.resolve for each in recordings}
+        async with running(core, replays | resolves):
+            out.print(f"{report.added} documents are indexed. Open [bold]{address}[/bold]", highlight=False)
+            out.print("An incident arrives in #incidents in a few seconds. Ctrl+C ends the demonstration.")
+            await _first_incident(replays[FIRST_INCIDENT])
+
+
+async def _first_incident(send: Callable[[], Awaitable[None]]) -> None:
+    await asyncio.sleep(INCIDENT_DELAY)
+    await send()
+    await asyncio.Event().wait()
+
+
+def scenarios() -> list[str]:
+    """The names of the recorded incidents."""
+    return sorted(path.name for path in (SAMPLE_COMPANY / "live").iterdir() if path.is_dir())
+
+
+class Recording:
+    """A recorded incident that is staged as if it happened now, and reported to the bot's own webhook."""
+
+    def __init__(self, name: str, live: Path, address: str, webhook_secret: str) -> None:
+        self.name = name
+        self._live = live
+        self._webhook = f"{address}webhooks/alertmanager"
+        self._headers = {"Content-Type": "application/json"}
+        self._headers |= {"Authorization": f"Bearer {webhook_secret}"} if webhook_secret else {}
+        self._replayed_at: datetime | None = None
+
+    async def replay(self) -> None:
+        """Deliver its alert. Raises PlumblineError if the bot refuses it."""
+        self._replayed_at = datetime.now(UTC)
+        recording = SAMPLE_COMPANY / "live" / self.name
+        await self._deliver(await asyncio.to_thread(stage, recording, self._live / self.name, self._replayed_at))
+
+    async def resolve(self) -> None:
+        """Report that it is over, now; nothing if it was not replayed. Raises PlumblineError if the bot refuses it."""
+        if self._replayed_at is not None:
+            recording = SAMPLE_COMPANY / "live" / self.name
+            await self._deliver(await asyncio.to_thread(ended, recording, self._replayed_at, datetime.now(UTC)))
+
+    async def _deliver(self, body: bytes) -> None:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(self._webhook, data=body, headers=self._headers) as response,
+        ):
+            if response.status >= 400:
+                raise PlumblineError(f"The alert of {self.name} was refused: {await response.text()}")
+
+
+def ended(recording: Path, replayed_at: datetime, now: datetime) -> bytes:
+    """Return the webhook's body that ends, `now`, what was staged at `replayed_at`."""
+    body = shifted((recording / "resolved.json").read_bytes(), _shift(recording, replayed_at))
+    told = json.loads(body)
+    told["alerts"] = [alert | {"endsAt": f"{now:%Y-%m-%dT%H:%M:%SZ}"} for alert in told["alerts"]]
+    return json.dumps(told).encode()
+
+
+def _shift(recording: Path, now: datetime) -> timedelta:
+    """By how much all times of a recording are moved so that its alert began ALERT_AGE before `now`."""
+    return now - ALERT_AGE - datetime.fromisoformat(_first_time((recording / "alert.json").read_bytes()))
+
+
+def stage(recording: Path, target: Path, now: datetime) -> bytes:
+    """Copy a recording with all its times moved so that the alert began ALERT_AGE ago; returns the webhook's body."""
+    shift = _shift(recording, now)
+    shutil.rmtree(target, ignore_errors=True)
+    for source in sorted(path for path in recording.rglob("*") if path.is_file()):
+        copy = target / source.relative_to(recording)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(shifted(source.read_bytes(), shift))
+    return shifted((recording / "alert.json").read_bytes(), shift)
+
+
+def shifted(text: bytes, shift: timedelta) -> bytes:
+    """Every ISO 8601 time in UTC moved; the zero time that stands for "not yet" is left alone."""
+
+    def move(match: re.Match[bytes]) -> bytes:
+        if match[1].startswith(b"0001"):
+            return match[0]
+        moved = datetime.fromisoformat(f"{match[1].decode()}+00:00") + shift
+        return moved.strftime("%Y-%m-%dT%H:%M:%S").encode() + (match[2] or b"") + b"Z"
+
+    return _TIME.sub(move, text)
+
+
+def _first_time(alert: bytes) -> str:
+    match = _STARTS_AT.search(alert)
+    if match is None:
+        raise PlumblineError("The recorded alert has no startsAt.")
+    return match[1].decode().replace("Z", "+00:00")
+
+
+def free_port(wanted: int) -> int:
+    """The wanted port, or any free one if it is taken."""
+    for port in (wanted, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return probe.getsockname()[1]
+    raise PlumblineError("No port is free on this machine.")

@@ -1,0 +1,258 @@
+"""`plumbline doctor`: every check with its finding, and how to mend it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import aiohttp
+from rich.console import Console
+from rich.text import Text
+
+from adapters.clock import SystemClock
+from bot.commands.llm_check import check_model
+from bot.commands.slack_doctor import check_slack
+from bot.commands.teams_doctor import check_teams
+from bot.commands.webhook_doctor import check_doors, check_webhooks
+from bot.config import tool_sections as sections
+from bot.config.settings import Settings
+from bot.config.source_sections import SourceSection
+from bot.config.team_sections import CatalogueSection, OnCallSection
+from bot.config.workspace import Workspace, load_workspace
+from bot.observability.model_metrics import TokenTally
+from bot.wiring.application import open_core
+from bot.wiring.catalogues import read_catalogue
+from bot.wiring.finding import Finding
+from bot.wiring.models import llama_server
+from bot.wiring.on_call import open_schedule
+from bot.wiring.sources import open_source
+from bot.wiring.tools import open_tool
+from core.model.errors import PlumblineError
+from core.ports import CheckedSource, Ingestion
+
+TIMEOUT = 5.0  # seconds for an outside system to answer
+TOOL_TIMEOUT = 20.0  # seconds for one to answer about all of its services
+SLACK, TEAMS = "slack", "teams"
+CHATS = (SLACK, TEAMS)
+SHOWN = 5  # documents that were left out, of each source
+
+
+async def run_doctor(settings: Settings, out: Console, only: str = "") -> int:
+    """Print every finding, or those about one chat (`slack`, `teams`); exit code 1 if a fatal one is among them."""
+    failed = False
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT)) as session:
+        async for finding in _findings(settings, session, only):
+            mark, style = ("✓", "green") if finding.well else ("✗", "red") if finding.fatal else ("!", "yellow")
+            out.print(Text(f"{mark} {finding.what}: {finding.result}", style))
+            if finding.mend:
+                out.print(Text(f"    {finding.mend}"))
+            failed = failed or (finding.fatal and not finding.well)
+    return 1 if failed else 0
+
+
+async def _findings(settings: Settings, session: aiohttp.ClientSession, only: str) -> AsyncIterator[Finding]:
+    try:
+        workspace = load_workspace(settings.config)
+    except PlumblineError as error:
+        yield Finding("plumbline.yaml", "cannot be used", str(error))
+        return
+    if only:
+        async for finding in _chat(only, settings, workspace, session):
+            yield finding
+        if not (doors := check_doors(settings)).well and doors.fatal:
+            yield doors
+        return
+    for finding in (
+        _workspace(settings, workspace),
+        _data_folder(settings.data_dir),
+        *await _state(settings, workspace),
+    ):
+        yield finding
+    for chat in CHATS:
+        async for finding in _chat(chat, settings, workspace, session):
+            yield finding
+    yield await _language_models(settings)
+    async for finding in _outside_systems(workspace, settings, session):
+        yield finding
+    for finding in (check_doors(settings), *check_webhooks(settings, workspace.webhooks)):
+        yield finding
+
+
+async def _outside_systems(
+    workspace: Workspace, settings: Settings, session: aiohttp.ClientSession
+) -> AsyncIterator[Finding]:
+    for section in workspace.sources:
+        yield await check_source(section, settings, session)
+    for tool in workspace.tools:
+        yield await check_tool(tool, session)
+    for schedule in workspace.on_call:
+        yield await check_schedule(schedule, session)
+    for catalogue in workspace.catalogues:
+        yield await check_catalogue(catalogue, workspace, settings)
+
+
+def _workspace(settings: Settings, workspace: Workspace) -> Finding:
+    if settings.config is None:
+        return Finding(
+            "plumbline.yaml",
+            "not set",
+            "Set PLUMBLINE_CONFIG to the file that names your sources and teams.",
+            fatal=False,
+        )
+    counts = f"{len(workspace.sources)} sources, {len(workspace.teams)} teams, {len(workspace.channels)} channels"
+    return Finding("plumbline.yaml", f"{settings.config}: {counts}")
+
+
+def _data_folder(folder: Path) -> Finding:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".doctor"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        return Finding(
+            "data folder", f"{folder}: {error.strerror}", "Set PLUMBLINE_DATA_DIR to a folder of the bot's own."
+        )
+    return Finding("data folder", f"{folder} is writable")
+
+
+async def _state(settings: Settings, workspace: Workspace) -> list[Finding]:
+    try:
+        async with open_core(settings, workspace) as core:
+            count = await core.knowledge.index.count()
+            async with core.store.transaction() as transaction:
+                ingestions = await transaction.ingestions.all()
+    except PlumblineError as error:
+        return [Finding("database and index", "cannot be opened", str(error))]
+    except OSError as error:
+        mend = f"{error}. Check PLUMBLINE_DATABASE_URL and PLUMBLINE_QDRANT_URL."
+        return [Finding("database and index", "cannot be reached", mend)]
+    found = [finding for ingestion in ingestions for finding in _last_ingestion(ingestion)]
+    if count:
+        return [Finding("index", f"{count} passages"), *found]
+    mend = (
+        "Run `plumbline ingest`; `plumbline serve` does so as well."
+        if workspace.sources
+        else "Name your `sources` in plumbline.yaml; `plumbline init` writes one to begin with."
+    )
+    return [Finding("index", "nothing is indexed", mend), *found]
+
+
+def _last_ingestion(ingestion: Ingestion) -> Iterator[Finding]:
+    what = f"last ingestion of {ingestion.source}"
+    if ingestion.failure:
+        yield Finding(what, "failed", ingestion.failure, fatal=False)
+    if count := len(ingestion.left_out):
+        named = "\n    ".join(ingestion.left_out[:SHOWN])
+        yield Finding(what, f"{count} document{'s' * (count > 1)} left out", named, fatal=False)
+
+
+async def _chat(
+    name: str, settings: Settings, workspace: Workspace, session: aiohttp.ClientSession
+) -> AsyncIterator[Finding]:
+    if name == SLACK:
+        async for finding in check_slack(settings, workspace, session):
+            yield finding
+    else:
+        async for finding in check_teams(settings, workspace, session):
+            yield finding
+
+
+async def _language_models(settings: Settings) -> Finding:
+    if not settings.llm_urls:
+        return Finding("language model", "off (PLUMBLINE_LLM_URL is not set); the evidence engine works alone")
+    found: list[str] = []
+    async with aiohttp.ClientSession() as session:
+        for url in settings.llm_urls:
+            model = llama_server(url, settings, session, TokenTally())
+            async for ability in check_model(model):
+                if not ability.needed:
+                    break
+                if not ability.works:
+                    mend = f"{ability.found} `plumbline llm check` says what else the server can do."
+                    return Finding("language model", f"fails at {ability.name}", mend)
+            found.append(f"{model.name} with a context of {await model.context_tokens()} tokens")
+    return Finding("language model", ", ".join(found))
+
+
+async def check_source(section: SourceSection, settings: Settings, session: aiohttp.ClientSession) -> Finding:
+    """Whether the source is there and lets us in, without reading it."""
+    what = f"source {section.name}"
+    path = getattr(section, "path", None)
+    if path is not None and not path.exists():
+        return Finding(what, "missing", f"Correct its path: {path}.")
+    try:
+        source = open_source(section, settings, session, SystemClock())
+        if isinstance(source, CheckedSource):
+            async with asyncio.timeout(TIMEOUT):
+                await source.check()
+    except PlumblineError as error:
+        return Finding(what, "cannot be read", str(error))
+    except TimeoutError:
+        return Finding(what, "does not answer", f"No answer within {TIMEOUT:.0f} s: check the network and its address.")
+    return Finding(what, f"{section.kind.replace('_', ' ')} {section.place}")
+
+
+async def check_tool(tool: sections.ToolSection, session: aiohttp.ClientSession) -> Finding:
+    """Whether a tool is there and lets us in."""
+    match tool:
+        case sections.LogFilesTool() | sections.MetricFilesTool() | sections.ChangeFilesTool():
+            if tool.path.is_dir():
+                return Finding(tool.name, str(tool.path))
+            return Finding(tool.name, "missing", f"Correct its path: {tool.path}.")
+        case sections.PrometheusTool():
+            return await _prometheus(tool, session)
+        case _:
+            return await _asked(tool, session)
+
+
+async def _asked(tool: sections.ToolSection, session: aiohttp.ClientSession) -> Finding:
+    try:
+        async with asyncio.timeout(TOOL_TIMEOUT):
+            for each in open_tool(tool, session).checked:
+                await each.check()
+    except PlumblineError as error:
+        return Finding(tool.name, "cannot be read", str(error))
+    except TimeoutError:
+        mend = f"No answer within {TOOL_TIMEOUT:.0f} s: check the network and its address."
+        return Finding(tool.name, "does not answer", mend)
+    return Finding(tool.name, f"{tool.kind.replace('_', ' ')} lets us in")
+
+
+async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession) -> Finding:
+    """Whether the system that knows who is on call lets us in. Without it the triage goes on."""
+    try:
+        async with asyncio.timeout(TOOL_TIMEOUT):
+            await open_schedule(section, session).check()
+    except PlumblineError as error:
+        return Finding(section.name, "cannot say who is on call", str(error), fatal=False)
+    except TimeoutError:
+        return Finding(section.name, "does not answer", f"No answer within {TOOL_TIMEOUT:.0f} s.", fatal=False)
+    return Finding(section.name, "says who is on call")
+
+
+async def check_catalogue(section: CatalogueSection, workspace: Workspace, settings: Settings) -> Finding:
+    """Whether a catalogue of teams can be read. Without it the teams of plumbline.yaml count."""
+    what = f"{section.kind} {section.place}"
+    try:
+        async with asyncio.timeout(TOOL_TIMEOUT):
+            found = await read_catalogue(section, workspace, settings)
+    except PlumblineError as error:
+        return Finding(what, "cannot be read", str(error), fatal=False)
+    except TimeoutError:
+        return Finding(what, "does not answer", f"No answer within {TOOL_TIMEOUT:.0f} s.", fatal=False)
+    rules = sum(len(code.rules) for code in found.code)
+    return Finding(
+        what, f"{len(found.teams)} teams, {rules} rules, {len(found.dependencies)} services that call others"
+    )
+
+
+async def _prometheus(tool: sections.PrometheusTool, session: aiohttp.ClientSession) -> Finding:
+    try:
+        async with session.get(f"{tool.url.rstrip('/')}/-/ready") as response:
+            if response.status == 200:
+                return Finding(tool.name, f"{tool.url} is ready")
+            return Finding(tool.name, f"answers {response.status}", f"Check that {tool.url} is a Prometheus.")
+    except (aiohttp.ClientError, TimeoutError) as error:
+        return Finding(tool.name, "does not answer", f"{tool.url}: {error}. Check the address in plumbline.yaml.")

@@ -1,0 +1,125 @@
+"""How to start a llama.cpp server on the hardware at hand."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.model.errors import ConfigurationError
+
+HUB = "https://huggingface.co"  # where models come from
+DEFAULT_MODEL = "unsloth/Qwen3-4B-Instruct-2507-GGUF:Q4_K_M"
+SLOT_TOKENS = 8_192  # context of one slot: a prompt with its evidence, and the reply
+GPU_SLOTS = 8  # requests that a GPU works on at once
+CPU_SLOTS = 2  # a processor gains little from more
+BATCH_TOKENS = 512  # of a prompt computed at once: who gives up is noticed in between, on a processor after seconds
+MOST_THREADS = 16  # generation is bound by the memory's speed, more threads get in each other's way
+TOKEN_BYTES = 144 * 1024  # key and value of one token in a 4 to 8 B model (36 layers, 8 heads of 128, 16 bits)
+LAYERS = 32  # of a 7 to 8 B model
+GPU_RESERVE = 1 << 30  # bytes of GPU memory for scratch buffers and the desktop
+ALL_LAYERS = 999  # more than any model has
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """What a server can use: processor cores, and the free memory of all GPUs together in bytes (0: no GPU)."""
+
+    cores: int
+    gpu_memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A model file with its size in bytes, and where it is to be served."""
+
+    model: Path
+    model_bytes: int
+    host: str
+    port: int
+
+
+async def hardware() -> Hardware:
+    """What this machine has. A GPU counts if `nvidia-smi` lists it."""
+    return Hardware(cores=os.cpu_count() or 1, gpu_memory=await _gpu_memory())
+
+
+async def _gpu_memory() -> int:
+    if shutil.which("nvidia-smi") is None:
+        return 0
+    process = await asyncio.create_subprocess_exec(
+        "nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits", stdout=asyncio.subprocess.PIPE
+    )
+    printed, _ = await process.communicate()
+    mebibytes = [int(line) for line in printed.decode().split() if line.isdigit()] if process.returncode == 0 else []
+    return sum(mebibytes) << 20
+
+
+def server_command(launch: Launch, found: Hardware) -> list[str]:
+    """The program and its arguments: llama.cpp's own server if it is installed, else that of llama-cpp-python.
+
+    Raises ConfigurationError if neither is there.
+    """
+    native = shutil.which("llama-server")
+    if native is not None:
+        return [native, *native_arguments(launch, found)]
+    from importlib.util import find_spec
+
+    if find_spec("llama_cpp") is None:
+        raise ConfigurationError(
+            "No llama.cpp server is installed: put llama-server on the PATH, or install plumbline[llm]."
+        )
+    return [sys.executable, "-m", "llama_cpp.server", *python_arguments(launch, found)]
+
+
+def native_arguments(launch: Launch, found: Hardware) -> list[str]:
+    """For `llama-server`: parallel slots with a context each, all layers on the GPU if they fit, metrics, no page.
+
+    What does not fit into the GPU it divides by itself.
+    """
+    slots = parallel_slots(launch.model_bytes, found)
+    layers = gpu_layers(launch.model_bytes, slots, found)
+    return [
+        *("--model", str(launch.model), "--alias", launch.model.stem),
+        *("--host", launch.host, "--port", str(launch.port)),
+        *("--parallel", str(slots), "--ctx-size", str(slots * SLOT_TOKENS)),
+        *("--threads", str(threads(found))),
+        *(("--n-gpu-layers", str(layers)) if layers in {0, ALL_LAYERS} else ()),
+        *("--batch-size", str(BATCH_TOKENS)),
+        *("--cont-batching", "--metrics", "--jinja", "--no-webui"),
+    ]
+
+
+def python_arguments(launch: Launch, found: Hardware) -> list[str]:
+    """For `llama_cpp.server`, which works on one request at a time and must be told not to drop it for the next."""
+    return [
+        *("--model", str(launch.model), "--model_alias", launch.model.stem),
+        *("--host", launch.host, "--port", str(launch.port)),
+        *("--n_ctx", str(SLOT_TOKENS), "--n_threads", str(threads(found))),
+        *("--n_gpu_layers", str(gpu_layers(launch.model_bytes, 1, found))),
+        *("--interrupt_requests", "false"),
+    ]
+
+
+def threads(found: Hardware) -> int:
+    return min(found.cores, MOST_THREADS)
+
+
+def parallel_slots(model_bytes: int, found: Hardware) -> int:
+    """As many as have room for their context beside the model, from 1 to GPU_SLOTS; on a processor CPU_SLOTS."""
+    if not found.gpu_memory:
+        return CPU_SLOTS
+    room = found.gpu_memory - GPU_RESERVE - model_bytes
+    return max(1, min(GPU_SLOTS, room // (SLOT_TOKENS * TOKEN_BYTES)))
+
+
+def gpu_layers(model_bytes: int, slots: int, found: Hardware) -> int:
+    """All layers if the model and its context fit into the GPUs, else the share of a usual model's that does."""
+    if not found.gpu_memory:
+        return 0
+    needed = model_bytes + slots * SLOT_TOKENS * TOKEN_BYTES
+    room = max(0, found.gpu_memory - GPU_RESERVE)
+    return ALL_LAYERS if needed <= room else LAYERS * room // needed

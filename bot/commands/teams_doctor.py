@@ -1,0 +1,214 @@
+"""`plumbline doctor teams`: can the bot speak in Teams, does Teams reach it, and is the app what it has to be?"""
+
+from __future__ import annotations
+
+import json
+import uuid
+import zipfile
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import aiohttp
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from adapters.clock import SystemClock
+from adapters.store.database import migrate, open_database
+from adapters.store.teams_conversations import SqlTeamsConversations
+from adapters.teams.access_token import AccessToken
+from adapters.teams.cloud import PUBLIC_CLOUD, Cloud
+from adapters.teams.history import TeamsHistory, Unreadable
+from adapters.teams.needs import manifest_differences
+from bot.config.settings import Settings
+from bot.config.workspace import Workspace
+from bot.wiring.finding import Finding
+from core.model.conversation import Channel, Place, Platform
+from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
+
+SERVICE = "https://smba.trafficmanager.net/teams/"  # the global connector service
+PACKAGE = Path("plumbline-teams.zip")  # as deploy/teams/build.py names it
+MAX_MANIFEST = 1 << 20  # bytes
+WITHOUT_HISTORY = (
+    "Without it a post whose answer is lost may appear twice, and a mention in a thread is answered without the thread."
+)
+
+
+async def check_teams(
+    settings: Settings,
+    workspace: Workspace,
+    session: aiohttp.ClientSession,
+    *,
+    cloud: Cloud = PUBLIC_CLOUD,
+    service_url: str = SERVICE,
+    package: Path = PACKAGE,
+) -> AsyncIterator[Finding]:
+    """Ids, token, signing keys, the connector service and its channels, Graph, the way in, and the app's package."""
+    if not settings.teams_app_id:
+        yield Finding("Teams", "anonymous, for the playground on this machine" if settings.teams_anonymous else "off")
+        return
+    yield _ids(settings)
+    if settings.teams_app_password is None:
+        yield Finding("Teams", "has no password", "Set TEAMS_APP_PASSWORD, or unset TEAMS_APP_ID.")
+        return
+    password = settings.teams_app_password.get_secret_value()
+    token = AccessToken(settings.teams_app_id, password, settings.teams_tenant_ids, cloud)
+    try:
+        bearer = await token.get()
+        yield Finding("Teams token", f"is issued to {settings.teams_app_id}")
+        async for finding in _service(service_url, bearer, workspace, session):
+            yield finding
+        async for finding in _histories(settings, workspace, session, token, cloud):
+            yield finding
+    except ChatUnavailable as error:
+        yield Finding("Teams token", "is not issued", f"{error} Check the way to {cloud.login_url}.")
+    except PlumblineError as error:
+        yield Finding("Teams token", "is refused", str(error))
+    yield await _signing_keys(cloud, session)
+    yield await _way_in(settings, session)
+    for finding in _package(package, settings.teams_app_id):
+        yield finding
+
+
+def _ids(settings: Settings) -> Finding:
+    wrong = [
+        name
+        for name, ids in (("TEAMS_APP_ID", {settings.teams_app_id}), ("TEAMS_TENANT_ID", settings.teams_tenant_ids))
+        if not all(map(_is_uuid, ids))
+    ]
+    if wrong:
+        mend = f"Copy {' and '.join(wrong)} from the app registration: 00000000-0000-0000-0000-000000000000."
+        return Finding("Teams ids", "are none of Microsoft's", mend)
+    if not settings.teams_tenant_ids:
+        mend = "People of every organisation that installs the app are heard: set TEAMS_TENANT_ID to yours."
+        return Finding("Teams tenants", "all are heard", mend, fatal=False)
+    return Finding("Teams tenants", f"{len(settings.teams_tenant_ids)} heard, through {settings.teams_sdk}")
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text.lower()
+    except ValueError:
+        return False
+
+
+async def _service(
+    service_url: str, bearer: str, workspace: Workspace, session: aiohttp.ClientSession
+) -> AsyncIterator[Finding]:
+    """Whether the connector service answers, and the app is in the channels that plumbline.yaml names."""
+    headers = {"Authorization": f"Bearer {bearer}"}
+    channels = [channel for channel in workspace.channels if Platform.TEAMS in channel.ids]
+    try:
+        async with session.get(service_url, headers=headers):
+            yield Finding("Teams service", f"{service_url} answers")
+        for channel in channels:
+            id_ = quote(channel.ids[Platform.TEAMS], safe="")
+            members = f"{service_url}v3/conversations/{id_}/pagedmembers?pageSize=50"
+            async with session.get(members, headers=headers) as response:
+                if response.status in (401, 403, 404):
+                    mend = "Add the app to the team of this channel, or correct its id in plumbline.yaml."
+                    yield Finding(f"Teams channel {channel.name}", f"is closed (HTTP {response.status})", mend)
+                elif response.status < 300:
+                    yield Finding(f"Teams channel {channel.name}", "is open to the app")
+    except (aiohttp.ClientError, TimeoutError) as error:
+        mend = f"{error or 'No answer'}. Is the way there open? In a proxy, allow this host."
+        yield Finding("Teams service", f"{service_url} does not answer", mend)
+
+
+async def _histories(
+    settings: Settings, workspace: Workspace, session: aiohttp.ClientSession, token: AccessToken, cloud: Cloud
+) -> AsyncIterator[Finding]:
+    """Whether Microsoft Graph shows what is said in the channels that plumbline.yaml names."""
+    channels = [channel for channel in workspace.channels if Platform.TEAMS in channel.ids]
+    password = settings.teams_app_password
+    if not channels or password is None:
+        return
+    try:
+        async with _opened(settings) as engine:
+            history = TeamsHistory(
+                app_id=settings.teams_app_id,
+                app_password=password.get_secret_value(),
+                tenant_ids=settings.teams_tenant_ids,
+                references=SqlTeamsConversations(engine),
+                token=token,
+                cloud=cloud,
+                clock=SystemClock(),
+                session=session,
+            )
+            for channel in channels:
+                yield await _history(history, channel)
+    except (PlumblineError, OSError) as error:
+        mend = f"What was heard from Teams cannot be looked up: {error}"
+        yield Finding("Teams history", "is not tried", mend, fatal=False)
+
+
+@asynccontextmanager
+async def _opened(settings: Settings) -> AsyncGenerator[AsyncEngine]:
+    engine = open_database(settings.database)
+    try:
+        await migrate(engine)
+        yield engine
+    finally:
+        await engine.dispose()
+
+
+async def _history(history: TeamsHistory, channel: Channel) -> Finding:
+    what = f"Teams history of {channel.name}"
+    try:
+        await anext(history.newest(Place(Platform.TEAMS, channel.ids[Platform.TEAMS])))
+    except Unreadable as error:
+        mend = f"{error} {WITHOUT_HISTORY}"
+        return Finding(what, "cannot be read", mend, fatal=False)
+    except MessageNotFound:
+        mend = "Correct the id of this channel in plumbline.yaml, or mention the bot there once."
+        return Finding(what, "is not there", mend, fatal=False)
+    except ChatUnavailable as error:
+        return Finding(what, "is not shown now", f"{error} Is the way to graph.microsoft.com open?", fatal=False)
+    return Finding(what, "can be read through Microsoft Graph")
+
+
+async def _signing_keys(cloud: Cloud, session: aiohttp.ClientSession) -> Finding:
+    try:
+        async with session.get(cloud.metadata_url, raise_for_status=True) as response:
+            keys_url = (await response.json(content_type=None))["jwks_uri"]
+        async with session.get(keys_url, raise_for_status=True) as response:
+            count = len((await response.json(content_type=None))["keys"])
+    except (aiohttp.ClientError, TimeoutError, ValueError, KeyError, TypeError) as error:
+        mend = f"{cloud.metadata_url}: {error or 'no answer'}. Without them nothing that Teams sends can be believed."
+        return Finding("Teams signing keys", "cannot be fetched", mend)
+    return Finding("Teams signing keys", f"{count} are published")
+
+
+async def _way_in(settings: Settings, session: aiohttp.ClientSession) -> Finding:
+    """Our own address has to refuse what comes without a token."""
+    if not settings.public_url:
+        mend = "Set PLUMBLINE_PUBLIC_URL to the address that Teams sends to, and this checks it."
+        return Finding("Teams messages", "the way in is not checked", mend, fatal=False)
+    address = f"{settings.public_url.rstrip('/')}/api/messages"
+    try:
+        async with session.post(address, json={}) as response:
+            status = response.status
+    except (aiohttp.ClientError, TimeoutError) as error:
+        mend = f"{error or 'No answer'}. Is `plumbline serve` running there, and the address the public one?"
+        return Finding("Teams messages", f"{address} does not answer", mend)
+    if status == 401:
+        return Finding("Teams messages", f"reach {address}, which asks for a token")
+    mend = "There must be `plumbline serve` with TEAMS_APP_ID set, and a proxy that passes /api/messages on."
+    return Finding("Teams messages", f"{address} answers HTTP {status}", mend)
+
+
+def _package(package: Path, app_id: str) -> list[Finding]:
+    """The package that was last made here, if there is one, is what an administrator uploaded, as far as can be told."""
+    if not package.exists():
+        return []
+    what = f"Teams app {package.name}"
+    again = "Make it again with deploy/teams/build.py, raise `version` in its manifest, and upload it in Teams."
+    try:
+        with zipfile.ZipFile(package) as opened:
+            manifest = json.loads(opened.open("manifest.json").read(MAX_MANIFEST))
+            differences = manifest_differences(manifest, app_id)
+    except (OSError, KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile):
+        return [Finding(what, "cannot be read", again)]
+    if differences:
+        return [Finding(what, f"differs: {'; '.join(differences)}", again)]
+    return [Finding(what, "says what this version needs")]

@@ -1,0 +1,66 @@
+"""`plumbline webhook-check`: what a recorded webhook would be understood as, without doing anything about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import TypeAdapter
+from rich.console import Console
+from rich.text import Text
+
+from bot.commands.commands import print_json, recorded
+from bot.config.settings import Settings
+from bot.config.workspace import load_workspace
+from bot.web.webhook_sources import webhook_parser
+from bot.wiring.application import places_for
+from core.model.conversation import Place
+from core.model.incident import Alert, AlertDelivery
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a webhook says, None if nothing of an alert, and where the incident that it would open would be posted."""
+
+    delivery: AlertDelivery | None
+    places: tuple[Place, ...]
+
+
+def run_webhook_check(settings: Settings, file: Path, source: str, out: Console, *, as_json: bool) -> None:
+    """Raises MalformedInput with the sentence that the sender would be answered with."""
+    workspace = load_workspace(settings.config)
+    delivery = webhook_parser(workspace.webhooks, source)(recorded(file), datetime.now(UTC))
+    places = places_for(settings, workspace)(delivery) if delivery is not None and delivery.fires else ()
+    reading = Reading(delivery, places)
+    if as_json:
+        print_json(TypeAdapter(Reading), reading)
+    else:
+        out.print(Text("\n".join(_lines(reading))))
+
+
+def _lines(reading: Reading) -> Iterator[str]:
+    delivery = reading.delivery
+    if delivery is None:
+        yield "Understood, and no news of an alert: nothing would be posted."
+        return
+    yield f"group     {delivery.group_key}"
+    for alert in delivery.alerts:
+        yield from _alert_lines(alert)
+    for place in reading.places:
+        yield f"posted in {place.platform} {place.channel}, unless an incident of the group is there already"
+    if not reading.places:
+        yield "posted    nothing new; it changes the incident of the group if there is one"
+
+
+def _alert_lines(alert: Alert) -> Iterator[str]:
+    acknowledged = alert.acknowledged
+    yield f"alert     {alert.name}"
+    yield f"  status  {alert.status}, {alert.severity}, since {alert.starts_at:%Y-%m-%d %H:%M:%S} UTC"
+    if acknowledged is not None:
+        what = "acknowledgement withdrawn" if acknowledged.withdrawn else "acknowledged"
+        yield f"  {what} by {acknowledged.by or 'somebody'}, {acknowledged.at:%Y-%m-%d %H:%M:%S} UTC"
+    facts = (("service", alert.service), ("text", alert.description), ("link", alert.url))
+    yield from (f"  {name:<7} {' '.join(value.split())}" for name, value in facts if value)
+    yield from (f"  label   {name}={value}" for name, value in alert.labels.items())

@@ -1,0 +1,52 @@
+"""Checks of `plumbline doctor`: who is let in, and who may send webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.config.settings import Settings, missing_secrets
+from bot.config.webhook_sections import WebhooksSection
+from bot.web.webhook_sources import webhook_sources
+from bot.wiring.finding import Finding
+from core.model.errors import ConfigurationError
+
+SHORT = 16  # characters; a shorter secret can be guessed
+
+BEFORE_A_PROXY = (
+    "They refuse what a proxy says that it passes on. Set PLUMBLINE_WEBHOOK_SECRET and PLUMBLINE_CONSOLE_TOKEN before a "
+    "proxy on this machine leads others here."
+)
+OPEN = "Anybody on this machine can open an incident. Set PLUMBLINE_WEBHOOK_SECRET to change that."
+
+
+def check_doors(settings: Settings) -> Finding:
+    """Return whether everybody who can reach the bot must show a secret."""
+    if missing := missing_secrets(settings):
+        return Finding("doors", "are open to other machines", missing)
+    doors = {"webhooks": settings.webhook_secret, "the local page": settings.console_token}
+    without = [name for name, secret in doors.items() if secret is None]
+    if without:
+        result = f"{' and '.join(without)} ask for no secret, and answer to this machine alone"
+        return Finding("doors", result, BEFORE_A_PROXY, fatal=False)
+    return Finding("doors", "every one asks for a secret")
+
+
+def check_webhooks(settings: Settings, webhooks: WebhooksSection) -> Iterator[Finding]:
+    """Whether the secret of each source is there and long enough, and the paths of the generic one are paths."""
+    try:
+        sources = webhook_sources(webhooks)
+    except ConfigurationError as error:
+        yield Finding("webhooks", "cannot be used", str(error))
+        return
+    shared = settings.webhook_secret.get_secret_value() if settings.webhook_secret else None
+    own = {name: source.secret for name, source in sources.items() if source.secret is not None}
+    for name, secret in {"all sources": shared, **own}.items():
+        if secret is not None and len(secret) < SHORT:
+            mend = (
+                f"Take a secret of at least {SHORT} characters: it is all that keeps strangers from opening incidents."
+            )
+            yield Finding("webhooks", f"the secret of {name} has {len(secret)} characters", mend, fatal=False)
+    if settings.local and shared is None and len(own) < len(sources):
+        yield Finding("webhooks", "open to this machine", OPEN, fatal=False)
+        return
+    yield Finding("webhooks", f"{len(sources)} sources, {len(own)} with a secret of their own")

@@ -1,0 +1,1 @@
+"""Settings of the environment, and plumbline.yaml section by section."""

@@ -1,0 +1,87 @@
+"""`plumbline init`: a commented plumbline.yaml to begin with."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from bot.config.workspace import load_workspace
+from core.model.errors import ConfigurationError
+
+FILE = Path("plumbline.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class FirstAnswers:
+    """The answers to the questions of `plumbline init`; an empty one leaves its part of the file as a comment."""
+
+    name: str
+    documents: str  # folder, relative to the file
+    slack: str = ""  # id of the channel for incidents
+    teams: str = ""  # id of the channel for incidents
+    prometheus: str = ""  # URL
+
+
+def run_init(file: Path, answers: FirstAnswers, out: Console, *, force: bool) -> None:
+    """Write the file and print the next steps. Raises ConfigurationError if a file is there or cannot be written."""
+    if file.exists() and not force:
+        raise ConfigurationError(f"{file} exists already: choose another name, or replace it with --force.")
+    try:
+        file.write_text(configuration(answers), encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{file} cannot be written: {error.strerror}.") from None
+    load_workspace(file)
+    out.print(f"Wrote {file}. Next:", highlight=False)
+    for step in (f"export PLUMBLINE_CONFIG={file}", "plumbline doctor", "plumbline ingest", "plumbline serve"):
+        out.print(f"  {step}", highlight=False)
+
+
+def configuration(answers: FirstAnswers) -> str:
+    """Return the text of a plumbline.yaml: what the answers name, and the other common parts as comments."""
+    ids = {"slack": answers.slack, "teams": answers.teams, "console": "incidents"}
+    channel = ", ".join(f"{key}: {_quoted(value)}" for key, value in ids.items() if value)
+    prometheus = f"  - {{kind: prometheus, url: {_quoted(answers.prometheus)}}}"
+    tools = f"tools:\n{prometheus}\n" if answers.prometheus else _TOOLS
+    return _TEMPLATE.format(
+        name=_quoted(answers.name), channel=channel, documents=_quoted(answers.documents), tools=tools
+    )
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)  # a JSON string is a YAML string
+
+
+_TOOLS = """\
+# tools:
+#   - {kind: prometheus, url: "http://prometheus:9090"}
+#   - {kind: loki, url: "http://loki:3100", services: {my-service: {app: my-service}}}
+"""
+
+_TEMPLATE = """\
+# The configuration of Plumbline. Paths are relative to this file; secrets stay in the environment.
+name: {name}
+
+# One name for each channel, with its id on each platform. `console` is the local page.
+channels:
+  - {{name: incidents, {channel}}}
+
+# The knowledge that questions are answered from. Add wikis, repositories and chat history later.
+sources:
+  - {{kind: folder, name: documents, path: {documents}}}
+
+# Each incident is posted in the channels of the first route whose labels match; the last route takes the rest.
+routes:
+  - {{channels: [incidents]}}
+
+# The teams that can own an incident, with their services and who is on call.
+# teams:
+#   - id: payments
+#     name: Payments
+#     services: [payment-gateway]
+#     on_call: [Alex]
+
+# The systems that may be read, and never changed, to find the cause of an incident.
+{tools}"""

@@ -1,0 +1,183 @@
+"""The settings, read from the environment here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from core.model.errors import ConfigurationError
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+class Settings(BaseSettings):
+    """What the operator sets. Every field is optional; DESIGN and README list what each does."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", populate_by_name=True, env_ignore_empty=True)
+
+    host: str = Field("127.0.0.1", validation_alias="PLUMBLINE_HOST")
+    port: int = Field(8080, validation_alias="PLUMBLINE_PORT", ge=0, le=65535)
+    data_dir: Path = Field(Path("plumbline-data"), validation_alias="PLUMBLINE_DATA_DIR")
+    database_url: str = Field("", validation_alias="PLUMBLINE_DATABASE_URL")
+    # for one start after an update, where the version before left work that is not read
+    begin_anew: bool = Field(default=False, validation_alias="PLUMBLINE_BEGIN_ANEW")
+    qdrant_url: str = Field("", validation_alias="PLUMBLINE_QDRANT_URL")
+    qdrant_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_QDRANT_API_KEY")
+    embeddings: str = Field("none", validation_alias="PLUMBLINE_EMBEDDINGS")
+    llm_url: str = Field("", validation_alias="PLUMBLINE_LLM_URL")
+    llm_model: str = Field("", validation_alias="PLUMBLINE_LLM_MODEL")
+    llm_api_key: SecretStr | None = Field(None, validation_alias="PLUMBLINE_LLM_API_KEY")
+    config: Path | None = Field(None, validation_alias="PLUMBLINE_CONFIG")
+    webhook_secret: SecretStr | None = Field(None, validation_alias="PLUMBLINE_WEBHOOK_SECRET")
+    public_url: str = Field("", validation_alias="PLUMBLINE_PUBLIC_URL")  # of the local page, as people reach it
+    console_token: SecretStr | None = Field(None, validation_alias="PLUMBLINE_CONSOLE_TOKEN")
+    log: Literal["console", "json"] = Field("console", validation_alias="PLUMBLINE_LOG")
+    otlp_endpoint: str = Field("", validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT")  # of an OpenTelemetry collector
+    slack_bot_token: SecretStr | None = Field(None, validation_alias="SLACK_BOT_TOKEN")
+    slack_signing_secret: SecretStr | None = Field(None, validation_alias="SLACK_SIGNING_SECRET")
+    slack_app_token: SecretStr | None = Field(None, validation_alias="SLACK_APP_TOKEN")
+    slack_api_url: str = Field("https://slack.com/api/", validation_alias="SLACK_API_URL")
+    slack_post_interval: float = Field(1.05, validation_alias="SLACK_POST_INTERVAL", ge=0)  # seconds, in a channel
+    slack_config_token: SecretStr | None = Field(None, validation_alias="SLACK_CONFIG_TOKEN")  # for the doctor alone
+    teams_app_id: str = Field("", validation_alias="TEAMS_APP_ID")
+    teams_app_password: SecretStr | None = Field(None, validation_alias="TEAMS_APP_PASSWORD")
+    teams_tenant_id: str = Field("", validation_alias="TEAMS_TENANT_ID")
+    teams_sdk: Literal["botbuilder", "agents"] = Field("agents", validation_alias="TEAMS_SDK")
+
+    @field_validator("slack_api_url")
+    @classmethod
+    def _ends_with_slash(cls, url: str) -> str:
+        return url if url.endswith("/") else f"{url}/"
+
+    @field_validator("llm_url")
+    @classmethod
+    def _names_servers(cls, urls: str) -> str:
+        for url in urls.split(",") if urls else ():
+            if urlsplit(url.strip()).scheme not in {"http", "https"} or not urlsplit(url.strip()).hostname:
+                raise ValueError(f"{url.strip()!r} is not the address of a server: http://HOST:PORT, comma-separated")
+        return urls
+
+    @property
+    def llm_urls(self) -> tuple[str, ...]:
+        """The servers of the language model; empty: none, the evidence engine works alone."""
+        return tuple(url.strip().rstrip("/") for url in self.llm_url.split(",") if url.strip())
+
+    @property
+    def ways_in(self) -> tuple[str, ...]:
+        """The settings that let other machines reach the bot: directly, or through a proxy on this machine."""
+        ways = {
+            f"PLUMBLINE_HOST={self.host}": self.host not in LOOPBACK,
+            "PLUMBLINE_PUBLIC_URL": self._has_public_url,
+            "SLACK_SIGNING_SECRET": self.slack_over_http,
+            "TEAMS_APP_ID": bool(self.teams_app_id),
+        }
+        return tuple(name for name, is_open in ways.items() if is_open)
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine can reach the bot."""
+        return not self.ways_in
+
+    @property
+    def _has_public_url(self) -> bool:
+        return bool(self.public_url) and _host_of(self.public_url) not in LOOPBACK
+
+    @property
+    def slack_enabled(self) -> bool:
+        return self.slack_bot_token is not None
+
+    @property
+    def slack_over_http(self) -> bool:
+        """Whether Slack sends its events to us, instead of through Socket Mode."""
+        return self.slack_enabled and self.slack_signing_secret is not None and self.slack_app_token is None
+
+    @property
+    def teams_anonymous(self) -> bool:
+        """Local mode for the playground: no credentials, and no proxy that could lead others to its door.
+
+        A Slack on this machine is an emulator, which needs no proxy.
+        """
+        has_proxy = self._has_public_url or (self.slack_over_http and _host_of(self.slack_api_url) not in LOOPBACK)
+        return not self.teams_app_id and self.host in LOOPBACK and not has_proxy
+
+    @property
+    def teams_enabled(self) -> bool:
+        return bool(self.teams_app_id) or self.teams_anonymous
+
+    @property
+    def teams_tenant_ids(self) -> frozenset[str]:
+        """The tenants whose people are heard; none: those of all."""
+        return frozenset(tenant.strip() for tenant in self.teams_tenant_id.split(",") if tenant.strip())
+
+    @property
+    def database(self) -> str:
+        return self.database_url or f"sqlite:///{self.data_dir / 'plumbline.sqlite'}"
+
+    @property
+    def workflow_database(self) -> str:
+        """Where the durable workflows keep their state: the same PostgreSQL, or a SQLite file of their own."""
+        return self.database_url or f"sqlite:///{self.data_dir / 'workflows.sqlite'}"
+
+
+def load_settings(**overrides: object) -> Settings:
+    """Return the settings of this process.
+
+    Raises ConfigurationError that names the variable that is wrong, or the secrets that a bot needs which other
+    machines can reach.
+    """
+    settings = read_settings(**overrides)
+    if missing := missing_secrets(settings):
+        raise ConfigurationError(missing)
+    _refuse_half_a_chat(settings)
+    return settings
+
+
+def read_settings(**overrides: object) -> Settings:
+    """Return the settings of this process, also where secrets are missing: for `doctor`, which reports that.
+
+    Raises ConfigurationError that names the variable that is wrong.
+    """
+    try:
+        return Settings(**overrides)  # pyright: ignore[reportArgumentType]
+    except ValidationError as error:
+        problems = "; ".join(f"{problem['loc'][0]}: {problem['msg']}" for problem in error.errors())
+        raise ConfigurationError(f"The environment holds settings that cannot be used: {problems}.") from None
+
+
+def missing_secrets(settings: Settings) -> str:
+    """Return a sentence that says which secrets to set, and why; empty if none is missing."""
+    secrets = {
+        "PLUMBLINE_WEBHOOK_SECRET": settings.webhook_secret,
+        "PLUMBLINE_CONSOLE_TOKEN": settings.console_token,
+    }
+    missing = [name for name, value in secrets.items() if value is None]
+    if not missing or settings.local:
+        return ""
+    because = " and ".join(settings.ways_in)
+    return f"Other machines can reach the bot because of {because}: set {' and '.join(missing)} first."
+
+
+def named_secret(variable: str, source: str) -> str:
+    """The secret of a source, from the environment variable that plumbline.yaml names. Raises ConfigurationError."""
+    value = os.environ.get(variable, "").strip()
+    if not value:
+        raise ConfigurationError(f"Source {source} needs {variable}, which is not set in the environment.")
+    return value
+
+
+def _refuse_half_a_chat(settings: Settings) -> None:
+    if settings.slack_enabled and settings.slack_signing_secret is None and settings.slack_app_token is None:
+        raise ConfigurationError("SLACK_BOT_TOKEN is set: set SLACK_SIGNING_SECRET (HTTP) or SLACK_APP_TOKEN as well.")
+
+
+def _host_of(url: str) -> str:
+    """Return the host in lower case; empty if the address has none."""
+    try:
+        return urlsplit(url if "//" in url else f"//{url}").hostname or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,190 @@
+"""plumbline.yaml: the teams, who of them is on call, and the catalogues that know more of them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Literal, Self
+from zoneinfo import ZoneInfo
+
+from pydantic import AliasChoices, AwareDatetime, ConfigDict, Discriminator, Field, Tag, model_validator
+
+from bot.config.section import Section
+from bot.config.source_sections import EnvironmentName
+from bot.config.time_zone_name import TimeZoneName
+from bot.config.tool_sections import Url
+from core.model.conversation import Platform
+from core.model.errors import ConfigurationError
+from core.model.on_call import Rota
+from core.model.team import TAG, Team
+
+Id = Annotated[str, Field(min_length=1)]  # an empty one names no schedule, and asked for might stand for all
+Ids = Annotated[tuple[Id, ...], Field(min_length=1)]
+
+
+class MentionSection(Section):
+    """What pings a team: in Slack the id of a user group, in Teams a person's directory id or address, or a tag's id."""
+
+    slack: Annotated[str, Field(pattern=r"^S[A-Z0-9]{2,20}$")] | None = None
+    teams: Annotated[str, Field(pattern=r"^[A-Za-z0-9@._:-]{3,200}$")] | None = None
+    teams_tag: Annotated[str, Field(pattern=r"^[A-Za-z0-9+/=_-]{3,400}$")] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_teams(self) -> Self:
+        if self.teams and self.teams_tag:
+            raise ValueError("name either a person (`teams`) or a tag (`teams_tag`)")
+        return self
+
+    @property
+    def ids(self) -> dict[Platform, str]:
+        in_teams = f"{TAG}{self.teams_tag}" if self.teams_tag else self.teams
+        ids = {Platform.SLACK: self.slack, Platform.TEAMS: in_teams}
+        return {platform: id_ for platform, id_ in ids.items() if id_}
+
+
+class RotaSection(Section):
+    """`people` take turns of so many days and hours; the first turn begins at `start`.
+
+    With a `timezone` turns end at the same time of its clocks all year; else an hour off while these are changed.
+    """
+
+    people: Annotated[tuple[str, ...], Field(min_length=1)]
+    start: AwareDatetime
+    days: Annotated[int, Field(ge=0, le=366)] = 7
+    hours: Annotated[int, Field(ge=0, le=23)] = 0
+    timezone: TimeZoneName | None = None
+
+    @model_validator(mode="after")
+    def _turns_have_a_length(self) -> Self:
+        if not (self.days or self.hours):
+            raise ValueError("a turn has at least one hour")
+        return self
+
+    @property
+    def rota(self) -> Rota:
+        start = self.start.astimezone(ZoneInfo(self.timezone)) if self.timezone else self.start
+        return Rota(self.people, start, timedelta(days=self.days, hours=self.hours))
+
+
+def _kind(given: object) -> str:
+    """Which form somebody meant, so that a mistake is named in its words."""
+    return "rota" if isinstance(given, dict | RotaSection) else "name" if isinstance(given, str) else "names"
+
+
+OnCallNames = Annotated[
+    Annotated[str, Tag("name")] | Annotated[tuple[str, ...], Tag("names")] | Annotated[RotaSection, Tag("rota")],
+    Discriminator(_kind),
+]
+
+
+class TeamSection(Section):
+    """`on_call` is a name, names of which the first is called first, or people who take turns.
+
+    `formerly` are ids that the team had before, or those of teams that were merged into it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    id: str
+    name: str
+    document: Path | None = None
+    services: tuple[str, ...] = ()
+    channel: str = ""
+    on_call: OnCallNames = ()
+    formerly: tuple[str, ...] = Field((), validation_alias=AliasChoices("formerly", "aliases"))
+    mention: MentionSection = MentionSection()
+
+    def team(self, folder: Path) -> Team:
+        """With its document, whose path is relative to `folder`. Raises ConfigurationError if that cannot be read."""
+        rota = self.on_call.rota if isinstance(self.on_call, RotaSection) else None
+        return Team(
+            self.id,
+            self.name,
+            self._document(folder),
+            frozenset(self.services),
+            self.channel,
+            self._people,
+            self.formerly,
+            self.mention.ids,
+            rota,
+        )
+
+    @property
+    def _people(self) -> tuple[str, ...]:
+        match self.on_call:
+            case RotaSection(people=people):
+                return people
+            case str(person):
+                return (person,)
+            case people:
+                return people
+
+    def _document(self, folder: Path) -> str:
+        return read_document(self.id, folder / self.document) if self.document is not None else ""
+
+
+def read_document(team_id: str, file: Path) -> str:
+    """A team's function document. Raises ConfigurationError if it cannot be read."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigurationError(f"Team {team_id}: {file} cannot be read: {reason}.") from None
+
+
+class PagerDutySection(Section):
+    """`schedules` and `escalation_policies` map a team to the ids of those that say who is on call for it."""
+
+    kind: Literal["pagerduty"]
+    name: str = "PagerDuty"
+    url: Url = "https://api.pagerduty.com"
+    token_env: EnvironmentName
+    schedules: dict[str, Id | Ids] = Field(default_factory=dict[str, Id | Ids])
+    escalation_policies: dict[str, Id | Ids] = Field(default_factory=dict[str, Id | Ids])
+
+
+class OpsgenieSection(Section):
+    """`schedules` maps a team to the names of those that say who is on call for it."""
+
+    kind: Literal["opsgenie"]
+    name: str = "Opsgenie"
+    url: Url = "https://api.opsgenie.com"
+    token_env: EnvironmentName
+    schedules: Annotated[dict[str, Id | Ids], Field(min_length=1)]
+
+
+OnCallSection = Annotated[PagerDutySection | OpsgenieSection, Field(discriminator="kind")]
+
+
+class _CatalogueSection(Section):
+    """Read from the folder `path`, or from the repository of a source of kind `git_repository`, by its name."""
+
+    path: Path | None = None
+    source: str = ""
+
+    @model_validator(mode="after")
+    def _from_one_place(self) -> Self:
+        if (self.path is None) == (not self.source):
+            raise ValueError("name either a folder (`path`) or a git_repository source (`source`)")
+        return self
+
+    @property
+    def place(self) -> str:
+        return self.source or str(self.path)
+
+
+class CodeownersSection(_CatalogueSection):
+    """`teams` maps an owner, as the file has it, to the id of a team; `services` are those whose code it is."""
+
+    kind: Literal["codeowners"]
+    teams: dict[str, str] = Field(default_factory=dict[str, str])
+    services: tuple[str, ...] = ()
+
+
+class BackstageSection(_CatalogueSection):
+    """Every `catalog-info.yaml`, and what its Locations name in the same place."""
+
+    kind: Literal["backstage"]
+
+
+CatalogueSection = Annotated[CodeownersSection | BackstageSection, Field(discriminator="kind")]

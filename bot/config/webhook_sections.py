@@ -1,0 +1,47 @@
+"""The `webhooks` of plumbline.yaml: the secret of each monitoring system, and how other JSON is read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from bot.config.section import Section
+
+Path = Annotated[str, Field(max_length=500)]  # JSONPath, RFC 9535
+
+
+class WebhookSection(Section):
+    """`secret_env` names the environment variable with the secret; without it, PLUMBLINE_WEBHOOK_SECRET is asked for."""
+
+    secret_env: str = ""
+
+
+class GenericWebhookSection(WebhookSection):
+    """Where in a body what stands, see `adapters.alerts.generic.Paths`."""
+
+    title: Annotated[Path, Field(min_length=1)]
+    group: Path = ""
+    status: Path = ""
+    by: Path = ""
+    service: Path = ""
+    severity: Path = ""
+    description: Path = ""
+    url: Path = ""
+    runbook: Path = ""
+    starts_at: Path = ""
+    updated_at: Path = ""
+    labels: dict[str, Path] = Field(default_factory=dict[str, str])
+    statuses: dict[str, Literal["firing", "updated", "acknowledged", "resolved", "test"]] = Field(
+        default_factory=dict[str, Literal["firing", "updated", "acknowledged", "resolved", "test"]]
+    )
+
+
+class WebhooksSection(Section):
+    alertmanager: WebhookSection = WebhookSection()
+    datadog: WebhookSection = WebhookSection()
+    grafana: WebhookSection = WebhookSection()
+    opsgenie: WebhookSection = WebhookSection()
+    pagerduty: WebhookSection = WebhookSection()
+    sentry: WebhookSection = WebhookSection()
+    generic: GenericWebhookSection | None = None

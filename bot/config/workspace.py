@@ -1,0 +1,264 @@
+"""plumbline.yaml: the channels, sources, teams, routes, tools and dependencies of one workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bot.config.maintenance_sections import MaintenanceSection, maintenance_of
+from bot.config.retention_section import RetentionSection
+from bot.config.section import Section
+from bot.config.source_sections import GitRepositorySection, SourceSection
+from bot.config.team_sections import CatalogueSection, OnCallSection, TeamSection
+from bot.config.tool_sections import CodeTool, KubernetesTool, ToolSection
+from bot.config.webhook_sections import WebhooksSection
+from core.answering.help_desk import HelpDesk
+from core.confidence.policy import NO_POLICY, Policy
+from core.model.code_owners import CodeOwners
+from core.model.conversation import Channel, Platform
+from core.model.curated import LIFETIME, SOURCE
+from core.model.errors import ConfigurationError
+from core.model.silences import Maintenance
+from core.model.team import Route, Team
+
+
+class ChannelSection(Section):
+    name: str
+    private: bool = False
+    slack: str | None = None
+    teams: str | None = None
+    console: str | None = None
+
+
+class RouteSection(Section):
+    channels: Annotated[tuple[str, ...], Field(min_length=1)]
+    also: tuple[str, ...] = ()
+    match: dict[str, str | tuple[str, ...]] = Field(default_factory=dict[str, str | tuple[str, ...]])
+
+    def route(self) -> Route:
+        accepted = {name: (value,) if isinstance(value, str) else value for name, value in self.match.items()}
+        return Route(self.channels, tuple((name, frozenset(values)) for name, values in accepted.items()), self.also)
+
+
+class PrivacySection(Section):
+    """`names` are people whose names no source tells: they are taken out of every document."""
+
+    names: tuple[str, ...] = ()
+
+
+class CuratedSection(Section):
+    """`days` after its confirmation a person's correction is no longer answered with."""
+
+    days: Annotated[int, Field(ge=1, le=3650)] = LIFETIME.days
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class ConfidenceSection(Section):
+    """Below `ask_below` an owner or a cause is put as a question; above `ping_owner_above` the owner is pinged.
+
+    Both are calibrated probabilities; without them, nothing changes. With `ping_two_when_unsure` the two teams that are
+    asked are pinged where no owner can be named. `estimator` says what measures the owners and the
+    answers of a language model: what was checked anyway (`evidence`), or the model asked in two steps (`two-step`), which
+    takes longer. The causes that a model finds are always measured in two steps.
+    """
+
+    ask_below: Share | None = None
+    ping_owner_above: Share | None = None
+    ping_two_when_unsure: bool = False
+    estimator: Literal["evidence", "two-step"] = "evidence"
+
+
+class _File(Section):
+    name: str = "Plumbline"
+    channels: tuple[ChannelSection, ...] = ()
+    sources: tuple[SourceSection, ...] = ()
+    teams: tuple[TeamSection, ...] = ()
+    on_call: tuple[OnCallSection, ...] = ()
+    catalogues: tuple[CatalogueSection, ...] = ()
+    routes: tuple[RouteSection, ...] = ()
+    tools: tuple[ToolSection, ...] = ()
+    dependencies: dict[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
+    examples: tuple[str, ...] = ()
+    privacy: PrivacySection = PrivacySection()
+    curated: CuratedSection = CuratedSection()
+    webhooks: WebhooksSection = WebhooksSection()
+    retention: RetentionSection = RetentionSection()
+    confidence: ConfidenceSection = ConfidenceSection()
+    maintenance: tuple[MaintenanceSection, ...] = ()
+    operators: str = ""  # the channel that is told when something is wrong with Plumbline itself
+
+
+class Workspace(BaseModel):
+    """What plumbline.yaml says, with every path made absolute and every team document read."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    channels: tuple[Channel, ...]
+    sources: tuple[SourceSection, ...]
+    teams: tuple[Team, ...]
+    team_documents: dict[str, Path]  # team id → the file that its document was read from
+    routes: tuple[Route, ...]
+    tools: tuple[ToolSection, ...]
+    dependencies: dict[str, tuple[str, ...]]
+    examples: tuple[str, ...]
+    private_names: tuple[str, ...] = ()
+    curated_for: timedelta = LIFETIME
+    webhooks: WebhooksSection = WebhooksSection()
+    retention: RetentionSection = RetentionSection()
+    policy: Policy = NO_POLICY
+    two_step: bool = False  # see ConfidenceSection
+    maintenance: Maintenance = Maintenance()
+    operators: str = ""  # name of a channel, empty for none
+    on_call: tuple[OnCallSection, ...] = ()
+    catalogues: tuple[CatalogueSection, ...] = ()
+    origins: dict[str, str] = {}  # service → the catalogue that names its owner, where plumbline.yaml does not
+    code: tuple[CodeOwners, ...] = ()  # from the catalogues, the owners named by the ids of teams
+
+    @property
+    def help_desk(self) -> HelpDesk:
+        """Of the channels, those that everybody may know of."""
+        limits = {source.name: source.fresh_for_days for source in self.sources}
+        return HelpDesk(
+            {name: timedelta(days=days) for name, days in limits.items() if days is not None},
+            self.teams,
+            frozenset(channel.name for channel in self.channels if not channel.private),
+        )
+
+
+S = TypeVar("S", bound=BaseModel)
+Location = tuple[int | str, ...]  # of a part of the file: keys and positions, outermost first
+
+DEFAULT_CHANNEL = ChannelSection(name="general", console="general")
+
+
+def load_workspace(path: Path | None) -> Workspace:
+    """Read plumbline.yaml; without one, an empty workspace with a single channel on the local page.
+
+    Paths in the file are relative to it. Raises ConfigurationError naming the line of the file that is wrong.
+    """
+    file = _read(path) if path is not None else _File()
+    folder = path.parent.resolve() if path is not None else Path.cwd()
+    channels = file.channels or (DEFAULT_CHANNEL,)
+    return Workspace(
+        name=file.name,
+        channels=tuple(_channel(section) for section in channels),
+        sources=tuple(_absolute(section, folder) for section in file.sources),
+        teams=tuple(section.team(folder) for section in file.teams),
+        team_documents={section.id: folder / section.document for section in file.teams if section.document},
+        on_call=file.on_call,
+        catalogues=tuple(_absolute(section, folder) for section in file.catalogues),
+        routes=tuple(section.route() for section in file.routes) or (Route((channels[0].name,)),),
+        tools=tuple(_absolute(section, folder) for section in file.tools),
+        dependencies=file.dependencies,
+        examples=file.examples,
+        private_names=file.privacy.names,
+        curated_for=timedelta(days=file.curated.days),
+        webhooks=file.webhooks,
+        retention=file.retention,
+        policy=_policy(file.confidence),
+        two_step=file.confidence.estimator == "two-step",
+        maintenance=maintenance_of(file.maintenance),
+        operators=file.operators,
+    )
+
+
+def _read(path: Path) -> _File:
+    text = ""
+    try:
+        text = path.read_text(encoding="utf-8")
+        file = _File.model_validate(yaml.safe_load(text) or {})
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path} cannot be read: {error.strerror}. PLUMBLINE_CONFIG names this file."
+        ) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from None
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise _mistake(path, text, problem["loc"], problem["msg"]) from None
+    for location, problem in _contradictions(file):
+        raise _mistake(path, text, location, problem)
+    return file
+
+
+def _mistake(path: Path, text: str, location: Location, problem: str) -> ConfigurationError:
+    where = ".".join(str(part) for part in location) or "the file"
+    return ConfigurationError(f"{path}, line {_line(text, location)}: {where}: {problem.rstrip('.')}.")
+
+
+def _line(text: str, location: Location) -> int:
+    """The line of the innermost part of the file that a location leads to; pydantic's own names in it are skipped."""
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    line = 0
+    for part in location:
+        if isinstance(node, yaml.MappingNode):
+            known = {key.value: (key, value) for key, value in node.value}
+            key, node = known.get(part, (node, node))
+            line = key.start_mark.line
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            node = node.value[part]
+            line = node.start_mark.line
+    return line + 1
+
+
+def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
+    """What pydantic cannot see: names that are given twice, or to nothing, and incidents that would have no place."""
+    channels = {channel.name for channel in file.channels or (DEFAULT_CHANNEL,)}
+    names = {
+        "channels": [channel.name for channel in file.channels],
+        "sources": [source.name for source in file.sources],
+        "teams": [team.id for team in file.teams],
+    }
+    for section, given in names.items():
+        for index, name in enumerate(given):
+            if name in given[:index]:
+                yield (section, index), f"{name} is there already"
+    for index, source in enumerate(file.sources):
+        if source.name == SOURCE:
+            yield ("sources", index, "name"), f"{SOURCE} is what people confirmed as answers: use another name"
+    repositories = {source.name for source in file.sources if isinstance(source, GitRepositorySection)}
+    for index, catalogue in enumerate(file.catalogues):
+        if catalogue.source and catalogue.source not in repositories:
+            yield ("catalogues", index, "source"), f"there is no git_repository source {catalogue.source}"
+    for location, name in _named_channels(file):
+        if name not in channels:
+            yield location, f"there is no channel {name}"
+    if file.routes and file.routes[-1].match:
+        yield ("routes", len(file.routes) - 1), "the last route is for all other incidents: it must have no `match`"
+
+
+def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
+    """Where the file speaks of a channel, and which."""
+    for index, team in enumerate(file.teams):
+        if team.channel:
+            yield ("teams", index, "channel"), team.channel
+    for index, route in enumerate(file.routes):
+        yield from ((("routes", index, "channels"), name) for name in route.channels)
+        yield from ((("routes", index, "also"), name) for name in route.also)
+    if file.operators:
+        yield ("operators",), file.operators
+
+
+def _policy(section: ConfidenceSection) -> Policy:
+    return Policy(section.ask_below, section.ping_owner_above, section.ping_two_when_unsure)
+
+
+def _channel(section: ChannelSection) -> Channel:
+    ids = {Platform.SLACK: section.slack, Platform.TEAMS: section.teams, Platform.CONSOLE: section.console}
+    return Channel(section.name, {platform: id_ for platform, id_ in ids.items() if id_}, section.private)
+
+
+def _absolute(section: S, folder: Path) -> S:
+    if isinstance(section, CodeTool):
+        return section.model_copy(update={"services": {name: folder / path for name, path in section.services.items()}})
+    place = "ca_file" if isinstance(section, KubernetesTool) else "path"
+    path = getattr(section, place, None)
+    return section if path is None else section.model_copy(update={place: folder / path})

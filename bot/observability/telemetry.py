@@ -1,0 +1,92 @@
+"""Logs and metrics, set up once."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Literal
+
+import structlog
+from prometheus_client import Counter, Histogram
+
+from core.model.errors import Unavailable
+
+REQUESTS = Counter("plumbline_requests_total", "Inbound HTTP requests", ["route", "status"])
+ACKNOWLEDGEMENT = Histogram(
+    "plumbline_acknowledgement_seconds",
+    "Time until an inbound request was answered",
+    ["route"],
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
+)
+
+DELIVERIES = Counter(
+    "plumbline_deliveries_total",
+    "Webhooks: accepted ones changed an incident, deduplicated ones said nothing new, the rest were no alerts",
+    ["source", "outcome"],
+)
+EVENTS = Counter(
+    "plumbline_chat_events_total",
+    "What people did in a chat: accepted, or deduplicated because it came before",
+    ["workflow", "outcome"],
+)
+STEPS = Histogram(
+    "plumbline_step_seconds",
+    "Time that a step of a workflow took",
+    ["step", "outcome"],
+    buckets=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300),
+)
+POSTS = Histogram(
+    "plumbline_chat_call_seconds",
+    "Time that a chat took to post, edit or delete a message, by what became of it",
+    ["platform", "call", "outcome"],
+    buckets=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30),
+)
+
+
+@contextmanager
+def timed(histogram: Histogram, *labels: str) -> Generator[None]:
+    """Observes how long the block took. Its outcome is the last label: `done`, `waits` or `failed`."""
+    started, outcome = time.perf_counter(), "failed"
+    try:
+        yield
+        outcome = "done"
+    except Unavailable:
+        outcome = "waits"
+        raise
+    finally:
+        histogram.labels(*labels, outcome).observe(time.perf_counter() - started)
+
+
+def configure_logging(style: Literal["console", "json"]) -> None:
+    """Structured logs on standard error, of our own code and of the libraries alike."""
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    renderer: structlog.typing.Processor = (
+        structlog.processors.JSONRenderer()
+        if style == "json"
+        else structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    tracebacks = [structlog.processors.format_exc_info] if style == "json" else []
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *tracebacks, renderer],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.WARNING)
+    for ours in ("bot", "handlers", "adapters", "core"):
+        logging.getLogger(ours).setLevel(logging.INFO)

@@ -1,0 +1,113 @@
+"""One trace and one correlation id from a request to what it leads to in a chat, whichever process does which part.
+
+A task carries the id of the request that asked for it. Spans go to an OpenTelemetry collector if one is configured; the id
+stands in every log line either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import structlog
+from opentelemetry import trace
+from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFlags
+
+from bot.config.settings import Settings
+from core.model.correlation import Correlation, correlated, new_correlation, parse_correlation
+from core.model.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+
+KEY = "correlation"  # in a log line, and in the payload of a workflow
+
+Workflows = TypeVar("Workflows")
+Workflow = Callable[[Workflows, str, dict[str, Any]], Awaitable[None]]
+
+tracer = trace.get_tracer("plumbline")
+
+
+@contextmanager
+def tracing(settings: Settings) -> Generator[None]:
+    """Send spans to the collector of the settings, if they name one, until the block ends. Raises ConfigurationError."""
+    provider = _provider(settings.otlp_endpoint) if settings.otlp_endpoint else None
+    try:
+        yield
+    finally:
+        if provider is not None:
+            provider.shutdown()
+
+
+def _provider(endpoint: str) -> TracerProvider:
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ModuleNotFoundError:
+        raise ConfigurationError(
+            "OTEL_EXPORTER_OTLP_ENDPOINT names a collector: install Plumbline's extra `otel` to send it anything."
+        ) from None
+    provider = TracerProvider(resource=Resource.create({"service.name": "plumbline"}))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{endpoint.rstrip('/')}/v1/traces")))
+    trace.set_tracer_provider(provider)
+    return provider
+
+
+@contextmanager
+def request_span(name: str) -> Generator[None]:
+    """A request from outside: the begin of a trace. What its sender says of traces is not believed."""
+    nothing_before = trace.set_span_in_context(trace.INVALID_SPAN)
+    with (
+        tracer.start_as_current_span(name, context=nothing_before, kind=SpanKind.SERVER),
+        _bound(_here() or new_correlation()),
+    ):
+        yield
+
+
+@contextmanager
+def work_span(name: str, asked_for_by: Correlation | None, **attributes: str) -> Generator[None]:
+    """Work that a request asked for, perhaps long ago and of another process."""
+    origin = asked_for_by or new_correlation()
+    parent = SpanContext(int(origin.trace_id, 16), int(origin.span_id, 16), is_remote=True, trace_flags=TraceFlags(1))
+    context = trace.set_span_in_context(NonRecordingSpan(parent))
+    with (
+        tracer.start_as_current_span(name, context=context, kind=SpanKind.CONSUMER, attributes=attributes),
+        _bound(_here() or origin),
+    ):
+        yield
+
+
+@contextmanager
+def span(name: str, **attributes: str) -> Generator[None]:
+    """A part of what is under way."""
+    with tracer.start_as_current_span(name, attributes=attributes):
+        yield
+
+
+def traced(workflow: Workflow[Workflows]) -> Workflow[Workflows]:
+    """A workflow, as a part of the trace of the request that asked for it."""
+
+    @wraps(workflow)
+    async def run(self: Workflows, subject: str, payload: dict[str, Any]) -> None:
+        with work_span(workflow.__name__, parse_correlation(str(payload.get(KEY, ""))), subject=subject):
+            await workflow(self, subject, payload)
+
+    return run
+
+
+@contextmanager
+def _bound(correlation: Correlation) -> Generator[None]:
+    with correlated(correlation), structlog.contextvars.bound_contextvars(**{KEY: correlation.trace_id}):
+        yield
+
+
+def _here() -> Correlation | None:
+    """The span under way, if spans are recorded at all."""
+    context = trace.get_current_span().get_span_context()
+    if not context.is_valid:
+        return None
+    return Correlation(trace.format_trace_id(context.trace_id), trace.format_span_id(context.span_id))

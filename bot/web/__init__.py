@@ -1,0 +1,1 @@
+"""HTTP routes, their description, and the limits of inbound requests."""

@@ -1,0 +1,292 @@
+"""Every inbound path: verify, parse, record, answer. The work itself comes after the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import secrets
+import time
+from base64 import b64decode
+from collections.abc import Awaitable, Callable, Mapping
+
+import structlog
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.typedefs import Middleware
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from bot.observability import telemetry
+from bot.observability.tracing import request_span
+from bot.web.doors import (
+    BodyTooSlow,
+    Doors,
+    Handler,
+    NotFromThisMachine,
+    TooManyRequests,
+    bound_waiting,
+    check_direct,
+    keep_local,
+)
+from bot.web.webhook_sources import WebhookSource
+from core.model.errors import InputTooLarge, MalformedInput, PlumblineError, Unauthorized, Unavailable
+from core.model.incident import AlertDelivery
+from core.ports import Clock
+
+MAX_BODY = 8 * 1024 * 1024  # bytes of a webhook; the chats' own limit is 1 MiB
+LARGE_BODY = 256 * 1024  # bytes above which parsing would hold up everybody else
+
+RETRY_AFTER = 5  # seconds that a sender is asked to wait when we do not know better
+
+TO_PROMETHEUS = "let Prometheus come to /metrics directly, at an address that PLUMBLINE_HOST names"
+
+STATUSES: dict[type[PlumblineError], int] = {
+    Unauthorized: 401,
+    NotFromThisMachine: 403,
+    InputTooLarge: 413,
+    MalformedInput: 400,
+    BodyTooSlow: 408,
+}
+
+log = structlog.get_logger()
+
+
+class Webhooks:
+    """`POST /webhooks/SOURCE`: alert deliveries of every monitoring system."""
+
+    def __init__(
+        self,
+        sources: Mapping[str, WebhookSource],
+        accept: Callable[[AlertDelivery], Awaitable[str | None]],
+        secret: str | None,
+        clock: Clock,
+    ) -> None:
+        """`accept` stores a delivery and returns the id of its incident, None if there was nothing to do.
+
+        `secret` is asked of every source that has none of its own; None: nothing is asked of them.
+        """
+        self._sources = sources
+        self._accept = accept
+        self._secret = secret
+        self._clock = clock
+        self.doors = Doors(clock)
+
+    async def handle(self, request: web.Request) -> web.Response:
+        name = request.match_info["source"]
+        source = self._sources.get(name)
+        await self._authenticate(request, source)
+        if source is None:
+            known = ", ".join(sorted(self._sources))
+            return refusal(404, f"There is no webhook for {name[:50]!r}: use one of {known}.")
+        # A page in somebody's browser could send a form to a bot that knows no secret, but no JSON unasked.
+        if request.content_type != "application/json":
+            raise MalformedInput("A webhook is JSON: send Content-Type: application/json.")
+        self.doors.deliver(name)
+        body = await request.read()
+        now = self._clock.now()
+        parse = source.parse
+        delivery = await asyncio.to_thread(parse, body, now) if len(body) > LARGE_BODY else parse(body, now)
+        incident = await self._accept(delivery) if delivery is not None else None
+        outcome = "accepted" if incident else "deduplicated" if delivery is not None else "no alert"
+        telemetry.DELIVERIES.labels(name, outcome).inc()
+        return web.json_response({"incident": incident}, status=202)
+
+    def has_secret(self, name: str) -> bool:
+        """Whether a sender to the source of this name must show a secret."""
+        source = self._sources.get(name)
+        return bool((source.secret if source is not None else None) or self._secret)
+
+    async def _authenticate(self, request: web.Request, source: WebhookSource | None) -> None:
+        """The secret itself, or a signature made with it by a source that signs."""
+        secret = (source.secret if source is not None else None) or self._secret
+        if secret is None:
+            return
+        given = _given_secret(request).encode(errors="surrogateescape")
+        if hmac.compare_digest(given, secret.encode(errors="surrogateescape")):
+            return
+        if source is None or source.is_signed is None:
+            raise Unauthorized("The webhook secret is missing or wrong: send PLUMBLINE_WEBHOOK_SECRET as bearer token.")
+        if not source.is_signed(request.headers, await request.read(), secret):
+            raise Unauthorized(
+                "The webhook is not signed with the secret known here, nor does it send it as bearer token: set "
+                "`secret_env` under `webhooks` in plumbline.yaml, or send PLUMBLINE_WEBHOOK_SECRET."
+            )
+
+
+def _given_secret(request: web.Request) -> str:
+    """The bearer token, or the password of basic authentication for senders that know only that."""
+    scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return credentials.strip()
+    if scheme.lower() == "basic":
+        try:
+            return b64decode(credentials, validate=True).decode().partition(":")[2]
+        except ValueError:
+            return ""
+    return ""
+
+
+async def _look_at_nothing() -> None: ...
+
+
+def build_app(
+    *,
+    webhooks: Webhooks,
+    slack: Handler | None,
+    teams: Handler | None,
+    ready: Callable[[], Awaitable[str]],
+    add_console: Callable[[web.Application], None],
+    look: Callable[[], Awaitable[None]] = _look_at_nothing,
+    has_console_token: bool = False,
+    has_teams_app: bool = False,
+    is_scraped: bool = False,
+) -> web.Application:
+    """Return the application with every route.
+
+    `ready` returns what is missing, or an empty string; `look` brings the metrics up to date that the database knows.
+    `has_console_token` and `has_teams_app` tell whether the page and Teams must show a credential: without one, each
+    answers to this machine alone. So do the metrics, unless they are scraped from other machines (`is_scraped`).
+    """
+
+    def remedy_of(request: web.Request) -> str:
+        match _path_of(request):
+            case "/webhooks/{source}":
+                return "" if webhooks.has_secret(request.match_info["source"]) else "set PLUMBLINE_WEBHOOK_SECRET"
+            case "/api/messages":
+                return "" if teams is None or has_teams_app else "set TEAMS_APP_ID and TEAMS_APP_PASSWORD"
+            case "/metrics":
+                return "" if is_scraped else TO_PROMETHEUS
+            case "/slack/events" | "/healthz" | "/readyz":  # signed, or read by probes and without anything to hide
+                return ""
+            case _:
+                return "" if has_console_token else "set PLUMBLINE_CONSOLE_TOKEN"
+
+    middlewares = [
+        _measure,
+        _answer_errors,
+        _counted_refusals(webhooks.doors),
+        keep_local(remedy_of),
+        bound_waiting,
+    ]
+    app = web.Application(client_max_size=MAX_BODY, middlewares=middlewares)
+    app.router.add_post("/webhooks/{source}", webhooks.handle)
+    app.router.add_post(
+        "/slack/events", slack or _not_configured("Slack: set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET")
+    )
+    app.router.add_post("/api/messages", teams or _not_configured("Teams: set TEAMS_APP_ID and TEAMS_APP_PASSWORD"))
+    app.router.add_get("/healthz", _healthy)
+    app.router.add_get("/readyz", _readiness(ready))
+    app.router.add_get("/metrics", _metrics(look))
+    add_console(app)
+    return app
+
+
+def is_our_fault(record: logging.LogRecord) -> bool:
+    """Filters aiohttp's log: bytes that are no HTTP were answered with 400, and their sender is no news."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, (HttpProcessingError, web.RequestPayloadError))
+
+
+def refusal(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> web.Response:
+    """An error response: one sentence, as JSON."""
+    return web.json_response({"error": sentence}, status=status, headers=headers)
+
+
+def _not_configured(what: str) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        return refusal(404, f"Not configured here. To use {what}.")
+
+    return handle
+
+
+async def _healthy(request: web.Request) -> web.StreamResponse:
+    return web.Response(text="ok\n")
+
+
+def _readiness(ready: Callable[[], Awaitable[str]]) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        missing = await ready()
+        return web.Response(text=f"{missing or 'ready'}\n", status=503 if missing else 200)
+
+    return handle
+
+
+def _metrics(look: Callable[[], Awaitable[None]]) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        check_direct(request, TO_PROMETHEUS)
+        await look()
+        return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    return handle
+
+
+def _path_of(request: web.Request) -> str:
+    """Return the path of the route with its variables by name; "none" where there is no route."""
+    resource = request.match_info.route.resource
+    return resource.canonical if resource else "none"
+
+
+@web.middleware
+async def _measure(request: web.Request, handler: Handler) -> web.StreamResponse:
+    started = time.perf_counter()
+    route = _path_of(request)
+    with request_span(f"{request.method} {route}"):
+        response = await handler(request)
+    telemetry.REQUESTS.labels(route, response.status).inc()
+    telemetry.ACKNOWLEDGEMENT.labels(route).observe(time.perf_counter() - started)
+    return response
+
+
+def _counted_refusals(doors: Doors) -> Middleware:
+    @web.middleware
+    async def counted(request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except Unauthorized:
+            doors.refuse(request)
+            raise
+
+    return counted
+
+
+@web.middleware
+async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Every error as a status and a sentence; an unforeseen one as a reference that the log holds too."""
+    try:
+        return await handler(request)
+    except PlumblineError as error:
+        return _our_refusal(request, error)
+    except (web.RequestPayloadError, ConnectionResetError):
+        return refusal(400, "The body broke off or cannot be decoded: send it again, whole.")
+    except web.HTTPException as error:
+        if error.status < 400:
+            raise
+        return _http_refusal(error)
+    except Exception:
+        reference = secrets.token_hex(4)
+        log.exception("request failed", path=request.path, reference=reference)
+        return refusal(500, f"Something went wrong here; the log has it under {reference}.")
+
+
+def _our_refusal(request: web.Request, error: PlumblineError) -> web.Response:
+    if isinstance(error, Unavailable):
+        return refusal(503, str(error), {"Retry-After": str(int(error.retry_after or RETRY_AFTER))})
+    if isinstance(error, TooManyRequests):
+        return refusal(429, str(error), {"Retry-After": str(error.retry_after)})
+    status = next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
+    if status == 500:
+        log.error("request failed", path=request.path, error=str(error))
+    return refusal(status, str(error))
+
+
+def _http_refusal(error: web.HTTPException) -> web.Response:
+    match error:
+        case web.HTTPRequestEntityTooLarge():
+            return refusal(413, f"The body is larger than {MAX_BODY // 1024 // 1024} MiB: send less at once.")
+        case web.HTTPMethodNotAllowed():
+            allowed = ", ".join(sorted(error.allowed_methods))
+            return refusal(405, f"This address does not take {error.method}: use {allowed}.", {"Allow": allowed})
+        case web.HTTPNotFound():
+            return refusal(404, "There is nothing at this address.")
+        case _:
+            return refusal(error.status, f"{error.reason}.")

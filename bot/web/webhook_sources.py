@@ -1,0 +1,75 @@
+"""The monitoring systems that may send webhooks: how each is read, and how it shows who it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from adapters.alerts import alertmanager, datadog, grafana, opsgenie, pagerduty, sentry
+from bot.config.settings import named_secret
+from bot.config.webhook_sections import GenericWebhookSection, WebhookSection, WebhooksSection
+from core.model.errors import ConfigurationError
+from core.model.incident import AlertDelivery
+
+if TYPE_CHECKING:
+    from adapters.alerts.generic import GenericFormat
+
+Parser = Callable[[bytes, datetime], AlertDelivery | None]
+SignatureCheck = Callable[[Mapping[str, str], bytes, str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookSource:
+    """`parse` is the format's (see `adapters.alerts`). `secret` is the source's own, None: the one that all share.
+
+    `is_signed` tells of headers, body and secret whether the request is signed with it; None: it never is.
+    """
+
+    parse: Parser
+    is_signed: SignatureCheck | None = None
+    secret: str | None = None
+
+
+def webhook_parsers(webhooks: WebhooksSection) -> dict[str, Parser]:
+    """Every format by the name of its source. Raises ConfigurationError for a path that is no JSONPath."""
+    parsers: dict[str, Parser] = {
+        each.SOURCE: each.parse for each in (alertmanager, datadog, grafana, opsgenie, pagerduty, sentry)
+    }
+    if webhooks.generic is not None:
+        parsers["generic"] = _generic(webhooks.generic).parse
+    return parsers
+
+
+def webhook_sources(webhooks: WebhooksSection) -> dict[str, WebhookSource]:
+    """Every source by its name. Raises ConfigurationError for a secret that is not in the environment."""
+    signatures: dict[str, SignatureCheck] = {each.SOURCE: each.is_signed for each in (grafana, pagerduty, sentry)}
+    sections: dict[str, WebhookSection | None] = {
+        name: getattr(webhooks, name) for name in WebhooksSection.model_fields
+    }
+    return {
+        name: WebhookSource(parse, signatures.get(name), _secret(name, sections[name]))
+        for name, parse in webhook_parsers(webhooks).items()
+    }
+
+
+def webhook_parser(webhooks: WebhooksSection, source: str) -> Parser:
+    """Raises ConfigurationError if there is no such format."""
+    parsers = webhook_parsers(webhooks)
+    if source not in parsers:
+        raise ConfigurationError(f"There is no webhook format {source}: use one of {', '.join(sorted(parsers))}.")
+    return parsers[source]
+
+
+def _secret(name: str, section: WebhookSection | None) -> str | None:
+    if section is None or not section.secret_env:
+        return None
+    return named_secret(section.secret_env, f"webhooks.{name}")
+
+
+def _generic(section: GenericWebhookSection) -> GenericFormat:
+    # Few workspaces have one, and the others start sooner without the library of its paths.
+    from adapters.alerts.generic import GenericFormat, Paths
+
+    return GenericFormat(Paths(**section.model_dump(exclude={"secret_env"})))

@@ -1,0 +1,304 @@
+"""Settings → adapters → handlers → application: plain constructor calls, top to bottom."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+import aiohttp
+from pydantic import SecretStr
+from sqlalchemy.ext.asyncio import AsyncEngine
+from threadpoolctl import threadpool_limits
+
+from adapters.array_file import ArrayFile
+from adapters.clock import SystemClock
+from adapters.encoder_format import ENCODER
+from adapters.fitting import fit_owners_apart
+from adapters.model_pool.pool import ModelPool
+from adapters.owner_model_format import OWNER_MODEL
+from adapters.sources.curated import CuratedSource
+from adapters.sources.former import FormerSource
+from adapters.sources.past_incidents import load_past_incidents
+from adapters.store.database import migrate, open_database, when_there
+from adapters.store.learned_models import SqlLearnedModel
+from adapters.store.store import SqlStore
+from bot.config.settings import Settings
+from bot.config.source_sections import PastIncidentsSection, SourceSection
+from bot.config.team_documents import current_teams
+from bot.config.workspace import Workspace
+from bot.wiring.catalogues import with_catalogues
+from bot.wiring.growing_history import GrowingHistory
+from bot.wiring.models import open_model
+from bot.wiring.on_call import open_on_call
+from bot.wiring.sources import open_source, source_setting
+from bot.wiring.tools import Tools, open_tools
+from core.knowledge.privacy.redactor import Redactor
+from core.knowledge.retriever import Retriever
+from core.model.conversation import Place, Platform
+from core.model.incident import AlertDelivery, PastIncident
+from core.model.routing import incident_place, incident_places, routing_facts
+from core.model.team import Route
+from core.ports import (
+    ChangingSource,
+    Clock,
+    Embedder,
+    EncoderStore,
+    Ingestion,
+    KnowledgeSource,
+    OnCall,
+    OwnerModelStore,
+    PassageIndex,
+)
+from handlers.feedback.fit_severity import fit_severity
+from handlers.feedback.fit_triage import fit_triage
+from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
+from handlers.questions.answer_from_records import Records
+
+MAX_LEFT_OUT = 200  # documents of a source that are named where its last ingestion is remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """The corpus, and the way into it."""
+
+    sources: tuple[KnowledgeSource | ChangingSource, ...]
+    index: PassageIndex
+    encoders: EncoderStore
+    embedder: Embedder | None
+    retriever: Retriever
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """State, knowledge and tools: what every command needs, and no chat."""
+
+    settings: Settings
+    workspace: Workspace
+    clock: Clock
+    engine: AsyncEngine
+    session: aiohttp.ClientSession
+    store: SqlStore
+    knowledge: Knowledge
+    tools: Tools
+    schedules: tuple[OnCall, ...]
+    history: GrowingHistory
+    owner_models: OwnerModelStore
+    model: ModelPool | None  # None: the evidence engine works alone
+    awaiting_index: asyncio.Lock = field(default_factory=asyncio.Lock)  # held by the ingestion that is next
+
+
+@asynccontextmanager
+async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[Core]:
+    """Open the database, the index and the tools. Raises IndexUnavailable if another process holds the index."""
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    async with AsyncExitStack() as stack:
+        # A triage multiplies small matrices: threads for them only wait for each other, longest on a busy machine.
+        stack.enter_context(threadpool_limits(1, user_api="blas"))
+        engine = open_database(settings.database)
+        stack.push_async_callback(engine.dispose)
+        await when_there(engine, partial(migrate, engine))
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        workspace = await with_catalogues(workspace, settings)
+        clock = SystemClock()
+        store = SqlStore(engine)
+        stack.push_async_callback(store.locks.close)
+        knowledge = _knowledge(settings, workspace, session, engine, store, clock)
+        stack.push_async_callback(knowledge.index.close)
+        model = await stack.enter_async_context(open_model(settings, session, clock))
+        history = GrowingHistory(_past_incidents(workspace.sources), workspace.channels, workspace.teams, clock)
+        await when_there(engine, partial(history.grow, store))
+        yield Core(
+            settings=settings,
+            workspace=workspace,
+            clock=clock,
+            engine=engine,
+            session=session,
+            store=store,
+            knowledge=knowledge,
+            tools=open_tools(workspace.tools, session),
+            schedules=open_on_call(workspace.on_call, workspace.teams, session),
+            history=history,
+            owner_models=_owner_models(settings, engine, clock),
+            model=model,
+        )
+
+
+def _knowledge(
+    settings: Settings,
+    workspace: Workspace,
+    session: aiohttp.ClientSession,
+    engine: AsyncEngine,
+    store: SqlStore,
+    clock: Clock,
+) -> Knowledge:
+    configured = [open_source(section, settings, session, clock) for section in workspace.sources]
+    sources = (*configured, CuratedSource(store, clock))
+    index = _index(settings)
+    encoders = _encoders(settings, engine, clock)
+    model = embedder(settings.embeddings)
+    return Knowledge(sources, index, encoders, model, Retriever(index, encoders, model))
+
+
+def _encoders(settings: Settings, engine: AsyncEngine, clock: Clock) -> EncoderStore:
+    """In the database if several replicas share the index; beside the index where that is in the data directory."""
+    if settings.qdrant_url and is_shared(engine):
+        return SqlLearnedModel(engine, "encoder", ENCODER, clock)
+    return ArrayFile(settings.data_dir / "encoder.npz", ENCODER)
+
+
+def _owner_models(settings: Settings, engine: AsyncEngine, clock: Clock) -> OwnerModelStore:
+    if is_shared(engine):
+        return SqlLearnedModel(engine, "owner model", OWNER_MODEL, clock)
+    return ArrayFile(settings.data_dir / "owners.npz", OWNER_MODEL)
+
+
+def is_shared(engine: AsyncEngine) -> bool:
+    """Whether several processes may work on this database; one is alone on a SQLite file."""
+    return engine.dialect.name == "postgresql"
+
+
+def _index(settings: Settings) -> PassageIndex:
+    if settings.qdrant_url:
+        from adapters.qdrant import QdrantIndex
+
+        return QdrantIndex.at(settings.qdrant_url, secret(settings.qdrant_api_key))
+    from adapters.qdrant_edge import EdgeIndex
+
+    return EdgeIndex(settings.data_dir / "index")
+
+
+def embedder(model: str) -> Embedder | None:
+    """Return the model of that name or in that folder; None for `none`, or `latent` as settings of before have it."""
+    if model in ("none", "latent"):
+        return None
+    if model == "words":
+        from adapters.word_vectors import WordVectorEmbedder
+
+        return WordVectorEmbedder()
+    from adapters.embeddings import SentenceTransformerEmbedder
+
+    return SentenceTransformerEmbedder(model)
+
+
+def _past_incidents(source_sections: Sequence[SourceSection]) -> list[PastIncident]:
+    return [
+        incident
+        for section in source_sections
+        if isinstance(section, PastIncidentsSection)
+        for incident in load_past_incidents(section.path, frozenset(section.readers))
+    ]
+
+
+def secret(value: SecretStr | None) -> str | None:
+    return value.get_secret_value() if value is not None else None
+
+
+async def ingest(
+    core: Core, on_progress: Callable[[IngestProgress], None] = lambda _: None, only: str = ""
+) -> IngestReport:
+    """Bring the corpus up to date, or only the source of this name, and remember how fresh each source is."""
+    async with AsyncExitStack() as stack:
+        async with core.awaiting_index:
+            await stack.enter_async_context(core.store.lock("write the index"))
+        return await _ingest(core, on_progress, only)
+
+
+async def learn_owners(core: Core) -> bool:
+    """Learn which team owns which incidents, from all that ended so far; whether there were enough."""
+    await core.history.grow(core.store)
+    await fit_severity(core.history.whole, store=core.store, clock=core.clock)
+    return await fit_triage(
+        core.history.incidents,
+        teams=await current_teams(core.workspace),
+        models=core.owner_models,
+        fit=fit_owners_apart,
+        store=core.store,
+        clock=core.clock,
+        embedder=core.knowledge.embedder,
+    )
+
+
+async def _ingest(core: Core, on_progress: Callable[[IngestProgress], None], only: str) -> IngestReport:
+    knowledge = core.knowledge
+    sources = [source for source in knowledge.sources if only in ("", source.name)]
+    async with core.store.transaction() as transaction:
+        before = {ingestion.source: ingestion.finished_at for ingestion in await transaction.ingestions.all()}
+    # Settings that name no source at all are taken for the wrong ones.
+    former = before.keys() - {source.name for source in sources} if core.workspace.sources and not only else set[str]()
+    report = await ingest_knowledge(
+        [*sources, *map(FormerSource, sorted(former))],
+        knowledge.index,
+        knowledge.encoders,
+        knowledge.embedder,
+        on_progress,
+        store=core.store,
+        redact=redactor(core),
+        setting=partial(source_setting, core.workspace),
+    )
+    async with core.store.transaction() as transaction:
+        for name in former:
+            await transaction.ingestions.forget(name)
+    for source in sources:
+        documents = len(await knowledge.index.content_hashes(source.name))
+        failure, now = report.failed.get(source.name, ""), core.clock.now()
+        # What could not be read is as old as it was.
+        finished_at = before.get(source.name, now) if failure else now
+        left_out = tuple(f"{each.path}: {each.reason}" for each in report.left_out.get(source.name, ())[:MAX_LEFT_OUT])
+        async with core.store.transaction() as transaction:
+            await transaction.ingestions.record(Ingestion(source.name, finished_at, documents, failure, left_out))
+    return report
+
+
+def records_of(core: Core) -> Records:
+    """Return what questions are answered from before any document is read."""
+    workspace = core.workspace
+    return Records(
+        workspace.teams,
+        workspace.dependencies,
+        core.schedules,
+        core.tools.changes,
+        workspace.channels,
+        workspace.origins,
+    )
+
+
+def redactor(core: Core) -> Redactor:
+    """What takes names, addresses and secrets out of whatever is kept."""
+    from adapters.secret_detector import DetectSecrets
+
+    return Redactor(DetectSecrets(), core.workspace.private_names)
+
+
+def incident_platforms(settings: Settings) -> tuple[Platform, ...]:
+    """Where an incident is posted: the first platform that has the channel."""
+    platforms = [Platform.SLACK] if settings.slack_enabled else []
+    if settings.teams_app_id:
+        platforms.append(Platform.TEAMS)
+    platforms.append(Platform.CONSOLE)
+    if settings.teams_anonymous:
+        platforms.append(Platform.TEAMS)
+    return tuple(platforms)
+
+
+def places_for(settings: Settings, workspace: Workspace) -> Callable[[AlertDelivery], tuple[Place, ...]]:
+    """A delivery → the channels that the incident it opens is posted in. Raises ConfigurationError if there is none."""
+    platforms = incident_platforms(settings)
+    incident_place({}, workspace.routes, workspace.channels, platforms)  # found now, and not by the first alert
+    return lambda delivery: incident_places(
+        routing_facts(delivery, workspace.teams), workspace.routes, workspace.channels, platforms
+    )
+
+
+def operators_place(core: Core) -> Place | None:
+    """Where the operators are told what is wrong with Plumbline itself; None where plumbline.yaml names no channel."""
+    name, channels = core.workspace.operators, core.workspace.channels
+    return incident_place({}, [Route((name,))], channels, incident_platforms(core.settings)) if name else None
+
+
+def new_incident_id() -> str:
+    """Short enough to be read aloud on a call."""
+    return uuid.uuid4().hex[:10]

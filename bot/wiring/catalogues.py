@@ -1,0 +1,107 @@
+"""The workspace with what its catalogues know of teams: what plumbline.yaml says wins."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+import structlog
+from pydantic import ValidationError
+
+from adapters.catalogues.backstage import read_backstage
+from adapters.catalogues.codeowners import read_codeowners
+from adapters.catalogues.files import CatalogueFiles, FolderFiles, RepositoryFiles
+from bot.config.settings import Settings
+from bot.config.source_sections import GitRepositorySection
+from bot.config.team_sections import BackstageSection, CatalogueSection, CodeownersSection, MentionSection
+from bot.config.workspace import Workspace
+from bot.wiring.sources import open_repository
+from core.model.catalogue import Catalogue, merged_dependencies, merged_teams, named_code
+from core.model.conversation import Platform
+from core.model.errors import SourceUnavailable
+from core.model.team import TAG, Team
+
+DEADLINE = 60.0  # seconds until the bot starts without a catalogue
+
+log = structlog.get_logger()
+
+
+async def with_catalogues(workspace: Workspace, settings: Settings) -> Workspace:
+    """Read when the bot starts. A catalogue that cannot be read is named in the log, and the others count."""
+    read = [(section, await _read_if_there(section, workspace, settings)) for section in workspace.catalogues]
+    found = [(section, catalogue) for section, catalogue in read if catalogue is not None]
+    groups = [team for section, catalogue in found for team in _called(section, catalogue)]
+    teams = merged_teams(workspace.teams, [_reachable(team, workspace) for team in groups])
+    code = [
+        named_code(each, teams, section.teams if isinstance(section, CodeownersSection) else {})
+        for section, catalogue in found
+        for each in catalogue.code
+    ]
+    dependencies = merged_dependencies(workspace.dependencies, [catalogue.dependencies for _, catalogue in found])
+    written = {service for team in workspace.teams for service in team.services}
+    origins = {
+        service: section.place
+        for section, catalogue in reversed(found)
+        for team in catalogue.teams
+        for service in team.services - written
+    }
+    known = {"teams": teams, "dependencies": dependencies, "code": tuple(code), "origins": origins}
+    return workspace.model_copy(update=known)
+
+
+async def read_catalogue(section: CatalogueSection, workspace: Workspace, settings: Settings) -> Catalogue:
+    """What one section names. Raises SourceUnavailable, and ConfigurationError for a token that is not set."""
+    files = _files(section, workspace, settings)
+    match section:
+        case CodeownersSection():
+            return await read_codeowners(files, frozenset(section.services))
+        case BackstageSection():
+            return await read_backstage(files)
+
+
+async def _read_if_there(section: CatalogueSection, workspace: Workspace, settings: Settings) -> Catalogue | None:
+    try:
+        async with asyncio.timeout(DEADLINE):
+            return await read_catalogue(section, workspace, settings)
+    except (SourceUnavailable, TimeoutError) as error:
+        log.warning("catalogue_not_read", catalogue=section.place, error=str(error) or "too slow")
+        return None
+
+
+def _files(section: CatalogueSection, workspace: Workspace, settings: Settings) -> CatalogueFiles:
+    if section.path is not None:
+        return FolderFiles(section.path)
+    sources = (source for source in workspace.sources if isinstance(source, GitRepositorySection))
+    return RepositoryFiles(open_repository(next(each for each in sources if each.name == section.source), settings))
+
+
+def _called(section: CatalogueSection, catalogue: Catalogue) -> Sequence[Team]:
+    """The teams under the ids that the section gives them."""
+    if not isinstance(section, CodeownersSection):
+        return catalogue.teams
+    given = {owner.rpartition("/")[2]: team for owner, team in section.teams.items()}
+    return [replace(team, id=given.get(team.id, team.id)) for team in catalogue.teams]
+
+
+def _reachable(team: Team, workspace: Workspace) -> Team:
+    """Without a channel that plumbline.yaml does not name, and without ids that ping nobody."""
+    channel = team.channel
+    if channel and channel not in {each.name for each in workspace.channels}:
+        log.warning("catalogue_channel_unknown", team=team.id, channel=channel)
+        channel = ""
+    return replace(team, channel=channel, mentions=_checked(team))
+
+
+def _checked(team: Team) -> dict[Platform, str]:
+    in_teams = team.mentions.get(Platform.TEAMS, "")
+    is_tag = in_teams.startswith(TAG)
+    try:
+        return MentionSection(
+            slack=team.mentions.get(Platform.SLACK) or None,
+            teams=None if is_tag else in_teams or None,
+            teams_tag=in_teams.removeprefix(TAG) if is_tag else None,
+        ).ids
+    except ValidationError as error:
+        log.warning("catalogue_mention_left_out", team=team.id, error=error.errors()[0]["msg"])
+        return {}

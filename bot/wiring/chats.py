@@ -1,0 +1,124 @@
+"""The chat platforms that a workspace is on, each opened if it is configured. Their SDKs are loaded only then."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+
+from aiohttp import web
+
+from adapters.store.teams_conversations import SqlTeamsConversations
+from bot.wiring.application import Core, secret
+from bot.wiring.home_pages import home_pages
+from core.model.conversation import MessageReference, Platform
+from core.ports import Inbox, Messenger, ThreadReader
+from handlers.questions.ask_in_form import AskInForm
+from handlers.questions.show_again import ShownAgain
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """One chat platform: what speaks on it, what its requests are handed to, and what reads its threads.
+
+    `warm_up` does beforehand what the first message that is posted would have to wait for.
+    """
+
+    messenger: Messenger
+    handle: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    threads: ThreadReader | None = None
+    warm_up: Callable[[], Awaitable[object]] | None = None
+
+
+async def open_slack(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None:
+    """Slack, until the stack is closed; None if it is not configured."""
+    settings = core.settings
+    if settings.slack_bot_token is None:
+        return None
+    from adapters.slack.client import slack_client
+    from adapters.slack.inbound import SlackInbound
+    from adapters.slack.messenger import SlackMessenger
+    from adapters.slack.threads import SlackThreads
+
+    token = settings.slack_bot_token.get_secret_value()
+    inbound = SlackInbound(
+        bot_token=token,
+        signing_secret=secret(settings.slack_signing_secret),
+        api_url=settings.slack_api_url,
+        app_token=secret(settings.slack_app_token),
+        channels=core.workspace.channels,
+        inbox=inbox,
+        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
+        home_of=home_pages(core),
+        examples=core.workspace.examples,
+        clock=core.clock,
+    )
+    stack.push_async_callback(inbound.close)
+    await inbound.start()
+    client = slack_client(token, settings.slack_api_url, core.session)
+    return Chat(SlackMessenger(client), inbound.handle, SlackThreads(client))
+
+
+async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | None:
+    """Microsoft Teams, until the stack is closed; None if it is not configured."""
+    settings = core.settings
+    if not settings.teams_enabled:
+        return None
+    from adapters.teams.access_token import AccessToken
+    from adapters.teams.audiences import TeamsAudiences
+    from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE
+    from adapters.teams.guests import TeamsGuests
+    from adapters.teams.history import TeamsHistory
+    from adapters.teams.inbound import TeamsInbound
+    from adapters.teams.late_transport import LateTransport
+    from adapters.teams.messenger import TeamsMessenger
+    from adapters.teams.posted import PostedMessages
+    from adapters.teams.threads import TeamsThreads
+    from adapters.teams.transport import open_transport
+
+    references = SqlTeamsConversations(core.engine)
+    cloud = THIS_MACHINE if settings.teams_anonymous else PUBLIC_CLOUD
+    app_id, password = settings.teams_app_id, secret(settings.teams_app_password) or ""
+    tenant_ids = settings.teams_tenant_ids
+    token = AccessToken(app_id, password, tenant_ids, cloud) if app_id else None
+    transport = LateTransport(partial(open_transport, settings.teams_sdk, token))
+    history = token and TeamsHistory(
+        app_id=app_id,
+        app_password=password,
+        tenant_ids=tenant_ids,
+        references=references,
+        token=token,
+        cloud=cloud,
+        clock=core.clock,
+        session=core.session,
+    )
+    messenger = TeamsMessenger(
+        transport=transport,
+        references=references,
+        tenant_ids=tenant_ids,
+        cloud=cloud,
+        posted=PostedMessages(history, core.clock) if history else None,
+    )
+    guests = TeamsGuests(token, core.clock) if token else None
+
+    async def link_in_teams(reference: MessageReference) -> str:
+        return await messenger.link(reference) if reference.place.platform is Platform.TEAMS else ""
+
+    inbound = TeamsInbound(
+        app_id=app_id,
+        tenant_ids=tenant_ids,
+        anonymous=settings.teams_anonymous,
+        audiences=TeamsAudiences(core.workspace.channels, guests),
+        inbox=inbox,
+        forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
+        standing=ShownAgain(core.store, core.workspace.policy, core.workspace.channels, link_in_teams),
+        references=references,
+        clock=core.clock,
+        cloud=cloud,
+    )
+    stack.push_async_callback(messenger.close)
+    stack.push_async_callback(inbound.close)
+    threads = TeamsThreads(history, core.clock) if history else None
+    # A bot without an app is one that may never hear of Teams, and is spared the SDK.
+    return Chat(messenger, inbound.handle, threads, transport.opened if app_id else None)

@@ -1,0 +1,44 @@
+"""The pages of their own that people open in a chat, with every port in hand."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+from bot.wiring.application import Core
+from core.model.conversation import Audience
+from core.model.home import Home
+from handlers.questions.show_home import home_of
+
+
+def home_pages(core: Core) -> Callable[[Sequence[str], Audience], Awaitable[Home]]:
+    """What makes the page of somebody with these names, for this audience."""
+    return partial(
+        home_of,
+        channels=core.workspace.channels,
+        teams=core.workspace.teams,
+        settings=workspace_settings(core),
+        store=core.store,
+        index=core.knowledge.index,
+    )
+
+
+def workspace_settings(core: Core) -> tuple[tuple[str, str], ...]:
+    """What members of the workspace may know of how the bot is set, by name and value."""
+    workspace = core.workspace
+    policy = workspace.policy
+    public = [f"#{channel.name}" for channel in workspace.channels if not channel.private]
+    return (
+        ("Answers", f"composed by {core.model.name}, and checked" if core.model else "quoted from the documents"),
+        ("An owner or a cause is put as a question", _threshold("below", policy.ask_below)),
+        ("A surer owner is called", _threshold("above", policy.ping_owner_above)),
+        ("Two teams are called where no owner is clear", "yes" if policy.ping_two_when_unsure else "no"),
+        ("A confirmed correction is answered with for", f"{workspace.curated_for.days} days"),
+        ("Channels that I know by name", ", ".join(public) or "none"),
+        ("What one channel sets for itself", "say “settings” to me there"),
+        *((("My own page", core.settings.public_url),) if core.settings.public_url else ()),
+    )
+
+
+def _threshold(side: str, share: float | None) -> str:
+    return "never" if share is None else f"{side} a badge of {100 * share:.0f} %"

@@ -1,0 +1,254 @@
+"""What is done about an incident, with every port in hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+from bot.config.team_documents import current_teams
+from bot.wiring.application import Core, redactor
+from core.incidents.thread_notes import with_note
+from core.model.audience import incident_audience
+from core.model.conversation import Audience
+from core.model.errors import ChatBusy, MessageNotFound, Unavailable, Undeliverable
+from core.model.incident import Incident, ThreadNote
+from core.ports import LanguageModel
+from core.rca.observations import Observations
+from core.triage.model_documents import TeamDocuments
+from handlers.incidents.arrange_incident import Surroundings, arrange_incident, watch_incidents
+from handlers.incidents.check_firing import over_already
+from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_incident
+from handlers.incidents.find_runbook import find_runbook
+from handlers.incidents.investigate_incident import investigate_incident, is_under_way, report_progress, save_findings
+from handlers.incidents.investigate_with_model import Progress
+from handlers.incidents.keep_quiet import hold_incident, is_held
+from handlers.incidents.negotiate_owner import Negotiator, Observe
+from handlers.incidents.observe_incident import Readers, observe_incident
+from handlers.incidents.ping_owner import ping_owner
+from handlers.incidents.present_incident import present_incident, update_details
+from handlers.incidents.suggest_duplicate import suggest_duplicate
+from handlers.incidents.suggest_severity import suggest_severity
+from handlers.incidents.triage_incident import triage_incident
+from handlers.incidents.update_incident import update_incident
+from handlers.incidents.write_postmortem import write_postmortem
+from handlers.questions.post_message import Poster
+
+Negotiators = Callable[[Observe], Negotiator]
+Investigate = Callable[[Incident, Audience], Awaitable[Incident]]
+
+
+class Investigations:
+    """Each takes an incident and who will read what is found, and returns the incident with what was found."""
+
+    def __init__(self, core: Core, poster: Poster) -> None:
+        self._core = core
+        self._poster = poster
+        self._judge = core.model if core.workspace.two_step else None
+        self._negotiators = _negotiators(core.model)
+        self._around = Surroundings(
+            core.workspace.channels,
+            core.workspace.teams,
+            core.workspace.dependencies,
+            core.workspace.maintenance,
+            core.tools.monitors,
+        )
+        tools = core.tools
+        self._readers = Readers(
+            tools.logs,
+            tools.metrics,
+            tools.changes,
+            core.workspace.dependencies,
+            code=tools.code,
+            toolboxes=tools.toolboxes,
+            embedder=core.knowledge.embedder,
+            graphs=tools.graphs,
+        )
+
+    async def triage(self, incident: Incident, audience: Audience, show: Show | None = None) -> Incident:
+        """Who should own it: the teams negotiate, played by the language model if there is one.
+
+        `show` gets what the evidence alone says, before the model is asked.
+        """
+        if show is not None and self._core.model is not None:
+            await show(await self.triage_at_once(incident, audience))
+        return await self._triaged(incident, audience)
+
+    async def triage_in_sight(self, incident: Incident, audience: Audience) -> Incident:
+        """The same for an incident that is posted: what the evidence alone says stands there meanwhile."""
+        return await self.triage(incident, audience, partial(self._show, read=incident))
+
+    async def triage_at_once(self, incident: Incident, audience: Audience) -> Incident:
+        """The same without what takes its time: the language model, and what the teams' monitoring shows."""
+        return await self._triaged(incident, audience, asks=False, looks=False)
+
+    async def explain(
+        self,
+        incident: Incident,
+        audience: Audience,
+        progress: Progress | None = None,
+        show: Show | None = None,
+        over: str = "",
+    ) -> Incident:
+        """Why it broke, and who should own it in the light of that.
+
+        `over` says why it is not worth a long analysis: then the language model is not asked. `show` gets what is
+        known before the model says why it broke, and before it says who should own it.
+        """
+
+        async def show_owned(explained: Incident) -> None:
+            if show is not None:
+                await show(await self.triage_at_once(explained, audience))
+
+        core = self._core
+        model = core.model if not over else None
+        explained = await explain_incident(
+            incident,
+            self._readers,
+            history=await asyncio.to_thread(core.history.readable_by, audience),
+            store=core.store,
+            clock=core.clock,
+            model=model,
+            progress=progress,
+            show=show_owned,
+            teams=core.workspace.teams,
+            redact=redactor(core),
+        )
+        cut_short = over if core.model is not None else ""
+        if model is not None:
+            await show_owned(explained)
+        return await self._triaged(replace(explained, cut_short=cut_short), audience, asks=not over)
+
+    async def explain_in_sight(self, incident: Incident, audience: Audience) -> Incident:
+        """The same for an incident that is posted: its message says at every step what is being done.
+
+        What the evidence alone says stands there first. What the language model says replaces it when and if it comes.
+        """
+
+        async def progress(doing: str) -> None:
+            await report_progress(incident.id, doing, store=self._core.store)
+            await self._present_meanwhile(incident.id)
+
+        over = await over_already(incident, self._around.monitors)
+        return await self.explain(incident, audience, progress, show=partial(self._show, read=incident), over=over)
+
+    async def step(self, incident_id: str, investigate: Investigate, *, wanted: bool = False) -> None:
+        """One step of an incident's own investigation, whose findings stand where the incident is posted.
+
+        One that is silenced or a part of another is left as it is, unless a person `wanted` the step: what is missing is
+        done once it stands for itself.
+        """
+        channels = self._core.workspace.channels
+
+        async def looked_into(incident: Incident) -> Incident:
+            is_alone = incident.silenced is None and incident.absorbed is None
+            may_go_on = is_alone or wanted
+            return await investigate(incident, incident_audience(incident, channels)) if may_go_on else incident
+
+        await investigate_incident(incident_id, looked_into, store=self._core.store)
+
+    async def recheck(self, incident_id: str, note: ThreadNote) -> None:
+        """Investigate an incident again with what somebody wrote in its thread."""
+        await update_incident(incident_id, lambda latest: with_note(latest, note), self._core.store)
+        await self.step(incident_id, self.explain_in_sight, wanted=True)
+
+    async def observe(self, incident: Incident) -> Observations:
+        """Read what the tools show around an incident, as far as those who see it may know."""
+        audience = incident_audience(incident, self._core.workspace.channels)
+        history = await asyncio.to_thread(self._core.history.readable_by, audience)
+        return await observe_incident(incident, self._readers, history=history, clock=self._core.clock)
+
+    async def present(self, incident_id: str) -> None:
+        """Bring the chats up to date: the message, a ping if policy wants one, a postmortem once it is over."""
+        core, poster = self._core, self._poster
+        store, policy = core.store, core.workspace.policy
+        try:
+            await self._present(incident_id)
+        except ChatBusy:
+            if await is_under_way(incident_id, store=store):
+                return  # the work does not wait for a chat, and its last step shows all of it
+            raise
+        if await is_held(incident_id, store=store):
+            return
+        await ping_owner(
+            incident_id,
+            policy=policy,
+            teams=core.workspace.teams,
+            store=store,
+            poster=poster,
+            clock=core.clock,
+            schedules=core.schedules,
+        )
+        await update_details(incident_id, store=store, poster=poster)
+        await write_postmortem(incident_id, store=store, poster=poster, public_url=core.settings.public_url)
+
+    async def watch(self) -> None:
+        """Look after the open incidents: whose silence is over, and whose leader."""
+        await watch_incidents(self._around, store=self._core.store, clock=self._core.clock)
+
+    async def _show(self, found: Incident, read: Incident) -> None:
+        """Save what is known so far and bring the message up to date, while the language model is asked."""
+        await save_findings(replace(found, stage=read.stage), read, progress=LOOKS_CLOSER, store=self._core.store)
+        await self._present_meanwhile(read.id)
+
+    async def _present_meanwhile(self, incident_id: str) -> None:
+        """The work does not wait for a chat: the next step shows more, and says what is wrong with the chat."""
+        with suppress(Unavailable, Undeliverable, MessageNotFound):
+            await self._present(incident_id)
+
+    async def _present(self, incident_id: str) -> None:
+        core = self._core
+        await arrange_incident(incident_id, self._around, store=core.store, clock=core.clock)
+        await present_incident(
+            incident_id,
+            store=core.store,
+            poster=self._poster,
+            clock=core.clock,
+            policy=core.workspace.policy,
+            channels=core.workspace.channels,
+            holds=partial(hold_incident, store=core.store, clock=core.clock),
+        )
+
+    async def _triaged(
+        self, incident: Incident, audience: Audience, *, asks: bool = True, looks: bool = True
+    ) -> Incident:
+        """`asks` the language model, if there is one, and `looks` at what the teams' monitoring shows."""
+        core = self._core
+        history = await asyncio.to_thread(core.history.readable_by, audience)
+        observe = partial(observe_incident, readers=self._readers, history=history, clock=core.clock)
+        model = core.model if asks else None
+        incident = await suggest_severity(incident, history=history, store=core.store, clock=core.clock, model=model)
+        incident = await suggest_duplicate(
+            incident,
+            audience=audience,
+            channels=core.workspace.channels,
+            dependencies=core.workspace.dependencies,
+            store=core.store,
+            clock=core.clock,
+            model=model,
+        )
+        incident = await triage_incident(
+            incident,
+            teams=await current_teams(core.workspace),
+            history=history,
+            store=core.store,
+            clock=core.clock,
+            owners=await core.owner_models.load(),
+            negotiator=self._negotiators(observe) if asks and self._negotiators else None,
+            judge=self._judge if asks else None,
+            schedules=core.schedules,
+            observe=observe if looks else None,
+            code=core.workspace.code,
+            embedder=core.knowledge.embedder,
+        )
+        return await find_runbook(incident, retriever=core.knowledge.retriever, audience=audience)
+
+
+def _negotiators(model: LanguageModel | None) -> Negotiators | None:
+    """Managers for one triage each; what they remember of the team documents they share. None without a model."""
+    if model is None:
+        return None
+    documents = TeamDocuments(model)
+    return lambda observe: Negotiator(model, documents, observe)

@@ -1,0 +1,113 @@
+"""Sections of plumbline.yaml → knowledge sources."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import TYPE_CHECKING
+
+import aiohttp
+
+from adapters.sources.chat_threads import ChatThreadSource
+from adapters.sources.folder import FolderSource
+from adapters.sources.past_incidents import PastIncidentSource
+from bot.config import source_sections as sections
+from bot.config.settings import Settings, named_secret
+from bot.config.workspace import Workspace
+from core.knowledge.privacy.redactor import VERSION as REDACTION
+from core.ports import ChangingSource, Clock, KnowledgeSource
+
+if TYPE_CHECKING:
+    from adapters.sources.git_repository import GitRepositorySource
+
+
+def open_source(
+    section: sections.SourceSection, settings: Settings, session: aiohttp.ClientSession, clock: Clock
+) -> KnowledgeSource | ChangingSource:
+    """The source that a section describes. Raises ConfigurationError for a secret that is not set."""
+    match section:
+        case sections.FolderSection():
+            return FolderSource(section.name, section.path, section.url, frozenset(section.readers))
+        case sections.ChatThreadsSection():
+            return ChatThreadSource(section.name, section.path)
+        case sections.PastIncidentsSection():
+            return PastIncidentSource(section.name, section.path, frozenset(section.readers))
+        case sections.SlackExportSection():
+            from adapters.sources.slack_export import SlackExportSource
+
+            return SlackExportSource(section.name, section.path, section.url)
+        case sections.TeamsExportSection():
+            from adapters.sources.teams_export import TeamsExportSource
+
+            return TeamsExportSource(section.name, section.path)
+        case sections.GitRepositorySection():
+            return open_repository(section, settings)
+        case sections.ConfluenceSection():
+            return _confluence(section, session)
+        case sections.SlackChannelsSection():
+            return _slack(section, settings, session, clock)
+        case sections.TeamsChannelsSection():
+            return _teams(section, settings, session, clock)
+
+
+def source_setting(workspace: Workspace, name: str) -> str:
+    """Changes exactly when plumbline.yaml says something else of a source, or of whose names are taken out."""
+    sections = [section.model_dump_json() for section in workspace.sources if section.name == name]
+    parts = (REDACTION, *sections, *sorted(workspace.private_names))
+    return hashlib.blake2b("\x00".join(parts).encode(), digest_size=8).hexdigest()
+
+
+def open_repository(section: sections.GitRepositorySection, settings: Settings) -> GitRepositorySource:
+    """The repository that a section describes. Raises ConfigurationError."""
+    from adapters.sources.git_repository import GitRepositorySource, Repository
+
+    return GitRepositorySource(
+        section.name,
+        Repository(
+            clone=section.path or settings.data_dir.absolute() / "repositories" / f"{section.name}.git",
+            url=section.url,
+            branch=section.branch,
+            links=section.links,
+            token=named_secret(section.token_env, section.name) if section.token_env else "",
+            readers=frozenset(section.readers),
+        ),
+    )
+
+
+def _confluence(section: sections.ConfluenceSection, session: aiohttp.ClientSession) -> ChangingSource:
+    from adapters.rest import Rest, Token
+    from adapters.sources.confluence import ConfluenceSource
+    from adapters.sources.confluence_pages import Access
+
+    secret = named_secret(section.token_env, section.name)
+    login = base64.b64encode(f"{section.email}:{secret}".encode()).decode()
+    token = Token(f"Basic {login}" if section.email else f"Bearer {secret}")
+    rest = Rest(f"Confluence at {section.url}", section.url, token, session)
+    identities = {key: frozenset(readers) for key, readers in section.identities.items()}
+    access = Access(frozenset(section.readers), identities)
+    return ConfluenceSource(section.name, rest, section.url, section.spaces, access)
+
+
+def _slack(
+    section: sections.SlackChannelsSection, settings: Settings, session: aiohttp.ClientSession, clock: Clock
+) -> ChangingSource:
+    from adapters.rest import Rest, Token
+    from adapters.sources.slack_channels import SlackChannelsSource
+
+    token = Token(f"Bearer {named_secret(section.token_env, section.name)}")
+    return SlackChannelsSource(
+        section.name, Rest("Slack", settings.slack_api_url, token, session), section.channels, clock
+    )
+
+
+def _teams(
+    section: sections.TeamsChannelsSection, settings: Settings, session: aiohttp.ClientSession, clock: Clock
+) -> ChangingSource:
+    from adapters.microsoft_graph.credentials import GRAPH_URL, GraphCredentials
+    from adapters.rest import Rest
+    from adapters.sources.teams_channels import TeamsChannelsSource
+
+    secret = named_secret(section.client_secret_env, section.name)
+    credentials = GraphCredentials(section.tenant_id, section.client_id, secret, session)
+    rest = Rest("Microsoft Graph", GRAPH_URL, credentials, session)
+    return TeamsChannelsSource(section.name, rest, section.teams, clock, settings.teams_app_id)

@@ -1,0 +1,203 @@
+"""Sections of plumbline.yaml → what an investigation may read."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import aiohttp
+from yarl import URL
+
+from adapters.tools.change_files import ChangeFiles
+from adapters.tools.ci import Builds, BuildServer
+from adapters.tools.http import Http
+from adapters.tools.kubernetes import Kubernetes, Workload
+from adapters.tools.log_files import LogFiles
+from adapters.tools.loki import Loki
+from adapters.tools.metric_files import MetricFiles
+from bot.config import tool_sections as sections
+from bot.config.settings import named_secret
+from core.model.errors import ConfigurationError
+from core.ports import (
+    AlertMonitor,
+    ChangeReader,
+    CheckedTool,
+    CodeReader,
+    DependencyReader,
+    LogReader,
+    MetricReader,
+    Toolbox,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the investigator may read."""
+
+    logs: tuple[LogReader, ...] = ()
+    metrics: tuple[MetricReader, ...] = ()
+    changes: tuple[ChangeReader, ...] = ()
+    code: tuple[CodeReader, ...] = ()
+    toolboxes: tuple[Toolbox, ...] = ()
+    monitors: tuple[AlertMonitor, ...] = ()
+    graphs: tuple[DependencyReader, ...] = ()
+
+    @property
+    def checked(self) -> list[CheckedTool]:
+        """Those that can tell whether they are let in, each once."""
+        every = (*self.logs, *self.metrics, *self.changes, *self.code, *self.toolboxes, *self.monitors, *self.graphs)
+        return [tool for tool in {id(each): each for each in every}.values() if isinstance(tool, CheckedTool)]
+
+
+def open_tools(tool_sections: Sequence[sections.ToolSection], session: aiohttp.ClientSession) -> Tools:
+    """Every tool that is configured. Raises ConfigurationError for a secret or a certificate that is missing."""
+    opened = [open_tool(section, session) for section in tool_sections]
+    return Tools(
+        tuple(each for tools in opened for each in tools.logs),
+        tuple(each for tools in opened for each in tools.metrics),
+        tuple(each for tools in opened for each in tools.changes),
+        tuple(each for tools in opened for each in tools.code),
+        tuple(each for tools in opened for each in tools.toolboxes),
+        tuple(each for tools in opened for each in tools.monitors),
+        tuple(each for tools in opened for each in tools.graphs),
+    )
+
+
+def open_tool(section: sections.ToolSection, session: aiohttp.ClientSession) -> Tools:
+    """What one section describes. Raises ConfigurationError."""
+    match section:
+        case sections.LogFilesTool():
+            return Tools(logs=(LogFiles(section.name, section.path),))
+        case sections.MetricFilesTool():
+            return Tools(metrics=(MetricFiles(section.name, section.path),))
+        case sections.ChangeFilesTool():
+            return Tools(changes=(ChangeFiles(section.name, section.path),))
+        case sections.PrometheusTool():
+            from adapters.tools.prometheus import Prometheus
+            from adapters.tools.prometheus_rules import PrometheusRules
+
+            http = Http(_system(section.name, section.url), section.url, session)
+            return Tools(
+                metrics=(Prometheus(section.name, section.url, session),),
+                monitors=(PrometheusRules(section.name, http),),
+            )
+        case sections.AlertmanagerTool():
+            from adapters.tools.alertmanager import Alertmanager
+
+            headers = _bearer(section.token_env, section.name) if section.token_env else {}
+            http = Http(_system(section.name, section.url), section.url, session, headers)
+            return Tools(monitors=(Alertmanager(section.name, http, section.source),))
+        case sections.TraceFilesTool() | sections.TraceGraphTool():
+            return Tools(graphs=(_graph(section, session),))
+        case sections.LokiTool():
+            return Tools(logs=(_loki(section, session),))
+        case sections.KubernetesTool():
+            cluster = _kubernetes(section, session)
+            return Tools(logs=(cluster,), toolboxes=(cluster,))
+        case sections.GitHubActionsTool() | sections.GitLabCiTool() | sections.JenkinsTool():
+            builds = Builds(section.name, _build_server(section, session), section.services)
+            return Tools(toolboxes=(builds,), changes=_hosted_changes(section, session))
+        case sections.CodeTool():
+            return _code(section)
+        case sections.McpTool():
+            return Tools(toolboxes=(_mcp(section),))
+
+
+def _graph(
+    section: sections.TraceFilesTool | sections.TraceGraphTool, session: aiohttp.ClientSession
+) -> DependencyReader:
+    from adapters.tools.trace_files import TraceFiles
+    from adapters.tools.trace_graph import JaegerGraph, ZipkinGraph
+
+    if isinstance(section, sections.TraceFilesTool):
+        return TraceFiles(section.name, section.path)
+    headers = _bearer(section.token_env, section.name) if section.token_env else {}
+    http = Http(_system(section.name, section.url), section.url, session, headers)
+    return (JaegerGraph if section.kind == "jaeger" else ZipkinGraph)(section.name, http)
+
+
+def _loki(section: sections.LokiTool, session: aiohttp.ClientSession) -> Loki:
+    headers = _bearer(section.token_env, section.name) if section.token_env else {}
+    if section.tenant:
+        headers["X-Scope-OrgID"] = section.tenant
+    return Loki(section.name, Http(_system(section.name, section.url), section.url, session, headers), section.services)
+
+
+def _kubernetes(section: sections.KubernetesTool, session: aiohttp.ClientSession) -> Kubernetes:
+    tls: ssl.SSLContext | bool = True
+    if section.ca_file is not None:
+        try:
+            tls = ssl.create_default_context(cafile=str(section.ca_file))
+        except OSError as error:  # ssl.SSLError is one
+            raise ConfigurationError(f"{section.name}: {section.ca_file} is no certificate: {error}.") from None
+    headers = _bearer(section.token_env, section.name)
+    http = Http(_system(section.name, section.url), section.url, session, headers, tls)
+    workloads = {service: Workload(each.namespace, each.selector) for service, each in section.services.items()}
+    return Kubernetes(section.name, http, workloads)
+
+
+def _hosted_changes(
+    section: sections.GitHubActionsTool | sections.GitLabCiTool | sections.JenkinsTool, session: aiohttp.ClientSession
+) -> tuple[ChangeReader, ...]:
+    """The commits and deployments of what is built there; none from a system that keeps no repositories."""
+    if isinstance(section, sections.JenkinsTool):
+        return ()
+    from adapters.tools.hosted_changes import GitHubRepositories, GitLabRepositories, HostedChanges
+
+    http = Http(_system(section.name, section.url), section.url, session, _bearer(section.token_env, section.name))
+    host = GitHubRepositories(http) if isinstance(section, sections.GitHubActionsTool) else GitLabRepositories(http)
+    return (HostedChanges(f"{section.name} changes", host, section.services),)
+
+
+def _build_server(
+    section: sections.GitHubActionsTool | sections.GitLabCiTool | sections.JenkinsTool, session: aiohttp.ClientSession
+) -> BuildServer:
+    system = _system(section.name, section.url)
+    match section:
+        case sections.GitHubActionsTool():
+            from adapters.tools.github_actions import GitHubActions
+
+            headers = {
+                **_bearer(section.token_env, section.name),
+                "Accept": "application/vnd.github+json",
+                "X-GitHub-Api-Version": "2022-11-28",
+            }
+            return GitHubActions(Http(system, section.url, session, headers, elsewhere=frozenset(section.log_hosts)))
+        case sections.GitLabCiTool():
+            from adapters.tools.gitlab_ci import GitLabCi
+
+            return GitLabCi(Http(system, section.url, session, _bearer(section.token_env, section.name)))
+        case sections.JenkinsTool():
+            from adapters.tools.jenkins import Jenkins
+
+            login = f"{section.user}:{named_secret(section.token_env, section.name)}".encode()
+            headers = {"Authorization": f"Basic {base64.b64encode(login).decode()}"}
+            return Jenkins(Http(system, section.url, session, headers))
+
+
+def _code(section: sections.CodeTool) -> Tools:
+    from adapters.tools.code_repository import CodeRepositories
+    from adapters.tools.git_history import GitHistory
+
+    return Tools(
+        changes=(GitHistory(f"{section.name} history", section.services),),
+        code=(CodeRepositories(section.name, section.services),),
+    )
+
+
+def _mcp(section: sections.McpTool) -> Toolbox:
+    from adapters.tools.mcp_server import McpServer
+
+    token = named_secret(section.token_env, section.name) if section.token_env else ""
+    return McpServer(section.name, section.url, section.tools, token)
+
+
+def _system(name: str, url: str) -> str:
+    """What a system is called in errors, which are shown in chats: its address without a name and password."""
+    return f"{name} at {URL(url).with_user(None)}"
+
+
+def _bearer(variable: str, name: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {named_secret(variable, name)}"}

@@ -1,0 +1,1 @@
+"""Durable work: tasks, workflows, schedules and replicas."""

@@ -1,0 +1,74 @@
+"""The retention policy, every night, and the command that forgets a person or a thread."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+
+from dbos import DBOS
+from rich.console import Console
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from adapters.clock import SystemClock
+from adapters.store import forgetting, retention
+from adapters.store.database import migrate, open_database, truncate_log
+from adapters.store.store import SqlStore
+from bot.config.retention_section import RetentionSection
+from bot.config.settings import Settings
+from bot.work import engine as workflow_engine
+from core.model.audit import PLUMBLINE, Act, audit_entry
+from core.ports import Clock, Store
+
+
+async def apply_retention(policy: RetentionSection, *, engine: AsyncEngine, store: Store, clock: Clock) -> None:
+    """Delete what is older than the policy keeps it, and note how much that was. Raises StoreUnavailable."""
+    now = clock.now()
+    kept = {kind: days for kind, days in policy.model_dump().items() if days is not None}
+    deleted = await retention.delete_before(engine, {kind: now - timedelta(days=days) for kind, days in kept.items()})
+    deleted["workflows"] = await workflow_engine.forget_before(now - timedelta(days=policy.events))
+    counts = ", ".join(f"{kind} {count}" for kind, count in deleted.items() if count) or "nothing"
+    entry = audit_entry(f"retained:{now:%Y-%m-%dT%H:%M}", now, Act.RETAINED, PLUMBLINE, "retention", detail=counts)
+    async with store.transaction() as transaction:
+        await transaction.audit.add(entry)
+
+
+async def run_forget(settings: Settings, person: str, thread: str, out: Console) -> int:
+    """Delete what a person or a thread said to Plumbline; also while the bot runs."""
+
+    async def of_keys(keys: list[str]) -> None:
+        await asyncio.to_thread(forget_workflows, settings.workflow_database, keys)
+
+    engine = open_database(settings.database)
+    try:
+        await migrate(engine)
+        forgotten = await forgetting.forget(engine, person=person, thread=thread, forget_workflows=of_keys)
+        await _note(SqlStore(engine), SystemClock().now(), len(forgotten))
+        for database in (settings.database, settings.workflow_database):
+            await asyncio.to_thread(truncate_log, database)
+    finally:
+        await engine.dispose()
+    out.print(
+        f"{len(forgotten)} events were forgotten. What stands in the chat itself, in sources, and in backups is not "
+        "Plumbline's to delete.",
+        highlight=False,
+    )
+    return 0
+
+
+def forget_workflows(database_url: str, keys: list[str]) -> None:
+    """Delete what the engine keeps of these workflows, also while the bot runs."""
+    if not keys:
+        return
+    DBOS.migrate(database_url)  # a workspace that was restored may have none of its tables, or those of an older one
+    with workflow_engine.client(database_url) as client:
+        for start in range(0, len(keys), retention.BATCH):  # a statement has a limited number of parameters
+            client.delete_workflows(keys[start : start + retention.BATCH])
+
+
+async def _note(store: Store, now: datetime, count: int) -> None:
+    """That something was forgotten, and not whose it was."""
+    entry = audit_entry(
+        f"forgotten:{now:%Y-%m-%dT%H:%M:%S.%f}", now, Act.RETAINED, PLUMBLINE, "forget", detail=f"events {count}"
+    )
+    async with store.transaction() as transaction:
+        await transaction.audit.add(entry)

@@ -1,0 +1,118 @@
+"""Accepted events become tasks: what was acknowledged is written down, under a key that makes it one task."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from pydantic import TypeAdapter
+
+from bot.observability.telemetry import EVENTS
+from bot.work.intake import Intake
+from core.incidents.command import parse_command
+from core.incidents.thread_notes import bears_on_cause
+from core.model.audit import Act, AuditEntry, audit_entry
+from core.model.conversation import Place, Question
+from core.model.feedback import Feedback, Reaction
+from core.model.incident import IncidentState
+from core.ports import Store, Task
+from handlers.incidents.find_incident import incident_of_thread
+from handlers.knowledge.redaction import Redact, as_it_is
+from handlers.questions.answer_in_incident import recheck_task
+
+ANSWER = "answer_question"
+FEEDBACK = "record_feedback"
+RETRACTION = "retract_question"
+REACTION = "record_reaction"
+
+QUESTION = TypeAdapter(Question)
+FEEDBACK_EVENT = TypeAdapter(Feedback)
+REACTION_EVENT = TypeAdapter(Reaction)
+PLACE = TypeAdapter(Place)
+
+
+class TaskInbox:
+    """Implements `core.ports.Inbox`: writes what arrived as a task, and rings for the dispatcher."""
+
+    def __init__(
+        self,
+        store: Store,
+        ring: Callable[[], None],
+        asked: Callable[[Question], None] = lambda _: None,
+        redact: Redact = as_it_is,
+    ) -> None:
+        """`asked` learns of every question that is new."""
+        self._store = store
+        self._redact = redact
+        self._ring = ring
+        self._asked = asked
+        self._intake = Intake(self._write)
+
+    async def ask(self, question: Question) -> None:
+        payload = QUESTION.dump_python(question, mode="json")
+        command = parse_command(question.text).name
+        asked = audit_entry(
+            f"asked:{question.key}",
+            question.asked_at,
+            Act.ASKED,
+            question.asker,
+            question.id,
+            place=question.place,
+            detail=command,
+        )
+        if await self._accept(Task(question.key, ANSWER, question.id, payload), asked):
+            self._asked(question)
+
+    async def overhear(self, remark: Question, name: Callable[[], Awaitable[str]]) -> None:
+        if not bears_on_cause(remark.text):
+            return
+        async with self._store.transaction() as transaction:
+            incident = await incident_of_thread(remark.place, transaction)
+        if incident is None or incident.state is not IncidentState.OPEN:
+            return
+        speaker = replace(remark.asker, name=await name())
+        noted = audit_entry(f"noted:{remark.key}", remark.asked_at, Act.NOTED, speaker, incident.id, place=remark.place)
+        await self._accept(recheck_task(incident.id, replace(remark, asker=speaker), self._redact), noted)
+
+    async def press(self, feedback: Feedback) -> None:
+        payload = FEEDBACK_EVENT.dump_python(feedback, mode="json")
+        pressed = audit_entry(
+            f"pressed:{feedback.id}",
+            feedback.at,
+            Act.PRESSED,
+            feedback.person,
+            feedback.subject,
+            place=feedback.place,
+            detail=feedback.verdict,
+        )
+        await self._accept(Task(feedback.id, FEEDBACK, feedback.subject, payload), pressed)
+
+    async def react(self, reaction: Reaction) -> None:
+        payload = REACTION_EVENT.dump_python(reaction, mode="json")
+        await self._accept(Task(reaction.id, REACTION, reaction.message.message_id, payload))
+
+    async def retract(self, question_id: str, place: Place, *, edited: bool = False) -> None:
+        if edited and not await self._was_asked(question_id):
+            return
+        payload = PLACE.dump_python(place, mode="json")
+        await self._accept(Task(f"retract:{question_id}", RETRACTION, question_id, payload))
+
+    async def _was_asked(self, question_id: str) -> bool:
+        async with self._store.transaction() as transaction:
+            return await transaction.tasks.is_known(question_id)
+
+    async def _accept(self, task: Task, entry: AuditEntry | None = None) -> bool:
+        """Return whether the task is new."""
+        is_new = await self._intake.take((task, entry))
+        EVENTS.labels(task.workflow, "accepted" if is_new else "deduplicated").inc()
+        self._ring()
+        return is_new
+
+    async def _write(self, accepted: Sequence[tuple[Task, AuditEntry | None]]) -> list[bool]:
+        """Whether each task is new."""
+        async with self._store.transaction() as transaction:
+            are_new = [await transaction.tasks.add(task) for task, _ in accepted]
+            for _, entry in accepted:
+                if entry is not None:
+                    await transaction.audit.add(entry)
+        return are_new

@@ -1,0 +1,22 @@
+"""What a first question or a first message would otherwise have to wait for is done once the bot is ready."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from bot.wiring.chats import Chat
+from core.knowledge.privacy.redactor import Redactor
+from core.knowledge.retriever import Retriever
+from core.model.conversation import Audience
+from core.model.errors import PlumblineError
+
+
+async def warm_up(retriever: Retriever, redact: Redactor, *chats: Chat | None) -> None:
+    """Load what finds secrets, read what was learned of the corpus, and load what the chats post with."""
+    await asyncio.to_thread(redact.findings, "ready", ())
+    with suppress(PlumblineError):  # whoever asks a question is told
+        await retriever.retrieve("ready", Audience(), 1)
+    for chat in chats:
+        if chat is not None and chat.warm_up is not None:
+            await chat.warm_up()

@@ -1,0 +1,120 @@
+"""How the workflow engine writes what workflows were given and returned: as JSON, which cannot run code.
+
+The engine's own format is pickle, which runs whatever the bytes ask for, and the engine reads it wherever a row says
+that it was written so: whoever can write a row, as by a backup, could run code. Importing this module takes its reader
+away; what an earlier version wrote with it is found by asking, and never read.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import sqlalchemy as sa
+from dbos import Serializer
+from dbos._serialization import DefaultSerializer
+
+from core.model import errors
+from core.model.errors import ConfigurationError, PlumblineError, Unavailable
+
+UNFINISHED = ("PENDING", "ENQUEUED", "DELAYED")
+SCHEMA = "dbos"  # of PostgreSQL
+
+_PICKLE = "py_pickle"  # what the engine calls it
+_ERRORS = {
+    kind.__name__: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, PlumblineError)
+}
+
+
+class RecordedError(PlumblineError):
+    """What a step raised before its process ended, and was none of Plumbline's own errors."""
+
+
+class JsonSerializer(Serializer):
+    """Writes JSON values and exceptions.
+
+    An error of `core.model.errors` is read as what it was; any other exception as a RecordedError that names it.
+    """
+
+    def name(self) -> str:
+        return "plumbline_json"
+
+    def serialize(self, data: Any) -> str:
+        """Raises TypeError or ValueError for what is no JSON value and no exception."""
+        if isinstance(data, dict) and data.keys() == {"args", "kwargs"}:
+            return json.dumps(data, allow_nan=False)  # what a workflow is given: the engine wants a tuple back
+        if not isinstance(data, BaseException):
+            return json.dumps({"value": data}, allow_nan=False)  # ASCII, since text may hold what no database stores
+        error = {"type": type(data).__name__, "message": str(data), "retry_after": getattr(data, "retry_after", None)}
+        return json.dumps({"error": error})
+
+    def deserialize(self, serialized_data: str) -> Any:
+        """Raises ValueError for what `serialize` does not write."""
+        written: object = json.loads(serialized_data)
+        fields = cast("dict[str, Any]", written) if isinstance(written, dict) else {}
+        if fields.keys() == {"value"}:
+            return fields["value"]
+        if fields.keys() == {"error"}:
+            return _error(fields["error"])
+        if fields.keys() == {"args", "kwargs"} and isinstance(fields["args"], list):
+            return fields | {"args": tuple(cast("list[Any]", fields["args"]))}
+        raise ValueError("This is no value and no error of a workflow.")
+
+
+def _error(written: Any) -> PlumblineError:
+    match written:
+        case {"type": str(name), "message": str(message), "retry_after": None | int() | float() as retry_after}:
+            kind = _ERRORS.get(name)
+        case _:
+            raise ValueError("This is no error of a workflow.")
+    if kind is None:
+        return RecordedError(f"{name}: {message}")
+    return kind(message, retry_after) if issubclass(kind, Unavailable) else kind(message)
+
+
+def refuse_pickled(database_url: str, way_out: str) -> None:
+    """Raises ConfigurationError if a workflow that has not ended was written as pickle; nothing of it is read.
+
+    `way_out` ends the sentence that an operator reads.
+    """
+    if count := _pickled(database_url):
+        raise ConfigurationError(
+            f"{count} unfinished workflows were written by an earlier version of Plumbline as pickle, a format that can "
+            f"run code and is never read. {way_out}"
+        )
+
+
+def _pickled(database_url: str) -> int:
+    """The number of workflows that have not ended and of which something was written as pickle."""
+    url = sa.make_url(database_url)
+    is_server = url.get_backend_name() == "postgresql"
+    schema = SCHEMA if is_server else None
+    workflow = sa.table(
+        "workflow_status", sa.column("workflow_uuid"), sa.column("status"), sa.column("serialization"), schema=schema
+    )
+    step = sa.table("operation_outputs", sa.column("workflow_uuid"), sa.column("serialization"), schema=schema)
+    steps = sa.select(step.c.workflow_uuid).where(step.c.serialization == _PICKLE)
+    unfinished = sa.select(sa.func.count()).where(
+        workflow.c.status.in_(UNFINISHED),
+        (workflow.c.serialization == _PICKLE) | workflow.c.workflow_uuid.in_(steps),
+    )
+    engine = sa.create_engine(url.set(drivername="postgresql+psycopg") if is_server else url)
+    try:
+        with engine.connect() as connection:
+            if not sa.inspect(connection).has_table(workflow.name, schema=schema):
+                return 0
+            return connection.execute(unfinished).scalar_one()
+    finally:
+        engine.dispose()
+
+
+def _never_read(cls: DefaultSerializer, serialized_data: str) -> Any:  # noqa: ARG001 -- as the engine names them
+    raise PlumblineError("A workflow was written as pickle, which can run code and is never read.")
+
+
+def _never_written(self: DefaultSerializer, data: Any) -> str:  # noqa: ARG001 -- the same
+    raise PlumblineError("Nothing of a workflow is written as pickle.")
+
+
+DefaultSerializer.deserialize = _never_read
+DefaultSerializer.serialize = _never_written

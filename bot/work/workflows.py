@@ -1,0 +1,251 @@
+"""The durable workflows: which behaviour runs after which, and with what retry.
+
+Each step of several is checkpointed. A process that is killed anywhere resumes at the step it was in; every step can run
+twice without doing anything twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import structlog
+from dbos import DBOS, DBOSConfiguredInstance, SetWorkflowID
+from sqlalchemy.exc import DBAPIError
+
+from bot.observability.telemetry import STEPS, timed
+from bot.observability.tracing import KEY, span, traced
+from bot.work import engine
+from bot.work.tasks import FEEDBACK_EVENT, PLACE, QUESTION, REACTION_EVENT
+from core.model.conversation import Place, Question
+from core.model.errors import ChatBusy, MessageNotFound, PlumblineError, Unavailable, Undeliverable, Withdrawn
+from core.model.feedback import Feedback, Reaction
+from core.model.incident import ThreadNote
+from core.ports import Task
+from handlers.questions.answer_in_incident import note_of
+
+FIRST_DELAY = 1.0  # seconds before a step that met an unavailable system is tried again
+MAX_RUNNING = 16  # steps of a kind at once; more only compete for the same processor
+LONGEST_DELAY = 30.0  # seconds; the delay doubles up to here
+
+pause = asyncio.sleep  # of what is no step: the engine records nothing of it, and whoever takes over waits no longer
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviours:
+    """The handlers, with their ports already in hand."""
+
+    answer: Callable[[Question], Awaitable[None]]
+    apologise: Callable[[Question, str], Awaitable[None]]
+    retract: Callable[[str, Place], Awaitable[None]]
+    feedback: Callable[[Feedback], Awaitable[None]]
+    react: Callable[[Reaction], Awaitable[None]]
+    present: Callable[[str], Awaitable[None]]
+    triage: Callable[[str], Awaitable[None]]
+    explain: Callable[[str], Awaitable[None]]
+    triage_again: Callable[[str], Awaitable[None]]
+    recheck: Callable[[str, ThreadNote], Awaitable[None]]
+    conclude: Callable[[str], Awaitable[None]]
+    details: Callable[[str], Awaitable[None]]
+    end_quiet_hours: Callable[[], Awaitable[None]]
+    watch_incidents: Callable[[], Awaitable[None]]
+    redeliver: Callable[[str], Awaitable[None]]
+    ingest: Callable[[], Awaitable[None]]
+    fit_triage: Callable[[], Awaitable[None]]
+    recalibrate: Callable[[], Awaitable[None]]
+    retain: Callable[[], Awaitable[None]]
+
+
+@DBOS.dbos_class()
+class Workflows(DBOSConfiguredInstance):
+    """One instance per process, made before the engine is launched, so that it can resume what it finds."""
+
+    def __init__(self, behaviours: Behaviours, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__("plumbline")
+        self._behaviours = behaviours
+        self._loop = loop
+        # Of each kind, so that those who wait minutes for a language model keep nobody else.
+        self._places = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(MAX_RUNNING))
+        self._running: set[str] = set()
+
+    def running(self) -> frozenset[str]:
+        """The ids of the workflows that are in a step in this process."""
+        return frozenset(self._running)
+
+    async def start(self, task: Task) -> Awaitable[object]:
+        """Start a task's workflow. When this returns it will run to its end, even if the process does not."""
+        workflow = getattr(self, task.workflow)
+        with SetWorkflowID(task.key):
+            payload = {**task.payload, KEY: task.correlation}
+            handle = await DBOS.start_workflow_async(workflow, task.subject, payload)
+        return engine.outcome(task.key, handle)
+
+    @DBOS.workflow()
+    @traced
+    async def answer_question(self, subject: str, payload: dict[str, Any]) -> None:
+        question = QUESTION.validate_python(payload)
+        try:
+            await self._do("answer", question)
+        except Withdrawn:
+            log.info("question was deleted or changed", reference=subject)
+        except Exception:
+            log.exception("question failed", reference=subject)
+            with suppress(Withdrawn):
+                await self._do("apologise", question, subject)
+
+    @DBOS.workflow()
+    @traced
+    async def retract_question(self, question_id: str, payload: dict[str, Any]) -> None:
+        await self._do("retract", question_id, PLACE.validate_python(payload))
+
+    @DBOS.workflow()
+    @traced
+    async def record_feedback(self, _subject: str, payload: dict[str, Any]) -> None:
+        await self._do("feedback", FEEDBACK_EVENT.validate_python(payload))
+
+    @DBOS.workflow()
+    @traced
+    async def record_reaction(self, _subject: str, payload: dict[str, Any]) -> None:
+        await self._do("react", REACTION_EVENT.validate_python(payload))
+
+    @DBOS.workflow()
+    @traced
+    async def investigate_incident(self, incident_id: str, _payload: dict[str, Any]) -> None:
+        """The raw alert at once, then the owner, then the cause: the same message each time, with more in it."""
+        await self._step("present", incident_id)
+        for investigation in ("triage", "explain"):
+            try:
+                await self._step(investigation, incident_id)
+            except Exception:
+                # What one investigation found must be shown even if the other one fails.
+                log.exception("investigation failed", incident=incident_id, step=investigation)
+            await self._step("present", incident_id)
+        await self._step("conclude", incident_id)
+        await self._step("present", incident_id)
+        await self._step("details", incident_id)
+
+    @DBOS.workflow()
+    @traced
+    async def triage_again(self, incident_id: str, _payload: dict[str, Any]) -> None:
+        """Somebody turned the incident away: the teams that are left negotiate."""
+        await self._step("triage_again", incident_id)
+        await self._step("present", incident_id)
+
+    @DBOS.workflow()
+    @traced
+    async def recheck_incident(self, incident_id: str, payload: dict[str, Any]) -> None:
+        """Somebody wrote what is to blame, or what is not: it is investigated again, and its message says so."""
+        await self._step("recheck", incident_id, note_of(payload))
+        await self._step("present", incident_id)
+
+    @DBOS.workflow()
+    @traced
+    async def present_incident(self, incident_id: str, _payload: dict[str, Any]) -> None:
+        await self._do("present", incident_id)
+
+    @DBOS.workflow()
+    @traced
+    async def watch_incidents(self, _subject: str, _payload: dict[str, Any]) -> None:
+        await self._do("watch_incidents")
+
+    @DBOS.workflow()
+    @traced
+    async def redeliver(self, intent: str, _payload: dict[str, Any]) -> None:
+        """An operator has a dead letter tried again."""
+        await self._do("redeliver", intent)
+
+    @DBOS.workflow()
+    @traced
+    async def end_quiet_hours(self, _subject: str, _payload: dict[str, Any]) -> None:
+        await self._do("end_quiet_hours")
+
+    @DBOS.workflow()
+    @traced
+    async def present_held(self, incident_id: str, _payload: dict[str, Any]) -> None:
+        """Quiet hours held it back and it is still open, or the chat did not take it and it is tried again."""
+        await self._step("present", incident_id)
+        await self._step("details", incident_id)
+
+    @DBOS.workflow()
+    @traced
+    async def ingest_knowledge(self, _subject: str, _payload: dict[str, Any]) -> None:
+        await self._step("ingest")
+        await self._step("fit_triage")
+
+    @DBOS.workflow()
+    @traced
+    async def recalibrate(self, _subject: str, _payload: dict[str, Any]) -> None:
+        await self._do("recalibrate")
+
+    @DBOS.workflow()
+    async def apply_retention(self, _subject: str, _payload: dict[str, Any]) -> None:
+        await self._do("retain")
+
+    async def _step(self, name: str, *arguments: Any) -> None:
+        """Run a behaviour as a checkpointed step."""
+        with self._in_step():
+            step = partial(self._run, name, arguments)
+            await _persist(name, lambda: DBOS.run_step_async({"name": name}, step), DBOS.sleep_async)
+
+    async def _do(self, name: str, *arguments: Any) -> None:
+        """Run a behaviour that is all of a workflow, whose end is checkpoint enough: half of the engine's work."""
+        with self._in_step():
+            await _persist(name, partial(self._run, name, arguments), pause)
+
+    @contextmanager
+    def _in_step(self) -> Generator[None]:
+        workflow_id = DBOS.workflow_id or ""
+        self._running.add(workflow_id)
+        try:
+            with engine.interruptions():
+                yield
+        finally:
+            self._running.discard(workflow_id)
+
+    async def _run(self, name: str, arguments: tuple[Any, ...]) -> None:
+        """On the loop that the ports belong to: the engine resumes workflows on a loop of its own."""
+
+        async def run() -> None:
+            async with self._places[name]:
+                try:
+                    with span(name), timed(STEPS, name):
+                        await getattr(self._behaviours, name)(*arguments)
+                except DBAPIError as error:  # no outage, which has a type of its own: a mistake of ours
+                    raise PlumblineError(f"Step {name} met the database's refusal: {error}.") from error
+
+        if asyncio.get_running_loop() is self._loop:
+            await run()
+        else:
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(run(), self._loop))
+
+
+async def _persist(
+    name: str, attempt: Callable[[], Awaitable[None]], sleep: Callable[[float], Awaitable[None]]
+) -> None:
+    """Attempt it again and again while an outside system is unavailable.
+
+    Where somebody deleted the message that it belongs to, there is no place left to say anything.
+    """
+    delay = FIRST_DELAY
+    while True:
+        try:
+            return await attempt()
+        except MessageNotFound as error:
+            log.info("nothing to say any more", step=name, reason=str(error))
+            return None
+        except Undeliverable as error:
+            log.warning("message is a dead letter", step=name, reason=str(error))
+            return None
+        except ChatBusy as error:
+            await sleep(error.retry_after or delay)
+        except Unavailable as error:
+            log.warning("step waits", step=name, reason=str(error))
+            await sleep(error.retry_after or delay)
+            delay = min(2 * delay, LONGEST_DELAY)

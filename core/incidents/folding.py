@@ -1,0 +1,172 @@
+"""How alert deliveries become an incident, and when it is over or open again."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from core.confidence.resolution import Resolution, read_resolution
+from core.model.conversation import Place
+from core.model.incident import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity
+
+REOPEN_WINDOW = timedelta(minutes=30)  # after it was resolved, in which an incident whose group fires again is reopened
+FLAPS = 3  # times that an incident fires again within FLAP_WINDOW, from which on it is called flapping
+FLAP_WINDOW = timedelta(hours=2)  # and as long after it was resolved a flapping incident is reopened
+REPLICA_LAG = timedelta(seconds=45)  # by which a replica of a sender may tell late; Alertmanager: 15 s for each peer
+
+
+def open_from(delivery: AlertDelivery, incident_id: str, place: Place, also_in: tuple[Place, ...] = ()) -> Incident:
+    """The incident that a delivery opens; it is named after the first of its alerts that fire (at least one)."""
+    first = delivery.first_firing
+    return fold(
+        Incident(
+            id=incident_id,
+            source=delivery.source,
+            group_key=delivery.group_key,
+            title=first.summary or first.name,
+            severity=first.severity,
+            service=first.service,
+            labels=first.labels,
+            alerts=(),
+            alert_count=0,
+            delivery_count=0,
+            started_at=first.starts_at,
+            opened_at=delivery.received_at,
+            updated_at=delivery.received_at,
+            place=place,
+            also_in=also_in,
+            revision=0,
+        ),
+        delivery,
+    )
+
+
+def fold(incident: Incident, delivery: AlertDelivery) -> Incident:
+    """The incident with the alerts of one more delivery in it; resolved once none of its alerts fires any more.
+
+    The very same incident if the delivery says nothing that is newer than what is known.
+    """
+    known = {alert.fingerprint: alert for alert in incident.alerts}
+    told = [_succeeding(known.get(alert.fingerprint), alert) for alert in delivery.alerts]
+    delivered = {alert.fingerprint: alert for alert in told if alert is not None}
+    if not delivered:
+        return incident
+    new = [each for each in delivered if each not in known and not _holds(incident.also_firing, each)]
+    seen_count = incident.alert_count - incident.unseen_count + len(new)
+    alert_count = max(incident.alert_count, seen_count, len(delivered) + delivery.omitted)
+    firing, settled = _by_status((known | delivered).values())
+    also_firing = _changed(incident.also_firing, delivered, [alert.fingerprint for alert in firing[MAX_KEPT_ALERTS:]])
+    is_firing = bool(firing or also_firing)
+    is_reopened = is_firing and incident.state is IncidentState.RESOLVED
+    reopenings = (*incident.reopenings, delivery.received_at)[-FLAPS:] if is_reopened else incident.reopenings
+    return replace(
+        incident,
+        alerts=tuple((firing + settled)[:MAX_KEPT_ALERTS]),
+        also_firing=also_firing,
+        alert_count=alert_count,
+        unseen_count=alert_count - seen_count,
+        delivery_count=incident.delivery_count + 1,
+        reopened_count=incident.reopened_count + is_reopened,
+        reopenings=reopenings,
+        flapping=incident.flapping or _flaps(reopenings),
+        severity=_severity(incident, delivered.values()),
+        started_at=min([incident.started_at, *(alert.starts_at for alert in delivered.values() if alert in firing)]),
+        updated_at=delivery.received_at,
+        state=IncidentState.OPEN if is_firing else IncidentState.RESOLVED,
+        resolved_at=None if is_firing else delivery.received_at,
+        resolution=incident.resolution or (None if is_firing else _noted(delivery)),
+        revision=incident.revision + 1,
+    )
+
+
+def _changed(ordered: tuple[str, ...], without: Collection[str], added: Iterable[str]) -> tuple[str, ...]:
+    """Other names in order. Made in steps, as a storm brings one at a time to ten thousand that are there already."""
+    changed = list(ordered)
+    for name in without:
+        if _holds(changed, name):
+            del changed[bisect_left(changed, name)]
+    for name in added:
+        if not _holds(changed, name):
+            insort(changed, name)
+    return tuple(changed)
+
+
+def _holds(ordered: Sequence[str], name: str) -> bool:
+    place = bisect_left(ordered, name)
+    return place < len(ordered) and ordered[place] == name
+
+
+def _severity(incident: Incident, told: Iterable[Alert]) -> Severity:
+    """The worst that was ever told, unless a person said how severe it is."""
+    if incident.severity_by:
+        return incident.severity
+    return min((incident.severity, *(alert.severity for alert in told)), key=list(Severity).index)
+
+
+def reopens(incident: Incident, delivery: AlertDelivery) -> bool:
+    """Whether a delivery of its group belongs to an incident that is resolved: it fires again soon after."""
+    resolved_at = incident.resolved_at
+    window = FLAP_WINDOW if incident.flapping else REOPEN_WINDOW
+    return resolved_at is not None and delivery.fires and delivery.received_at - resolved_at <= window
+
+
+def is_belated(incident: Incident, delivery: AlertDelivery) -> bool:
+    """Whether a delivery says that what is over fires because a replica of its sender has not heard of the end yet.
+
+    Every alert that fires in it is one that was resolved a moment ago and has the very start that it had then.
+    """
+    resolved_at = incident.resolved_at
+    if not delivery.replicated or resolved_at is None or delivery.received_at - resolved_at > REPLICA_LAG:
+        return False
+    over = {(alert.fingerprint, alert.starts_at) for alert in incident.alerts if alert.status is AlertStatus.RESOLVED}
+    firing = {(a.fingerprint, a.starts_at) for a in delivery.alerts if a.status is AlertStatus.FIRING}
+    return bool(firing) and not delivery.omitted and firing <= over
+
+
+def _flaps(reopenings: tuple[datetime, ...]) -> bool:
+    return len(reopenings) >= FLAPS and reopenings[-1] - reopenings[-FLAPS] <= FLAP_WINDOW
+
+
+def _succeeding(known: Alert | None, told: Alert) -> Alert | None:
+    """What is so of an alert after this was told of it; None if that changes nothing."""
+    if known is None:
+        return told if told.status is not AlertStatus.UPDATED else None
+    if known.as_of is not None and told.as_of is not None and told.as_of < known.as_of:
+        return None
+    acknowledged = told.acknowledged or (known.acknowledged if known.status is AlertStatus.FIRING else None)
+    if told.status is AlertStatus.RESOLVED and known.status is AlertStatus.FIRING:
+        return _ended(replace(told, acknowledged=acknowledged), known)
+    if told.status is not AlertStatus.UPDATED:
+        return replace(told, acknowledged=acknowledged)
+    return replace(
+        told,
+        status=known.status,
+        starts_at=known.starts_at,
+        ends_at=known.ends_at,
+        note=known.note,
+        acknowledged=acknowledged,
+    )
+
+
+def _ended(told: Alert, known: Alert) -> Alert:
+    """Return an alert that is over, without the times of an earlier one that its end may come with.
+
+    A later beginning is believed: it fired again meanwhile, and nobody said so.
+    """
+    starts_at = max(known.starts_at, told.starts_at)
+    ends_at = told.ends_at if told.ends_at is not None and told.ends_at >= starts_at else None
+    return replace(told, starts_at=starts_at, ends_at=ends_at)
+
+
+def _noted(delivery: AlertDelivery) -> Resolution | None:
+    note = next((alert.note for alert in delivery.alerts if alert.note), "")
+    return read_resolution(note) if note else None
+
+
+def _by_status(alerts: Iterable[Alert]) -> tuple[list[Alert], list[Alert]]:
+    """The firing and the resolved ones, each the earliest first."""
+    ordered = sorted(alerts, key=lambda alert: (alert.starts_at, alert.fingerprint))
+    firing = [alert for alert in ordered if alert.status is AlertStatus.FIRING]
+    return firing, [alert for alert in ordered if alert.status is not AlertStatus.FIRING]

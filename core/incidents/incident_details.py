@@ -1,0 +1,167 @@
+"""The details of an incident, section by section, the same in every chat: why this owner, the evidence, what was not read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.incidents.incident_view import Link, shown_severity, standing
+from core.model.badge import Badge
+from core.model.incident import Evidence, Explanation, Hop, Hypothesis, Incident, SimilarIncident, Vote
+
+MAX_HYPOTHESES = 3  # shown in full
+
+_REASONS = re.compile(r"; |\. ")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of a section: `text` (Markdown), a `quote` (verbatim), where it comes from and when. All untrusted."""
+
+    text: str
+    quote: str = ""
+    link: Link | None = None
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """`noun` is what its entries are called where some do not fit. `badge` is that of the claim in its title."""
+
+    title: str
+    entries: tuple[Entry, ...]
+    noun: str = "of them"
+    badge: str = ""
+
+
+def incident_details(incident: Incident) -> tuple[Section, ...]:
+    """Return the sections that say something; empty before anything was found out."""
+    return tuple(section for section in _sections(incident) if section.entries)
+
+
+def _sections(incident: Incident) -> Iterator[Section]:
+    explanation = incident.explanation
+    yield Section("What the alert says", tuple(_alerts(incident)), "lines")
+    yield Section("Also", tuple(map(Entry, standing(incident))), "lines")
+    yield Section("Why this owner", tuple(map(Entry, owner_story(incident))), "reasons")
+    yield Section("Less likely", tuple(map(Entry, _less_likely(incident))), "teams")
+    yield Section("How the teams voted", tuple(map(Entry, votes_told(incident))), "votes")
+    yield Section("Severity and duplicates", tuple(map(Entry, suggestions_told(incident))), "reasons")
+    if explanation is not None:
+        yield from _causes(explanation)
+        yield Section("Ruled out", tuple(map(Entry, explanation.ruled_out)))
+    yield Section("Similar incidents", tuple(map(_similar, incident.precedents)))
+    if explanation is not None:
+        timeline = tuple(Entry(entry.text, at=entry.at) for entry in explanation.timeline)
+        yield Section("Timeline (UTC)", timeline, "entries")
+        steps = explanation.trajectory.steps if explanation.trajectory is not None else ()
+        yield Section("What the model did", tuple(Entry(step.told) for step in steps), "steps")
+        yield Section("Could not be read", tuple(Entry(gap.text) for gap in explanation.gaps))
+
+
+def _alerts(incident: Incident) -> Iterator[Entry]:
+    """The first alerts by their names, each with what it says beyond the title."""
+    for alert in incident.alerts[:3]:
+        said = (text for text in (alert.summary, alert.description) if text and text != incident.title)
+        yield Entry(" ".join(dict.fromkeys(said)), link=Link(alert.name, alert.url), at=alert.starts_at)
+
+
+def _less_likely(incident: Incident) -> Iterator[str]:
+    """The teams that are not asked, where nobody can be named."""
+    if incident.owner is not None and incident.owner.owner is None:
+        yield from (team.team_name for team in incident.owner.not_asked)
+
+
+def _causes(explanation: Explanation) -> Iterator[Section]:
+    if not explanation.hypotheses:
+        yield Section("No cause found", (Entry("Nothing that was read explains it."),))
+    for number, hypothesis in enumerate(explanation.hypotheses[:MAX_HYPOTHESES], 1):
+        badge = explanation.badge if number == 1 else None
+        yield _cause(f"{number}. {hypothesis.cause.rstrip('.')}", hypothesis, badge)
+    missing = len(explanation.hypotheses) - MAX_HYPOTHESES
+    if missing > 0:
+        yield Section("Other causes", (Entry(f"and {missing} more hypotheses"),))
+
+
+def _cause(title: str, hypothesis: Hypothesis, badge: Badge | None) -> Section:
+    told = [("Would disprove it", hypothesis.disproof), ("Next check", hypothesis.next_check)]
+    told.append(("Responsible", str(hypothesis.responsibility or "")))
+    entries = (
+        *map(_evidence, hypothesis.evidence),
+        *(_evidence(each, "Speaks against it: ") for each in hypothesis.contradicting),
+        *(Entry(f"{name}: {text}") for name, text in told if text),
+    )
+    return Section(title, entries, "lines of evidence", badge.text if badge is not None else "")
+
+
+def _evidence(evidence: Evidence, against: str = "") -> Entry:
+    link = Link(evidence.source, evidence.url)
+    return Entry(f"{against}{evidence.kind}", evidence.quote, link, evidence.at)
+
+
+def _similar(past: SimilarIncident) -> Entry:
+    facts = (("owner", past.owner), ("cause", past.root_cause), ("fix", past.fix))
+    told = ". ".join(f"{name}: {value.rstrip('.')}" for name, value in facts if value)
+    same = "same cause. " if past.same_cause else ""
+    return Entry(f"{same}{told}", link=Link(f"{past.id} {past.title}", past.url))
+
+
+def owner_story(incident: Incident) -> tuple[str, ...]:
+    """Return what speaks for the owner, and how people sent the incident on. Untrusted."""
+    owner = incident.owner.owner if incident.owner is not None else None
+    names = _names(incident)
+    return (*(owner.reasons if owner is not None else ()), *(_hop(hop, names) for hop in incident.hops))
+
+
+def votes_told(incident: Incident) -> tuple[str, ...]:
+    """Return every vote of the negotiations, the last round first, each reason once: not where the owner's stand already."""
+    votes = incident.owner.votes if incident.owner is not None else ()
+    names = _names(incident)
+    told = {reason.casefold().rstrip(".") for reason in owner_story(incident)}
+    rounds = {(vote.hop, vote.round) for vote in votes}
+    lines: dict[str, None] = {}
+    for vote in sorted(votes, key=lambda vote: (-vote.hop, -vote.round)):
+        lines[_vote(vote, names, told, names_round=len(rounds) > 1)] = None
+    return tuple(lines)
+
+
+def suggestions_told(incident: Incident) -> tuple[str, ...]:
+    """Return what speaks for the suggested severity and duplicate, line by line. Untrusted."""
+    told: list[str] = []
+    if severity := shown_severity(incident):
+        told += [f"Looks {severity.severity}: {each}" for each in severity.evidence]
+    if duplicate := incident.suggested_duplicate:
+        told += [f"Duplicate of {duplicate.incident_id}: {each}" for each in duplicate.evidence]
+    return tuple(told)
+
+
+def _names(incident: Incident) -> dict[str, str]:
+    """Team id → what the teams that took part are called."""
+    if incident.owner is None:
+        return {}
+    voters = {vote.voter: vote.voter_name for vote in incident.owner.votes if vote.voter_name}
+    return voters | {candidate.team_id: candidate.team_name for candidate in incident.owner.candidates}
+
+
+def _hop(hop: Hop, names: dict[str, str]) -> str:
+    told = f"Not {names.get(hop.turned_away, hop.turned_away)}'s" if hop.turned_away else "Sent on"
+    given = f", given to {names.get(hop.given_to, hop.given_to)}" if hop.given_to else ""
+    reason = f": {hop.reason}" if hop.reason else ""
+    return f"{told}, says {hop.person}{given}{reason}"
+
+
+def _vote(vote: Vote, names: dict[str, str], told: set[str], *, names_round: bool) -> str:
+    """A vote with the reasons that are not `told` yet; they are told from here on."""
+    choice = names.get(vote.choice, vote.choice) if vote.choice else "nobody"
+    voter = names.get(vote.voter, vote.voter)
+    reasons: list[str] = []
+    for reason in _REASONS.split(vote.reason):
+        bare = reason.removeprefix(f"{choice}: ").removeprefix(f"For {voter}: ").strip()
+        if bare and bare.casefold().rstrip(".") not in told:
+            told.add(bare.casefold().rstrip("."))
+            reasons.append(f"for {voter}: {bare}" if reason.startswith(f"For {voter}: ") and voter != choice else bare)
+    hop = f"Hop {vote.hop}, " if vote.hop else ""
+    when = f"{hop}round {vote.round}: ".capitalize() if names_round else ""
+    return f"{when}{voter} votes for {choice}" + (f" ({'; '.join(reasons)})" if reasons else "")

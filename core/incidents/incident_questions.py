@@ -1,0 +1,247 @@
+"""What is asked in an incident's thread about that very incident, and what is known of it, line by line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from core.incidents.incident_view import on_call_told
+from core.knowledge.terms import terms
+from core.model.incident import EvidenceKind, Incident, IncidentState
+from core.model.messages import ON_CALL_UNKNOWN
+from core.ports import Change, LogLine
+from core.rca.observations import Observations
+from core.rca.postmortem import draft_postmortem
+
+MAX_QUESTION = 200  # characters of a question about an incident; a longer one says more than that
+MAX_CHANGES = 6  # shown
+MAX_ELSEWHERE = 3  # changes to other services, shown where there are none nearby
+MAX_LINES = 8  # of a log, shown
+IN_SHORT = ("Summary", "Cause", "Actions")  # sections of a postmortem that an answer in the thread tells
+MAX_QUOTE = 300  # characters of one
+
+_TROUBLE = re.compile(
+    r"\b(?:ERROR|FATAL|CRITICAL|SEVERE|PANIC|WARN(?:ING)?|exception|failed|timed? ?out)\b", re.IGNORECASE
+)
+
+
+class Subject(StrEnum):
+    """What of an incident a question is about."""
+
+    RUNBOOK = "runbook"
+    FIX = "fix"
+    CHANGES = "changes"
+    ON_CALL = "on call"
+    LOGS = "logs"
+    POSTMORTEM = "postmortem"
+    PRECEDENTS = "precedents"
+    CAUSE = "cause"
+
+
+_PATTERNS = {
+    Subject.POSTMORTEM: r"post-?\s?mortem|retrospective|incident report",
+    Subject.RUNBOOK: r"(?:run|play)-?\s?book",
+    Subject.ON_CALL: r"on[- ]?call|who (?:owns|has|took|takes|is (?:it|on|handling|looking|responsible))|whose",
+    Subject.PRECEDENTS: r"\bbefore\b|last time|(?:seen|had) (?:this|it)|similar|precedents?|\bever\b",
+    Subject.CHANGES: r"\bchang(?:e|es|ed)\b|\bdeploy(?:s|ed|ments?)?\b|\breleas(?:e|es|ed)\b|rolled out",
+    Subject.LOGS: r"\blogs?\b|log lines?|stack ?traces?|error messages?",
+    Subject.FIX: r"\b(?:fix|mitigate|solve|resolve|repair|stop|recover)\b|next (?:step|action)|what (?:should|can|do) (?:i|we) do",
+    Subject.CAUSE: r"\bwhy\b|\bcause[ds]?\b|\breason\b|what (?:broke|happened|went wrong|is wrong)|going on",
+}
+_SUBJECTS = {subject: re.compile(pattern, re.IGNORECASE) for subject, pattern in _PATTERNS.items()}
+_GENERIC = frozenset(
+    term
+    for word in (
+        "what whats does do did the a an this that it its is was were are be been has have had how who whose why when which "
+        "where can could should would will i we you me us our to of for on in at by from with about and or any there here "
+        "please show tell give list get see know say says said tells write read open find look make draft create start now "
+        "today just recently last latest first next time step action happen happened happening going wrong break broke "
+        "broken breaking fix fixed mitigate solve resolve repair stop recover restore cause caused causes reason root "
+        "change changes changed changelog deploy deploys deployed deployment release released rolled out log logs line lines "
+        "error errors message messages trace stack run book runbook playbook post mortem postmortem retrospective report "
+        "on-call oncall call person people team owner owns own took takes handling looking responsible before ever seen "
+        "similar precedent precedents incident incidents alert alerts issue problem thing page up as so then"
+    ).split()
+    for term in terms(word)
+)
+
+
+def subject_of(question: str, incident: Incident) -> Subject | None:
+    """Return what of the incident a question is about; None if it asks for something else or says more than that."""
+    if len(question) > MAX_QUESTION:
+        return None
+    own = set(terms("\n".join([incident.service, incident.title, *(alert.name for alert in incident.alerts)])))
+    if set(terms(question)) - _GENERIC - own:
+        return None
+    return next((subject for subject, pattern in _SUBJECTS.items() if pattern.search(question)), None)
+
+
+def needs_reading(subject: Subject) -> bool:
+    """Return whether the answer is read from the tools anew and not taken from what the incident holds."""
+    return subject in (Subject.CHANGES, Subject.LOGS)
+
+
+def told(subject: Subject, incident: Incident, observations: Observations | None = None, page: str = "") -> str:
+    """Return the answer, line by line. Untrusted. `observations` are needed where `needs_reading`.
+
+    `page` is the address of the incident's postmortem on the local page, empty where there is none.
+    """
+    match subject:
+        case Subject.RUNBOOK:
+            lines = _runbook(incident)
+        case Subject.FIX:
+            lines = _fix(incident)
+        case Subject.CHANGES:
+            lines = _changes(incident, observations)
+        case Subject.ON_CALL:
+            lines = _on_call(incident)
+        case Subject.LOGS:
+            lines = _logs(incident, observations)
+        case Subject.POSTMORTEM:
+            lines = _postmortem(incident, page)
+        case Subject.PRECEDENTS:
+            lines = _precedents(incident)
+        case Subject.CAUSE:
+            lines = _cause(incident)
+    return "\n".join(lines)
+
+
+def _runbook(incident: Incident) -> Sequence[str]:
+    runbook = incident.runbook
+    if runbook is None:
+        return ["The alert names no runbook, and none of the pages that this channel may read has its name."]
+    cited = runbook.citation
+    if cited is None:
+        return [f"The alert names {runbook.url}. I have not read that page."]
+    action = f": {runbook.next_action}" if runbook.next_action != cited.heading else ""
+    said = [f"{cited.title}, “{cited.heading}”{action}", runbook.command, cited.deep_link or cited.document_id]
+    return [line for line in said if line]
+
+
+def _fix(incident: Incident) -> Sequence[str]:
+    cause = incident.explanation.cause if incident.explanation is not None else None
+    lines = list(_runbook(incident)) if incident.runbook is not None and incident.runbook.citation is not None else []
+    if (past := incident.precedent) is not None:
+        lines.append(f"{past.id} had a cause like this one, and was fixed by: {past.fix}")
+    if cause is not None and cause.next_check:
+        lines.append(f"To be sure of the cause first: {cause.next_check}")
+    return lines or [*_cause(incident), *_runbook(incident)]
+
+
+def _changes(incident: Incident, observations: Observations | None) -> Sequence[str]:
+    if observations is None:
+        return ["No system that knows of changes could be read."]
+    near = [change for change in observations.changes if change.service in observations.services]
+    shown = sorted(near, key=lambda change: abs(incident.started_at - change.at))[:MAX_CHANGES]
+    lines = [_change(change) for change in sorted(shown, key=lambda change: change.at, reverse=True)]
+    if not lines:
+        latest = sorted(observations.changes, key=lambda change: change.at, reverse=True)[:MAX_ELSEWHERE]
+        lines = [
+            f"No change to {incident.service or 'the service'} or what it depends on is known of the last 24 hours."
+        ]
+        lines += [f"Elsewhere: {_change(change)}" for change in latest]
+    elif others := len(observations.changes) - len(shown):
+        lines.append(f"{others} more to other services or longer ago.")
+    return [*_blamed_change(incident), *lines, *_gaps(observations)]
+
+
+def _blamed_change(incident: Incident) -> Iterable[str]:
+    cause = incident.explanation.cause if incident.explanation is not None else None
+    evidence = next((each for each in cause.evidence if each.kind is EvidenceKind.CHANGE), None) if cause else None
+    if evidence is not None:
+        yield f"Most probably to blame: {evidence.source}: {evidence.quote}"
+
+
+def _change(change: Change) -> str:
+    by = f" by {change.author}" if change.author else ""
+    return f"{_clock(change.at)} {change.kind} {change.id} of {change.service}{by}: {change.title}"
+
+
+def _on_call(incident: Incident) -> Sequence[str]:
+    proposal = incident.owner
+    taken = [f"{incident.taken_by} has taken it."] if incident.taken_by else []
+    if proposal is None:
+        return taken or ["Its owner is still being looked for."]
+    if proposal.owner is None:
+        asked = [
+            f"{team.team_name}, {on_call_told(team)}" if on_call_told(team) else team.team_name
+            for team in proposal.asked
+        ]
+        return [*taken, f"It is not clear whose it is. Asked: {'; '.join(asked)}." if asked else "Nobody can be named."]
+    people = ", ".join(proposal.on_call)
+    unknown = ON_CALL_UNKNOWN.format(name=proposal.on_call_unknown) if proposal.on_call_unknown else "nobody is named"
+    return [*taken, f"{proposal.owner.team_name}. On call: {people or unknown}."]
+
+
+def _logs(incident: Incident, observations: Observations | None) -> Sequence[str]:
+    cause = incident.explanation.cause if incident.explanation is not None else None
+    telling = [
+        f"{_clock(each.at) if each.at else ''} {each.source}: {each.quote[:MAX_QUOTE]}".strip()
+        for each in (cause.evidence if cause is not None else ())
+        if each.kind is EvidenceKind.LOG
+    ]
+    if observations is None:
+        return telling or ["No log could be read."]
+    own = [line for line in observations.logs if line.service == incident.service]
+    trouble = [line for line in own if _TROUBLE.search(line.text)]
+    latest = [] if telling else [_line(line) for line in (trouble or own)[-MAX_LINES:]]
+    if latest:
+        latest.insert(0, "No line explains it. The latest that tell of trouble:" if trouble else "The latest lines:")
+    elif not telling:
+        latest = [f"No log line of {incident.service or 'its service'} was found around {_clock(incident.started_at)}."]
+    counted = (
+        f"{len(own)} lines of {incident.service} were read, {len(trouble)} of them tell of trouble." if own else ""
+    )
+    return [*dict.fromkeys(telling[:MAX_LINES]), *latest, *filter(None, [counted]), *_gaps(observations)]
+
+
+def _line(line: LogLine) -> str:
+    return f"{_clock(line.at)} {line.service}: {line.text[:MAX_QUOTE]}"
+
+
+def _gaps(observations: Observations) -> Iterable[str]:
+    if observations.gaps:
+        yield f"Could not be read: {'; '.join(gap.text for gap in observations.gaps)}"
+
+
+def _postmortem(incident: Incident, page: str) -> Sequence[str]:
+    draft = draft_postmortem(incident)
+    state = "" if incident.state is IncidentState.RESOLVED else "It is not over yet: this is the draft so far."
+    told = [
+        f"{section.title}: {line.text}"
+        for section in draft.sections
+        if section.title in IN_SHORT
+        for line in section.lines
+    ]
+    whole = (
+        f"The whole draft, with its evidence: {page}"
+        if page
+        else f"`plumbline postmortem {incident.id}` prints all of it."
+    )
+    return [line for line in (draft.title, state, *told, whole) if line]
+
+
+def _precedents(incident: Incident) -> Sequence[str]:
+    return [
+        f"{past.id} {past.title}. Cause: {past.root_cause or 'not known'} Fix: {past.fix or 'not known'}"
+        + (" Its cause is like this one's." if past.same_cause else "")
+        for past in incident.precedents
+    ] or ["No past incident that this channel may see resembles this one."]
+
+
+def _cause(incident: Incident) -> Sequence[str]:
+    explanation = incident.explanation
+    if explanation is None:
+        return ["The cause is still being looked for."]
+    if explanation.cause is None:
+        return ["No culprit found. Ruled out:", *explanation.ruled_out[:MAX_CHANGES]]
+    badge = f" ({explanation.badge.text})" if explanation.badge is not None else ""
+    lines = [f"{explanation.cause.cause}{badge}"]
+    lines += [f"{each.kind}, {each.source}: {each.quote[:MAX_QUOTE]}" for each in explanation.cause.evidence[:3]]
+    return [*lines, f"Would disprove it: {explanation.cause.disproof}"]
+
+
+def _clock(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%H:%M} UTC"

@@ -1,0 +1,252 @@
+"""Find in a runbook what to do next: the section that fits the cause, its instruction and its command, all quoted."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+from urllib.parse import unquote, urlsplit
+
+from core.answering.answer import Citation
+from core.knowledge.markdown import Block, BlockKind, blocks, framed, plain
+from core.knowledge.terms import terms
+from core.model.anchors import anchor
+from core.model.document import Passage
+from core.model.incident import Incident, Runbook
+
+MAX_ACTION = 400  # characters of an instruction
+MAX_COMMAND = 600  # characters of a command
+MIN_NAME = 4  # characters of a page's name in an address, or of an alert's name, that tells it from others
+REMEDY_WEIGHT = 1.5  # of a section whose heading says that it tells what to do
+
+_EXTENSION = re.compile(r"\.(?:md|markdown|html?|txt|rst|adoc|pdf)$", re.IGNORECASE)
+_UNTELLING_NAMES = frozenset({"index", "readme", "runbook", "runbooks", "home", "view", "edit"})
+_NO_REMEDY = re.compile(
+    r"\b(?:not|don'?t|never|why|meaning|impact|background|overview|about|references?|links?|see also|contacts?|"
+    r"escalation|history|tell people|communicat\w+|post-?mortem|related|owners?)\b",
+    re.IGNORECASE,
+)
+_REMEDY = re.compile(
+    r"\b(?:fix\w*|mitigat\w+|remed\w+|resol\w+|recover\w*|repair\w*|restor\w+|right|what to do|steps?|procedure|actions?|"
+    r"roll(?:ing)? ?back|respon\w+|immediate)\b",
+    re.IGNORECASE,
+)
+_VERBS = (
+    "add apply ask bounce call check clear compare confirm cordon create cut debug delete deploy determine disable drain "
+    "edit empty enable enlarge ensure escalate evict execute extend find flip flush follow force free get go identify "
+    "increase inspect invalidate investigate issue kill look lower make mark move mute open page pause promote publish "
+    "purge put query raise reapply reboot rebuild recreate redeploy reduce re-?index release reload remove renew reopen "
+    "replace replay reroute reset resize restart restore resume retry revert re-?run roll rotate run scale send set shift "
+    "silence start stop submit switch take terminate test throttle try turn unblock undo unlock update upgrade use verify "
+    "wait widen"
+).replace(" ", "|")
+_INSTRUCTION = re.compile(rf"(?:^|[:;,.)] |\b(?:then|and|please|or) )\W{{0,3}}(?:{_VERBS})(?![\w-])", re.IGNORECASE)
+_FORBIDDEN = re.compile(r"\b(?:do not|don'?t|never|must not)\b", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[“\"])")
+_INLINE_CODE = re.compile(
+    r"(?:\b(?P<by>run|with|using|use|via|execute|by|do)\s)?`(?P<code>[^`\n]{1,600})`", re.IGNORECASE
+)
+_OPTION = re.compile(r"\s--?[A-Za-z]")
+_LINK = re.compile(r"\]\(([^)\s]{1,500})")
+_MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What stands below one heading of a page, and the passage that it begins in."""
+
+    heading: str
+    repeat: int
+    blocks: tuple[Block, ...]
+    passage: Passage
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(block.text for block in self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An instruction as it is written, and the command that belongs to it, empty if there is none."""
+
+    text: str
+    command: str
+
+
+def runbook_url(incident: Incident) -> str:
+    """Return the address of the runbook that the first of its alerts names; empty if none does."""
+    return next((alert.runbook_url for alert in incident.alerts if alert.runbook_url), "")
+
+
+def runbook_query(incident: Incident) -> str:
+    """Return the words with which to search for the page that the alerts name."""
+    names = dict.fromkeys(alert.name for alert in incident.alerts)
+    return " ".join([*names, *_segments(runbook_url(incident))[-2:], incident.title])
+
+
+def is_named_by(incident: Incident, passage: Passage) -> bool:
+    """Return whether the alerts name the page of a passage: by its address, or by the alert's name in its title."""
+    return is_at(runbook_url(incident), passage) or any(
+        _is_titled(passage.title, alert.name) for alert in incident.alerts
+    )
+
+
+def is_at(address: str, passage: Passage) -> bool:
+    """Return whether an address leads to the page of a passage.
+
+    It is its very address, or ends in the name of its document: the same page may be published at several places.
+    """
+    segments = _segments(address)
+    if not segments:
+        return False
+    own = _segments(passage.url)
+    if own and own == segments and urlsplit(address).netloc in ("", urlsplit(passage.url).netloc):
+        return True
+    name = _segments(passage.document_id)[-1]
+    if name.isdigit():  # a page of a wiki, whose address holds its number
+        return name in segments
+    return len(name) >= MIN_NAME and name not in _UNTELLING_NAMES and segments[-1] == name
+
+
+def sections_of(passages: Sequence[Passage]) -> list[Section]:
+    """Return the sections of a page in order; what a passage repeats of the one before it is left out."""
+    found: list[Section] = []
+    before: set[str] = set()
+    for passage in passages:
+        own = blocks(passage.text)
+        for block in own:
+            if block.text in before and block.kind is not BlockKind.HEADING:
+                continue
+            heading = block.heading or passage.heading
+            if not found or (found[-1].heading, found[-1].repeat) != (heading, block.repeat):
+                found.append(Section(heading, block.repeat, (), passage))
+            if block.kind is not BlockKind.HEADING:
+                last = found.pop()
+                found.append(Section(last.heading, last.repeat, (*last.blocks, block), last.passage))
+        before = {block.text for block in own}
+    return found
+
+
+def best_section(sections: Sequence[Section], incident: Incident) -> Section | None:
+    """Return the section that says what to do about the cause; before one is known, the first that says what to do."""
+    useful = [each for each in sections if not _NO_REMEDY.search(each.heading) and _steps(each)]
+    cause = _cause_terms(incident)
+    if not useful or not cause:
+        return useful[0] if useful else None
+    counts = Counter(term for each in sections for term in _terms_of(each))
+
+    def score(section: Section) -> float:
+        """How many rare words of the cause it has, where a word is the rarer the fewer sections of the page have it."""
+        shared = sum(log((1 + len(sections)) / counts[term]) for term in _terms_of(section) & cause)
+        return shared * (REMEDY_WEIGHT if _REMEDY.search(section.heading) else 1.0)
+
+    return max(useful, key=lambda each: (score(each), -useful.index(each)))
+
+
+def fit(section: Section, incident: Incident) -> int:
+    """Return how many terms of the most probable cause and its evidence a section has; 0 where no cause is known."""
+    return len(_cause_terms(incident) & _terms_of(section))
+
+
+def linked_addresses(section: Section) -> list[str]:
+    """Return the addresses of the pages that a section leads to, in order."""
+    return [address for address in _LINK.findall(section.text) if not address.startswith(("#", "mailto:"))]
+
+
+def has_command(section: Section) -> bool:
+    return any(step.command for step in _steps(section))
+
+
+def read_section(section: Section, incident: Incident, url: str) -> Runbook:
+    """Return what a section says to do next: the instruction that is nearest to the cause, else its first one."""
+    steps = _steps(section)
+    cause = _cause_terms(incident)
+    best = max(
+        range(len(steps)), key=lambda index: (len(cause.intersection(terms(steps[index].text))), -index), default=None
+    )
+    step = steps[best] if best is not None else _Step("", "")
+    passage = section.passage
+    citation = Citation(
+        number=1,
+        document_id=passage.document_id,
+        passage_id=passage.id,
+        title=passage.title,
+        heading=section.heading,
+        anchor=anchor(passage.anchors, passage.title, section.heading, section.repeat) if section.heading else "",
+        url=passage.url or (url if is_at(url, passage) else ""),
+        quote=step.text,
+        updated_at=passage.updated_at,
+    )
+    return Runbook(url, citation, plain(step.text)[:MAX_ACTION], step.command[:MAX_COMMAND])
+
+
+def _terms_of(section: Section) -> frozenset[str]:
+    return frozenset(terms(f"{section.heading}\n{section.text}"))
+
+
+def _cause_terms(incident: Incident) -> frozenset[str]:
+    """Return the terms of the most probable cause and of its evidence; none where no cause is known."""
+    cause = incident.explanation.cause if incident.explanation is not None else None
+    if cause is None:
+        return frozenset()
+    return frozenset(terms("\n".join([cause.cause, *(evidence.quote for evidence in cause.evidence)])))
+
+
+def _steps(section: Section) -> list[_Step]:
+    """Return the instructions of a section in order, each with its command. What is forbidden is none.
+
+    A command that the section begins with is what its heading says.
+    """
+    found: list[_Step] = []
+    for index, block in enumerate(section.blocks):
+        if block.kind is BlockKind.CODE and not index:
+            found.append(_Step(section.heading, _code(block)))
+        if block.kind not in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM):
+            continue
+        sentences = _SENTENCE_END.split(_MARKER.sub("", " ".join(block.text.split())))
+        instructions = [each for each in sentences if _INSTRUCTION.search(plain(each)) and not _FORBIDDEN.search(each)]
+        for sentence in instructions:
+            command = _inline_command(sentence) or _command_beside(section.blocks, index, sentence)
+            found.append(_Step(sentence, command))
+    return found
+
+
+def _inline_command(sentence: str) -> str:
+    """Return the code within a sentence that is to be run: it follows “run” or “with”, or has an option."""
+    for match in _INLINE_CODE.finditer(sentence):
+        code = match["code"].strip()
+        if " " in code and (match["by"] or _OPTION.search(code)):
+            return code
+    return ""
+
+
+def _command_beside(found: Sequence[Block], index: int, sentence: str) -> str:
+    """Return the code block that belongs to an instruction of a block: the next one, else the one just before it."""
+    after = found[index + 1] if index + 1 < len(found) else None
+    if after is not None and after.kind is BlockKind.CODE:
+        return _code(after)
+    before = found[index - 1] if index else None
+    if before is not None and before.kind is BlockKind.CODE and not sentence.endswith(":"):
+        return _code(before)
+    return ""
+
+
+def _code(block: Block) -> str:
+    return "\n".join(line.strip() for line in framed(block)[1] if line.strip())
+
+
+def _segments(address: str) -> list[str]:
+    """Return the parts of the path of an address, in lower case and without the extension of the last one."""
+    path = unquote(urlsplit(address).path).lower()
+    parts = [part for part in path.split("/") if part and part != ".."]
+    return [*parts[:-1], _EXTENSION.sub("", parts[-1])] if parts else []
+
+
+def _is_titled(title: str, name: str) -> bool:
+    """Return whether the name of an alert stands in a title, as a word or words of its own."""
+    if len(name) < MIN_NAME or name.casefold() in _UNTELLING_NAMES:
+        return False
+    is_telling = " " in name or any(c.isupper() or c in "_-" or c.isdigit() for c in name[1:])
+    return is_telling and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", title, re.IGNORECASE) is not None

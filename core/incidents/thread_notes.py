@@ -1,0 +1,175 @@
+"""Read what people write in an incident's thread: which changes, services and causes they name, and which they rule out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from core.knowledge.terms import terms
+from core.model.incident import Evidence, EvidenceKind, Explanation, Hypothesis, Incident, ThreadNote
+from core.ports import Change
+from core.rca.observations import Observations
+
+MAX_NOTES = 20  # of one incident, the latest ones
+MAX_NOTE = 300  # characters of one that are kept
+MAX_READ = 1_000  # characters of a message; a longer one is a report and no remark
+DENIED = "ruled out by a person in the thread"
+ENOUGH_TERMS = 0.5  # share of the words of a remark that a hypothesis must have to be meant by it
+
+_QUESTION = re.compile(
+    r"\W*(?:what|why|who|whose|when|where|which|how|is|are|was|were|does|did|do|can|could|should|would|has|have|any)\b",
+    re.IGNORECASE,
+)
+_NOT = re.compile(r"\bnot\b", re.IGNORECASE)
+_DENIAL = re.compile(
+    r"\b(?:(?:it|this|that)(?:'s|’s| is| was)? ?(?:not|n't|n’t)|(?:is|was|were|are)(?: not|n't|n’t)|not (?:the|our|a|caused|due|"
+    r"related)|ruled? out|nothing to do with|unrelated to|can exclude|innocent)\b",
+    re.IGNORECASE,
+)
+_CAUSE = re.compile(
+    r"\b(?:root cause|caused by|the cause|because of|due to|culprit|to blame|looks like|turns out|turned out|"
+    r"(?:i|we) (?:think|suspect|bet|believe)|(?:it|this|that)(?:'s|’s| is| was) (?:the|our|a|an|probably|likely|most likely)|"
+    r"it (?:broke|began|started) (?:after|with|when))\b",
+    re.IGNORECASE,
+)
+_CHANGE_ID = re.compile(r"\b[A-Z][A-Z0-9]{1,9}-\d{1,9}\b|\b(?=[a-f]{0,39}\d)[0-9a-f]{7,40}\b|(?<!\w)[#!]\d{1,7}\b")
+_CHANGE_SOURCE = re.compile(r"\S+ (\S+) by ")  # of the evidence that a change is
+_CLAUSE = re.compile(r"[.;,!\n]\s|\s(?:but|although|however|rather|instead)\s", re.IGNORECASE)
+_GENERIC = frozenset(
+    term
+    for word in (
+        "it this that is was not isn't the a an our cause caused root because due to of by looks like turns out turned "
+        "culprit blame think suspect bet believe probably likely most rule ruled nothing do with unrelated can exclude "
+        "innocent i we change deploy here now already checked sure definitely really just service issue problem incident "
+        "alert fault wrong be no so and on in at for since from after before with what there"
+    ).split()
+    for term in terms(word)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A part of a note: what it says is (not) to blame. `words` are its telling terms, `said` is the part itself."""
+
+    note: ThreadNote
+    said: str
+    denies: bool
+    words: frozenset[str]
+
+    def means_change(self, change: Change) -> bool:
+        """Return whether it names a change by its id, or says nothing but what stands in it."""
+        if _is_named(change.id, self.said):
+            return True
+        if _CHANGE_ID.search(self.said):
+            return False
+        text = frozenset(terms(f"{change.service}\n{change.title}\n{change.detail}"))
+        return bool(self.words) and self.words <= text
+
+    def means_service(self, service: str) -> bool:
+        """Return whether it names a service and no single change."""
+        return bool(service) and _is_named(service, self.said) and not _CHANGE_ID.search(self.said)
+
+    def means(self, hypothesis: Hypothesis, change: str) -> bool:
+        """Return whether it speaks of a hypothesis, which is about the change of this id (empty for none)."""
+        if change and _is_named(change, self.said):
+            return True
+        if _CHANGE_ID.search(self.said):
+            return False
+        text = "\n".join([hypothesis.cause, hypothesis.service, *(each.quote for each in hypothesis.evidence)])
+        shared = self.words.intersection(terms(text))
+        return bool(self.words) and len(shared) >= ENOUGH_TERMS * len(self.words)
+
+
+def bears_on_cause(text: str) -> bool:
+    """Return whether a message says what caused an incident or what did not, or names a change, and is no question."""
+    if len(text) > MAX_READ or text.rstrip().endswith("?"):
+        return False
+    if _QUESTION.match(text) and not _NOT.search(text):
+        return False
+    return any(pattern.search(text) is not None for pattern in (_DENIAL, _CAUSE, _CHANGE_ID))
+
+
+def with_note(incident: Incident, note: ThreadNote) -> Incident:
+    """Return the incident with one more note, unless it has it already."""
+    if note in incident.notes:
+        return incident
+    notes = sorted((*incident.notes, note), key=lambda each: each.at)
+    return replace(incident, notes=tuple(notes[-MAX_NOTES:]))
+
+
+def remarks(notes: Sequence[ThreadNote]) -> list[Remark]:
+    """Return what the notes say, part by part, oldest first."""
+    found: list[Remark] = []
+    for note in notes:
+        for clause in _CLAUSE.split(note.text):
+            words = frozenset(term for term in terms(clause) if len(term) > 1) - _GENERIC
+            if words:
+                found.append(Remark(note, clause.strip(), _DENIAL.search(clause) is not None, words))
+    return found
+
+
+def without_denied(observations: Observations) -> tuple[Observations, tuple[str, ...]]:
+    """Return what is left to look into, and a line for each change and service that a person ruled out.
+
+    The signs of the incident's own service stay: they are what is to be explained.
+    """
+    denied = [remark for remark in remarks(observations.incident.notes) if remark.denies]
+    ruled_out = {
+        f"{change.kind} {change.id} of {change.service}": remark
+        for remark in denied
+        for change in observations.changes
+        if remark.means_change(change) or remark.means_service(change.service)
+    }
+    kept = tuple(
+        change for change in observations.changes if f"{change.kind} {change.id} of {change.service}" not in ruled_out
+    )
+    others = set(observations.services) - {observations.incident.service}
+    services = {service: remark for remark in denied for service in others if remark.means_service(service)}
+    left = replace(
+        observations,
+        changes=kept,
+        logs=tuple(line for line in observations.logs if line.service not in services),
+        series=tuple(series for series in observations.series if series.service not in services),
+    )
+    lines = [f"{what}: {DENIED}." for what in (*ruled_out, *services)]
+    return left, tuple(lines)
+
+
+def named_first(explanation: Explanation, notes: Sequence[ThreadNote], ruled_out: Collection[str]) -> Explanation:
+    """Return the explanation with what people named first and cited, and without what they ruled out in other words."""
+    said = remarks(notes)
+    kept: list[tuple[bool, Hypothesis]] = []
+    lines = list(ruled_out)
+    for hypothesis in explanation.hypotheses:
+        about = [remark for remark in said if remark.means(hypothesis, _change_of(hypothesis))]
+        latest = about[-1] if about else None
+        if latest is not None and latest.denies:
+            lines.append(f"{hypothesis.cause.rstrip('.')}: {DENIED}.")
+            continue
+        kept.append((latest is None, hypothesis if latest is None else _with_evidence(hypothesis, latest.note)))
+    kept.sort(key=lambda each: each[0])  # stable: the others stay in their order
+    return replace(
+        explanation,
+        hypotheses=tuple(hypothesis for _, hypothesis in kept),
+        ruled_out=(*lines, *explanation.ruled_out),
+        rechecked_after=notes[-1] if notes else None,
+    )
+
+
+def _with_evidence(hypothesis: Hypothesis, note: ThreadNote) -> Hypothesis:
+    return replace(
+        hypothesis,
+        evidence=(Evidence(EvidenceKind.NOTE, note.person, note.text, note.at), *hypothesis.evidence),
+    )
+
+
+def _change_of(hypothesis: Hypothesis) -> str:
+    """Return the id of the change that a hypothesis is about, empty if it is about none."""
+    changes = (each.source for each in hypothesis.evidence if each.kind is EvidenceKind.CHANGE)
+    found = _CHANGE_SOURCE.match(next(changes, ""))
+    return found[1] if found else ""
+
+
+def _is_named(name: str, text: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text, re.IGNORECASE) is not None

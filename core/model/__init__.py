@@ -1,0 +1,1 @@
+"""Frozen types of the domain, and what they say of themselves."""

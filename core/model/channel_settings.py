@@ -1,0 +1,96 @@
+"""What the people of a channel set for it by command: when it wants to be left alone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from core.model.errors import MalformedInput
+from core.model.incident import Severity
+
+UTC = "UTC"
+
+_QUIET = re.compile(
+    r"(?P<start>\d{1,2}:\d{2})\s*(?:-|–|to)\s*(?P<end>\d{1,2}:\d{2})"
+    r"(?:\s+(?P<zone>(?!except\b)[A-Za-z][\w+-]*(?:/[\w+-]+){0,2}))?"
+    r"(?:\s+except\s+(?P<severity>[a-z]+))?",
+    re.IGNORECASE,
+)
+_RANKS = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 2}
+
+HOW = "Say for example “quiet 22:00-07:00 Europe/Berlin”, “quiet 22:00-07:00 except warning” or “quiet off”."
+
+
+@dataclass(frozen=True, slots=True)
+class QuietHours:
+    """Every day from `start` to `end` (exclusive) on the clocks of `zone`, an IANA name; over midnight if it has to be.
+
+    Incidents of severity `loud` and above are told all the same.
+    """
+
+    start: time
+    end: time
+    zone: str = UTC
+    loud: Severity = Severity.CRITICAL
+
+    def cover(self, at: datetime) -> bool:
+        """Whether it is quiet at a time (with a zone)."""
+        clock = at.astimezone(ZoneInfo(self.zone)).time()
+        if self.start < self.end:
+            return self.start <= clock < self.end
+        return clock >= self.start or clock < self.end
+
+    def hold(self, severity: Severity, at: datetime) -> bool:
+        """Whether an incident of this severity is not told at a time (with a zone)."""
+        return self.cover(at) and _RANKS[severity] > _RANKS[self.loud]
+
+    def left(self, at: datetime) -> timedelta:
+        """How long it is still quiet, above 0 while it is. The hour of a change of clocks may be off by that hour."""
+        local = at.astimezone(ZoneInfo(self.zone))
+        ends = local.replace(hour=self.end.hour, minute=self.end.minute, second=0, microsecond=0)
+        return (ends if ends > local else ends + timedelta(days=1)) - local
+
+    def __str__(self) -> str:
+        return f"{self.start:%H:%M} to {self.end:%H:%M} {self.zone}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelSettings:
+    """What holds in one channel; as it is made, nothing was set."""
+
+    quiet: QuietHours | None = None
+
+
+def parse_quiet_hours(text: str) -> QuietHours | None:
+    """What follows the word `quiet`: hours, or None for `off`. Raises MalformedInput saying what to write instead."""
+    if text.strip().lower() == "off":
+        return None
+    said = _QUIET.fullmatch(text.strip())
+    if said is None:
+        raise MalformedInput(f"These quiet hours cannot be understood. {HOW}")
+    try:
+        start, end = (datetime.strptime(said[name], "%H:%M").time() for name in ("start", "end"))  # noqa: DTZ007 -- a time of day
+    except ValueError:
+        raise MalformedInput(f"The times of a day go from 00:00 to 23:59. {HOW}") from None
+    if start == end:
+        raise MalformedInput(f"Quiet hours begin and end at different times. {HOW}")
+    return QuietHours(start, end, _zone(said["zone"] or UTC), _severity(said["severity"]))
+
+
+def _zone(name: str) -> str:
+    try:
+        return ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise MalformedInput(f"There is no time zone “{name[:40]}”: it is a name like Europe/Berlin or UTC.") from None
+
+
+def _severity(name: str | None) -> Severity:
+    try:
+        return Severity(name.lower()) if name else Severity.CRITICAL
+    except ValueError:
+        known = ", ".join(Severity)
+        raise MalformedInput(
+            f"There is no severity “{str(name)[:40]}”: after “except” stands one of {known}."
+        ) from None

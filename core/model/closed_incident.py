@@ -1,0 +1,76 @@
+"""An incident that ended, as a part of the history that the next ones are judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.confidence.resolution import Resolution
+from core.model.incident import Incident, IncidentState, PastIncident
+from core.model.team import NOBODY, Team, current_team, means_nobody, team_named
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerLabels:
+    """What people said of the owner that was proposed last: the team, if it was right, and those that it was not."""
+
+    right: str = ""
+    wrong: frozenset[str] = frozenset()
+
+
+def closed_incident(
+    incident: Incident, teams: Sequence[Team], readers: frozenset[str], labels: OwnerLabels | None = None
+) -> PastIncident | None:
+    """The past incident that it became; None where nothing can be learned from it.
+
+    With a note, its owner is the team that the note names (or nobody, if it says so), else the one that people gave it to
+    last, else the one whose person took it, and empty where none of them tells: what Plumbline itself proposed is no
+    evidence of whose it was. Without a note it has to be over, and people must have said whose it was without
+    contradicting each other.
+    """
+    note = incident.resolution or Resolution()
+    if incident.resolution is None:
+        owner = _undisputed(incident, teams, labels or OwnerLabels())
+        if not owner or incident.state is not IncidentState.RESOLVED:
+            return None
+    elif means_nobody(note.owner):
+        owner = NOBODY
+    else:
+        team = team_named(note.owner, teams) or _given_to(incident, teams) or _taken_by(incident, teams)
+        owner = team.id if team else ""
+    return PastIncident(
+        id=incident.id,
+        title=incident.title,
+        description=incident.description,
+        service=incident.service,
+        severity=incident.severity,
+        started_at=incident.started_at,
+        owner=owner,
+        reassignments=tuple(dict.fromkeys(hop.turned_away for hop in incident.hops if hop.turned_away)),
+        resolved_at=incident.resolved_at or incident.updated_at,
+        root_cause=note.root_cause,
+        fix=note.fix,
+        labels=incident.labels,
+        readers=readers,
+    )
+
+
+def _undisputed(incident: Incident, teams: Sequence[Team], labels: OwnerLabels) -> str:
+    """The one team that it was given to, whose person took it and that was called right, as far as any of this is so."""
+    found = [_given_to(incident, teams), _taken_by(incident, teams), current_team(labels.right, teams)]
+    said = {team.id: team for team in found if team is not None}
+    denied = labels.wrong | incident.turned_away
+    if len(said) != 1:
+        return ""
+    ((owner, team),) = said.items()
+    return "" if denied.intersection((owner, *team.aliases)) else owner
+
+
+def _given_to(incident: Incident, teams: Sequence[Team]) -> Team | None:
+    return current_team(incident.given_to, teams)
+
+
+def _taken_by(incident: Incident, teams: Sequence[Team]) -> Team | None:
+    """The only team that this person is known to belong to."""
+    found = [team for team in teams if incident.taken_by and incident.taken_by in team.people]
+    return found[0] if len(found) == 1 else None

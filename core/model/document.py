@@ -1,0 +1,101 @@
+"""What a knowledge source yields."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from core.model.anchors import AnchorStyle
+from core.model.conversation import PUBLIC
+from core.model.layout import PAGE_CONTENT, PAGE_TITLE
+
+
+class DocumentKind(StrEnum):
+    PAGE = "page"  # a runbook, guide or manual
+    THREAD = "thread"  # a chat message with all its replies, in order
+    INCIDENT = "incident"  # a past incident with its cause and fix
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document, whatever it came from.
+
+    `id` is unique and stable over all sources (`SOURCE/path`). `text` is Markdown; a heading in it can be linked to.
+    `family` is the manual or collection that the document belongs to: evidence of two families is not mixed in one
+    claim (Evidence-Chain RAG). `url` is where a person reads it, empty if only Plumbline's own page can show it.
+    `readers` are the reader names that may see it (see `Audience`). `anchors` is how a link names a heading at `url`.
+    `part_urls` are where a person reads each part of a thread: one for every part of `text` between blank lines, or none.
+    `people` are those who wrote it or may be named in it: for each of them the names, user names and e-mail addresses
+    that the source knows. They are there to be removed from the text and go no further (see `privacy`).
+    """
+
+    id: str
+    source: str
+    family: str
+    title: str
+    text: str
+    kind: DocumentKind = DocumentKind.PAGE
+    url: str = ""
+    owner: str = ""
+    updated_at: datetime | None = None
+    readers: frozenset[str] = frozenset({PUBLIC})
+    people: tuple[tuple[str, ...], ...] = ()
+    part_urls: tuple[str, ...] = ()
+    anchors: AnchorStyle = AnchorStyle.SLUG
+
+    @property
+    def content_hash(self) -> str:
+        """Changes exactly when something changes that a reader could see or that decides who may see it."""
+        parts = (
+            self.family,
+            self.title,
+            self.text,
+            self.kind,
+            self.url,
+            self.owner,
+            self.updated_at.isoformat() if self.updated_at else "",
+            *sorted(self.readers),
+            *self.part_urls,
+        )
+        return hashlib.blake2b("\x00".join(parts).encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of a document, short enough to be ranked and quoted.
+
+    `text` is Markdown without the title prefix; `heading` is the nearest heading above its first line. `number`
+    counts from 1 within the document. `content_hash` is that of the whole document. `repeats` tells of that heading, and
+    then of each in `text`, how many of the same text stand above it in the document; empty if none does of any.
+    """
+
+    id: str
+    document_id: str
+    number: int
+    title: str
+    heading: str
+    text: str
+    family: str
+    kind: DocumentKind
+    url: str
+    owner: str
+    updated_at: datetime | None
+    readers: frozenset[str]
+    content_hash: str
+    part_urls: tuple[str, ...] = ()
+    anchors: AnchorStyle = AnchorStyle.SLUG
+    repeats: tuple[int, ...] = ()
+
+    @property
+    def prefix(self) -> str:
+        """What stands before the text where it is indexed: title and number (Ericsson chatbot, section V-A)."""
+        if self.kind is DocumentKind.PAGE:
+            return f"{PAGE_TITLE}{self.title}\nPassage {self.number}\n{PAGE_CONTENT}\n"
+        return f"{self.title}\nPassage {self.number}\n"
+
+    @property
+    def indexed_text(self) -> str:
+        """What is indexed."""
+        return f"{self.prefix}{self.text}"

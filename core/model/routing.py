@@ -1,0 +1,60 @@
+"""Where an incident is posted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.model.conversation import Channel, Place, Platform
+from core.model.errors import ConfigurationError
+from core.model.incident import AlertDelivery
+from core.model.silences import Facts, alert_facts
+from core.model.team import Route, Team
+
+
+def routing_facts(delivery: AlertDelivery, teams: Sequence[Team]) -> Facts:
+    """What routes may ask of the incident that a delivery opens (at least one of its alerts fires).
+
+    Its labels, and beside what they say: its `source`, its `service`, its `severity` in our words, and as `team` the
+    ids of the teams that own the service.
+    """
+    return alert_facts(delivery.first_firing, delivery.source, teams)
+
+
+def incident_places(
+    facts: Facts, routes: Sequence[Route], channels: Sequence[Channel], platforms: Sequence[Platform]
+) -> tuple[Place, ...]:
+    """Where the first matching route leads: `incident_place`, and then the places where it is to be posted as well."""
+    main = incident_place(facts, routes, channels, platforms)
+    route = next(route for route in routes if _main_place(route, facts, channels, platforms) == main)
+    others = (place for name in route.also for place in _places(name, channels, platforms))
+    return tuple(dict.fromkeys((main, *others)))
+
+
+def incident_place(
+    facts: Facts, routes: Sequence[Route], channels: Sequence[Channel], platforms: Sequence[Platform]
+) -> Place:
+    """The channel that the first matching route names, on the first of `platforms` that has it.
+
+    Raises ConfigurationError if no route leads to a channel on a platform that is switched on.
+    """
+    main = (_main_place(route, facts, channels, platforms) for route in routes)
+    if (found := next(filter(None, main), None)) is not None:
+        return found
+    known = {name: " or ".join(sorted(values)) for name, values in sorted(facts.items()) if any(values)}
+    raise ConfigurationError(
+        f"No route in plumbline.yaml leads an incident with {known} to a channel on "
+        f"{' or '.join(platforms)}: add a route without `match` as the last one."
+    )
+
+
+def _main_place(route: Route, facts: Facts, channels: Sequence[Channel], platforms: Sequence[Platform]) -> Place | None:
+    if not route.matches(facts):
+        return None
+    found = [place for name in route.channels for place in _places(name, channels, platforms)]
+    return min(found, key=lambda place: platforms.index(place.platform), default=None)
+
+
+def _places(name: str, channels: Sequence[Channel], platforms: Sequence[Platform]) -> list[Place]:
+    """A channel on every platform that has it, in the order of the platforms."""
+    ids = next((channel.ids for channel in channels if channel.name == name), dict[Platform, str]())
+    return [Place(platform, ids[platform]) for platform in platforms if platform in ids]

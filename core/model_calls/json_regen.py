@@ -1,0 +1,104 @@
+"""Valid JSON from a model whose server has no grammars: JsonRegen (RCAgent, section 3.3.1).
+
+What the model said is cleaned and parsed. If that does not give what the schema asks for, the model is asked to write
+the same content as YAML, and from that as JSON again, for a few rounds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import yaml
+
+from core.model.errors import InvalidReply
+from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
+from core.model_calls.prompts.json_regen import ask_for_json, ask_for_yaml
+
+ROUNDS = 2  # of two replies each: as YAML, and from it as JSON
+
+Ask = Callable[[ModelRequest], Awaitable[ModelReply]]
+
+_FENCED = re.compile(r"```[a-z]*[^\S\n]*\n(.*?)```", re.DOTALL)  # one way to match each: blanks may be many
+_TRAILING_COMMA = re.compile(r",(\s*[}\]])")
+
+
+async def with_valid_json(request: ModelRequest, reply: ModelReply, ask: Ask) -> ModelReply:
+    """`reply` if it is valid under the request's schema or was cut at `max_tokens`, else one that is.
+
+    Raises InvalidReply after ROUNDS rounds without one, and what `ask` raises.
+    """
+    schema = request.schema
+    if schema is None or not reply.complete:
+        return reply
+    for _ in range(ROUNDS):
+        if (text := valid_json(reply.text, schema)) is not None:
+            return replace(reply, text=text)
+        in_yaml = await ask(_after(replace(request, schema=None), reply.text, ask_for_yaml()))
+        if (text := _json_of_yaml(in_yaml.text, schema)) is not None:
+            return replace(in_yaml, text=text)
+        reply = await ask(_after(request, in_yaml.text, ask_for_json(schema)))
+    if (text := valid_json(reply.text, schema)) is not None:
+        return replace(reply, text=text)
+    raise InvalidReply(f"The model gave no JSON that is valid under the schema, in {ROUNDS} rounds of asking again.")
+
+
+def valid_json(text: str, schema: Mapping[str, Any]) -> str | None:
+    """The JSON in `text`, mended where that needs no guess; None if there is none or it is not valid under `schema`."""
+    for candidate in _candidates(text):
+        try:
+            value: Any = json.loads(candidate, strict=False)  # a raw line break within a string is meant as one
+        except (ValueError, RecursionError):
+            continue
+        if (written := _written(value, schema)) is not None:
+            return written
+    return None
+
+
+def _written(value: Any, schema: Mapping[str, Any]) -> str | None:
+    """`value` as JSON that every parser takes: no infinity, no half of a surrogate pair."""
+    from jsonschema import Draft202012Validator  # 60 ms that only a bot with a model pays
+
+    try:
+        validator: Any = Draft202012Validator(schema)
+        if not validator.is_valid(value):
+            return None
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):  # a date, a key that is no text, an infinity
+        return None
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _candidates(text: str) -> list[str]:
+    """`text`; what is fenced in it; from its first bracket to its last; the same without commas before a bracket."""
+    fenced = [match.strip() for match in _FENCED.findall(text)]
+    begin = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=0)
+    end = max(text.rfind("}"), text.rfind("]")) + 1
+    cut = text[begin:end]
+    return [text, *fenced, cut, _TRAILING_COMMA.sub(r"\1", cut)]
+
+
+def _json_of_yaml(text: str, schema: Mapping[str, Any]) -> str | None:
+    fenced = _FENCED.findall(text)
+    try:
+        value = yaml.load(fenced[0] if fenced else text, Loader=_PlainLoader)  # noqa: S506 a safe loader, made safer
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+    return _written(value, schema)
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """Without aliases: a few lines of them stand for gigabytes of JSON."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("an alias")
+        return super().compose_node(parent, index)
+
+
+def _after(request: ModelRequest, said: str, asked: str) -> ModelRequest:
+    conversation = (ChatMessage(Role.ASSISTANT, said), ChatMessage(Role.USER, asked))
+    return replace(request, messages=request.messages + conversation)

@@ -1,0 +1,52 @@
+"""What the language model is asked when it estimates a confidence (LM-PACE, sections 4.2 and 4.3, figure 5).
+
+Every prompt about one case begins with the same bytes: the records and the case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.model.language_model import ChatMessage, Role
+from core.model_calls.prompts.quoted import quoted
+from core.model_calls.prompts.template import template
+
+Messages = tuple[ChatMessage, ...]
+
+YES = "Yes"
+YES_NO = (YES, "No")
+SCALE = ("1", "2", "3", "4", "5")
+
+
+def coe_analysis(references: Sequence[str], situation: str) -> Messages:
+    """Whether the references can settle the case at all."""
+    return _asked(references, situation, template("confidence_coe_analysis").substitute())
+
+
+def rce_analysis(references: Sequence[str], situation: str, conclusion: str) -> Messages:
+    """How far the references support one conclusion, by rubric."""
+    asked = template("confidence_rce_analysis").substitute(conclusion=quoted(conclusion))
+    return _asked(references, situation, asked)
+
+
+def coe_score(analysis_prompt: Messages, analysis: str) -> Messages:
+    """One of YES_NO, given an analysis."""
+    return _continued(analysis_prompt, analysis, "confidence_coe_score")
+
+
+def rce_score(analysis_prompt: Messages, analysis: str) -> Messages:
+    """One of SCALE, given an analysis."""
+    return _continued(analysis_prompt, analysis, "confidence_rce_score")
+
+
+def _asked(references: Sequence[str], situation: str, instruction: str) -> Messages:
+    listed = "\n\n".join(f"{number}. {quoted(reference)}" for number, reference in enumerate(references, start=1))
+    case = template("confidence_case").substitute(references=listed or "(none)", situation=quoted(situation))
+    return (
+        ChatMessage(Role.SYSTEM, template("confidence_system").substitute()),
+        ChatMessage(Role.USER, f"{case}\n{instruction}"),
+    )
+
+
+def _continued(prompt: Messages, analysis: str, name: str) -> Messages:
+    return (*prompt, ChatMessage(Role.ASSISTANT, analysis), ChatMessage(Role.USER, template(name).substitute()))

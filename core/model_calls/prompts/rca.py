@@ -1,0 +1,53 @@
+"""What the language model is told when it looks for a root cause (RCAgent, sections 3 and 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.model.language_model import ChatMessage, Role
+from core.model.trajectory import Finding, Step
+from core.model_calls.prompts.quoted import quoted
+from core.model_calls.prompts.template import template
+from core.ports import Tool
+
+Messages = tuple[ChatMessage, ...]
+
+
+def opening(incident: str, tools: Sequence[Tool], steps: int) -> Messages:
+    """Framework rules, task and tools, then the incident."""
+    listed = "\n".join(_documented(tool) for tool in tools)
+    return (
+        ChatMessage(Role.SYSTEM, template("rca_system").substitute(tools=listed, steps=steps)),
+        ChatMessage(Role.USER, template("rca_incident").substitute(incident=quoted(incident))),
+    )
+
+
+def step_taken(step: Step) -> Messages:
+    """A step as it stands in the conversation: what the model said, and what came of it."""
+    if step.action is None or step.fault:
+        answer = template("rca_fault").substitute(advice=step.fault)
+    else:
+        answer = template("rca_observation").substitute(
+            tool=step.action.tool, key=step.snapshot, shown=quoted(step.shown)
+        )
+    return ChatMessage(Role.ASSISTANT, step.reply), ChatMessage(Role.USER, answer)
+
+
+def aggregation(findings: Sequence[Finding]) -> Messages:
+    """Several findings, to be merged into one."""
+    listed = "\n\n".join(f"{number}. {_reported(finding)}" for number, finding in enumerate(findings, start=1))
+    return (ChatMessage(Role.USER, template("rca_aggregate").substitute(findings=quoted(listed))),)
+
+
+def _documented(tool: Tool) -> str:
+    names = ", ".join(parameter.name for parameter in tool.parameters)
+    explained = " ".join(f"{parameter.name}: {parameter.description}." for parameter in tool.parameters)
+    return f"- {tool.name}({names}): {tool.description} {explained}".rstrip()
+
+
+def _reported(finding: Finding) -> str:
+    evidence = "\n".join(f"   > {quote}" for quote in finding.evidence)
+    return (
+        f"Root cause: {finding.root_cause}\n   Service: {finding.service}\n   Responsibility: {finding.responsibility}"
+        f"\n   Solution: {finding.solution}\n{evidence}"
+    )

@@ -1,0 +1,13 @@
+"""A prompt's text with named places, from its file."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+
+@cache
+def template(name: str) -> Template:
+    """The template in `core/model_calls/prompts/NAME.txt`; its places are written `$word`, a dollar sign `$$`."""
+    return Template(files("core.model_calls.prompts").joinpath(f"{name}.txt").read_text("utf-8"))

@@ -1,0 +1,1 @@
+"""What people and outcomes say of a claim, and what is learned from it."""

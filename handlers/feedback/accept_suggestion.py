@@ -1,0 +1,58 @@
+"""A person says whether a suggested severity or duplicate is right: a label, and a fact about the incident from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from core.model.feedback import Feedback
+from core.model.incident import Incident
+from core.model.messages import Verdict
+from core.ports import Store, Transaction
+from handlers.incidents.open_incident import present_task
+from handlers.incidents.update_incident import change_incident, save_next
+
+SUGGESTIONS = (Verdict.SEVERITY_RIGHT, Verdict.SEVERITY_WRONG, Verdict.DUPLICATE_RIGHT, Verdict.DUPLICATE_WRONG)
+
+
+async def accept_suggestion(feedback: Feedback, *, label: Callable[[Feedback], Awaitable[None]], store: Store) -> None:
+    """Store the label, and bring the incident up to date if the suggestion still stands on it."""
+    await label(feedback)
+    async with store.transaction() as transaction:
+        prediction = await transaction.predictions.get(feedback.subject)
+        incident = await transaction.incidents.get(prediction.subject) if prediction is not None else None
+    if incident is None:
+        return  # gone, or a pasted text that was looked into
+    person = feedback.person.name or feedback.person.id
+
+    async def judged(latest: Incident, transaction: Transaction) -> Incident:
+        said = _said_of(latest, feedback, person)
+        if said == latest:
+            return latest
+        saved = await save_next(said, latest, transaction)
+        await transaction.tasks.add(present_task(saved))
+        return saved
+
+    await change_incident(incident.id, judged, store)
+
+
+async def is_rejected(prediction_id: str, store: Store) -> bool:
+    """Whether the last who judged a claim called it wrong: then it is not made again."""
+    async with store.transaction() as transaction:
+        labels = await transaction.predictions.labels_of(prediction_id)
+    return bool(labels) and not labels[-1].correct
+
+
+def _said_of(incident: Incident, feedback: Feedback, person: str) -> Incident:
+    severity, duplicate = incident.suggested_severity, incident.suggested_duplicate
+    match feedback.verdict:
+        case Verdict.SEVERITY_RIGHT if severity is not None and severity.prediction_id == feedback.subject:
+            return replace(incident, severity=severity.severity, severity_by=person)
+        case Verdict.SEVERITY_WRONG if severity is not None and severity.prediction_id == feedback.subject:
+            return replace(incident, suggested_severity=None)
+        case Verdict.DUPLICATE_RIGHT if duplicate is not None and duplicate.prediction_id == feedback.subject:
+            return replace(incident, duplicate_of=duplicate.incident_id)
+        case Verdict.DUPLICATE_WRONG if duplicate is not None and duplicate.prediction_id == feedback.subject:
+            return replace(incident, duplicate_of="", suggested_duplicate=None)
+        case _:
+            return incident

@@ -1,0 +1,114 @@
+"""“Why this number?”: what a badge rests on, said in the thread of the answer or incident that carries it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+
+from core.confidence.badge_explanation import BadgeExplanation, BadgeReference
+from core.confidence.calibrator import badge_for
+from core.confidence.track_record import track_record
+from core.model.conversation import Audience
+from core.model.feedback import Feedback
+from core.model.incident import Hypothesis, Incident
+from core.model.messages import BadgeMessage
+from core.model.prediction import Prediction, PredictionKind
+from core.ports import PassageIndex, Store
+from core.triage.history import IncidentHistory
+from handlers.knowledge.redaction import Redact, as_it_is, redacted
+from handlers.questions.post_message import Poster
+
+MAX_REFERENCES = 10  # looked up and shown
+MAX_EVIDENCE = 3  # reasons of an owner that are told
+
+
+async def explain_badge(
+    feedback: Feedback,
+    *,
+    store: Store,
+    index: PassageIndex,
+    history_for: Callable[[Audience], IncidentHistory],
+    poster: Poster,
+    redact: Redact = as_it_is,
+) -> None:
+    """Post the explanation, or bring the one that stands there up to date. Nothing for a prediction that is gone.
+
+    The badge is made anew from what was stored with the prediction, so that what is explained is what was shown.
+    References that the audience may not read are counted and not named; `redact` takes names, addresses and secrets out of
+    those that are named.
+    """
+    async with store.transaction() as transaction:
+        prediction = await transaction.predictions.get(feedback.subject)
+        if prediction is None:
+            return
+        version = prediction.calibrator_version
+        calibrator = await transaction.predictions.calibrator_version(version) if version else None
+        labelled = await transaction.predictions.labelled(prediction.estimator)
+        incident = await transaction.incidents.get(prediction.subject)
+    shown = [(judged.probability, outcome.correct) for judged, outcome in labelled if judged.probability is not None]
+    badge = badge_for(prediction.evaluation, calibrator, len(labelled), prediction.group)
+    if prediction.kind is PredictionKind.ANSWER:
+        references = await _documents(prediction, feedback.audience, index)
+    else:
+        references = _incidents(prediction, history_for(feedback.audience), redact)
+    explanation = BadgeExplanation(
+        kind=prediction.kind,
+        badge=badge,
+        evaluation=prediction.evaluation,
+        references=references,
+        hidden=len(prediction.references) - len(references),
+        record=track_record(badge.probability, shown) if badge.probability is not None else None,
+        estimator=f"{prediction.engine} {prediction.estimator_version}",
+        calibrator=version or "",
+        evidence=_evidence(prediction, incident),
+        changes=_changes(prediction, incident),
+        judged=len(labelled),
+        right=sum(outcome.correct for _, outcome in labelled),
+    )
+    digest = hashlib.blake2b(repr(explanation).encode(), digest_size=16).hexdigest()
+    intent = f"why:{prediction.id}:{feedback.place.channel}:{feedback.place.thread}"
+    await poster.post_or_edit(intent, feedback.place, BadgeMessage(explanation), digest)
+
+
+def _evidence(prediction: Prediction, incident: Incident | None) -> tuple[str, ...]:
+    """What speaks for a claim about an incident that still stands there."""
+    owner = incident.owner if incident is not None else None
+    if owner is not None and owner.prediction_id == prediction.id:
+        return (
+            tuple(f"It speaks for {owner.owner.team_name}: {each}." for each in owner.owner.reasons[:MAX_EVIDENCE])
+            if owner.owner
+            else ()
+        )
+    cause = _cause(prediction, incident)
+    if cause is None:
+        return ()
+    counted = Counter(evidence.kind for evidence in cause.evidence)
+    told = ", ".join(f"{count} × {kind}" for kind, count in counted.items())
+    against = f"; {len(cause.contradicting)} against it" if cause.contradicting else ""
+    return (f"Evidence for it: {told}{against}.",) if told else ()
+
+
+def _changes(prediction: Prediction, incident: Incident | None) -> str:
+    cause = _cause(prediction, incident)
+    return cause.disproof if cause is not None else ""
+
+
+def _cause(prediction: Prediction, incident: Incident | None) -> Hypothesis | None:
+    explanation = incident.explanation if incident is not None else None
+    is_it = explanation is not None and explanation.prediction_id == prediction.id
+    return explanation.cause if explanation is not None and is_it else None
+
+
+async def _documents(prediction: Prediction, audience: Audience, index: PassageIndex) -> tuple[BadgeReference, ...]:
+    found = [
+        await index.passages_of(document_id, audience.readers) for document_id in prediction.references[:MAX_REFERENCES]
+    ]
+    return tuple(BadgeReference(passages[0].title, passages[0].url) for passages in found if passages)
+
+
+def _incidents(prediction: Prediction, history: IncidentHistory, redact: Redact) -> tuple[BadgeReference, ...]:
+    """Documents were redacted when they were indexed; past incidents stand in the history as their tracker tells them."""
+    by_id = {incident.id: incident for incident in history.incidents}
+    known = [by_id[each] for each in prediction.references[:MAX_REFERENCES] if each in by_id]
+    return tuple(BadgeReference(f"{each.id}: {redacted(each.title, redact)}", each.url) for each in known)

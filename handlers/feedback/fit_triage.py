@@ -1,0 +1,76 @@
+"""Nightly: learn from the past incidents which team owns which incidents, and calibrate the owner's badge by it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+
+from core.confidence.calibrator import fit as fit_calibrator
+from core.confidence.owner_evidence import labels_from, version_with
+from core.model.errors import ModelUnavailable
+from core.model.incident import PastIncident
+from core.model.prediction import Estimator, PredictionKind
+from core.model.team import Team
+from core.ports import Clock, Embedder, OwnerModelStore, Store
+from core.triage.embeddings import Embeddings
+from core.triage.owner_model import OwnerModel, learned_from
+from core.triage.training import training_incidents
+from handlers.incidents.triage_incident import ENGINE
+from handlers.knowledge.embed_incidents import embed_past_incidents
+
+Fit = Callable[[Sequence[PastIncident], Sequence[Team], Embeddings | None], Awaitable[OwnerModel | None]]
+
+log = structlog.get_logger()
+
+
+async def fit_triage(
+    past: Sequence[PastIncident],
+    *,
+    teams: Sequence[Team],
+    models: OwnerModelStore,
+    fit: Fit,
+    store: Store,
+    clock: Clock,
+    embedder: Embedder | None = None,
+) -> bool:
+    """Whether there was enough to learn from; if not, the model in use stays.
+
+    With an `embedder` the model learns from its vectors too, of which the model in use keeps those that were made before.
+    Where nobody has judged an owner yet, the first calibrator learns from the past incidents that the model was checked
+    on. Not where they name services that a team owns: then ownership speaks too, and only labels tell how well.
+    """
+    incidents = training_incidents(past, teams)
+    model = await fit(incidents, teams, await _embedded(incidents, models, embedder) if embedder else None)
+    if model is None:
+        return False
+    await models.save(model)
+    owned = {service for team in teams for service in team.services}
+    if not any(incident.service in owned for incident in incidents):
+        await _calibrate(model, store, clock)
+    return True
+
+
+async def _embedded(
+    incidents: Sequence[PastIncident], models: OwnerModelStore, embedder: Embedder
+) -> Embeddings | None:
+    """The vectors of what is learned from; None if the embedding model fails."""
+    before = await models.load()
+    known = before.meaning.embeddings if before and before.meaning else None
+    try:
+        return await embed_past_incidents(await asyncio.to_thread(learned_from, incidents), embedder, known)
+    except ModelUnavailable as error:
+        log.warning("owners_learned_without_embedding", error=str(error))
+        return None
+
+
+async def _calibrate(model: OwnerModel, store: Store, clock: Clock) -> None:
+    measured_by, now = version_with(model.meaning.embedder if model.meaning else ""), clock.now()
+    estimator = Estimator(PredictionKind.OWNER, ENGINE, measured_by)
+    async with store.transaction() as transaction:
+        if await transaction.predictions.calibrator(estimator) is not None:
+            return
+        first = fit_calibrator(labels_from(model), f"{estimator.kind}:{ENGINE}:{measured_by}:{now:%Y%m%dT%H%M%S}", now)
+        if first is not None:
+            await transaction.predictions.adopt(estimator, first)

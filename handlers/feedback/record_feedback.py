@@ -1,0 +1,48 @@
+"""A pressed button becomes a labelled outcome, or calls a person."""
+
+from __future__ import annotations
+
+from core.model.feedback import Feedback
+from core.model.messages import CORRECT, Notice, NoticeKind, Verdict
+from core.model.prediction import Outcome
+from core.ports import Store
+from handlers.questions.correct_answer import ask_what_is_right
+from handlers.questions.post_message import Poster
+
+MAX_COMMENT = 300  # characters that are kept
+
+ASK_A_PERSON = "{person} would like a person to answer this. Whoever knows: please reply here in the thread."
+
+
+async def record_feedback(feedback: Feedback, *, store: Store, poster: Poster) -> None:
+    """Store the label; `ask a person` calls into the thread.
+
+    Whoever calls an answer wrong is asked what is right, unless the platform asks in a form.
+
+    A button of a prediction that no longer exists is ignored: there is nothing to learn from it.
+    """
+    if feedback.verdict is Verdict.ASK_A_PERSON:
+        text = ASK_A_PERSON.format(person=feedback.person.name or "Somebody")
+        intent = f"ask-a-person:{await _asked(feedback.subject, store)}"
+        await poster.post_once(intent, feedback.place, Notice(text, NoticeKind.INFORMATION))
+    else:
+        await _label(feedback, store)
+        if feedback.verdict is Verdict.WRONG and not feedback.in_form:
+            await ask_what_is_right(feedback, store=store, poster=poster)
+
+
+async def _asked(subject: str, store: Store) -> str:
+    """The question, which is all that the button names before there is a whole answer."""
+    async with store.transaction() as transaction:
+        prediction = await transaction.predictions.get(subject)
+    return prediction.subject if prediction is not None else subject
+
+
+async def _label(feedback: Feedback, store: Store) -> None:
+    person = f"{feedback.person.platform}:{feedback.person.id}"
+    async with store.transaction() as transaction:
+        if await transaction.predictions.get(feedback.subject) is not None:
+            comment = " ".join(feedback.text.split())[:MAX_COMMENT]
+            await transaction.predictions.label(
+                Outcome(feedback.subject, CORRECT[feedback.verdict], person, feedback.at, comment)
+            )

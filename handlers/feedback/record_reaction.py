@@ -1,0 +1,70 @@
+"""A 👍 or 👎 on a message of ours judges the one claim that the message makes, for as long as it stands there.
+
+What is known of a reaction is what its last event said, by the chat's clock: events come late, twice, and out of order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+from core.model.feedback import Feedback, Reaction
+from core.model.messages import JUDGEMENTS
+from core.model.prediction import Prediction
+from core.ports import Post, Store
+from handlers.knowledge.learn_failing_lines import unconfirm_failing_lines
+
+
+async def record_reaction(reaction: Reaction, *, store: Store, judge: Callable[[Feedback], Awaitable[None]]) -> None:
+    """Hand the judgement on to `judge`; a reaction that is taken back takes its label along.
+
+    A message that makes no claim, or several as an incident's does, is not judged: who knows which one is meant?
+    """
+    person = f"{reaction.person.platform}:{reaction.person.id}"
+    async with store.transaction() as transaction:
+        post = await transaction.posts.at(reaction.message)
+        prediction = await transaction.predictions.get(post.claim) if post is not None and post.claim else None
+    if post is None or prediction is None:
+        return
+    # What is known of the person's reactions must not change between reading it and judging by it.
+    async with store.lock(f"reactions to {prediction.id} by {person}"):
+        async with store.transaction() as transaction:
+            is_news = await transaction.predictions.react(
+                prediction.id, person, approves=reaction.approves, at=reaction.at, taken_back=reaction.taken_back
+            )
+        if not is_news:
+            return
+        if reaction.taken_back:
+            await _take_back(reaction, prediction, person, store)
+        standing = await _standing(prediction, person, store)
+        if standing is not None:
+            approves, at = standing
+            await judge(_feedback(reaction, prediction, post, approves=approves, at=at))
+
+
+def _feedback(reaction: Reaction, prediction: Prediction, post: Post, *, approves: bool, at: datetime) -> Feedback:
+    approval, disapproval = JUDGEMENTS[prediction.kind]
+    verdict = approval if approves else disapproval
+    return Feedback(reaction.id, verdict, prediction.id, reaction.person, post.place, at)
+
+
+async def _standing(prediction: Prediction, person: str, store: Store) -> tuple[bool, datetime] | None:
+    """The last reaction of the person that stands, unless the person has said something since, as by a button."""
+    async with store.transaction() as transaction:
+        reactions = await transaction.predictions.reactions(prediction.id, person)
+        labels = await transaction.predictions.labels_of(prediction.id)
+    said = next((label.labelled_at for label in labels if label.labelled_by == person), None)
+    last = max(reactions.items(), key=lambda reaction: reaction[1], default=None)
+    return None if last is None or (said is not None and said > last[1]) else last
+
+
+async def _take_back(reaction: Reaction, prediction: Prediction, person: str, store: Store) -> None:
+    """Unless the person has said otherwise since, by another reaction or a button."""
+    async with store.transaction() as transaction:
+        labels = await transaction.predictions.labels_of(prediction.id)
+        theirs = next((label for label in labels if label.labelled_by == person), None)
+        if theirs is None or theirs.correct is not reaction.approves or theirs.labelled_at > reaction.at:
+            return
+        await transaction.predictions.unlabel(prediction.id, person)
+        if reaction.approves:
+            await unconfirm_failing_lines(prediction.id, person, transaction)

@@ -1,0 +1,1 @@
+"""An incident from its alert to its postmortem."""

@@ -1,0 +1,227 @@
+"""How an incident is to be shown: not at all while it is silenced, as a part of another one, or for itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from core.incidents.grouping import (
+    MAX_CHAIN,
+    MINUTES,
+    REPEATED_WITHIN,
+    explanation_by,
+    leader_of,
+    may_absorb,
+    related_services,
+    suggested_parent,
+)
+from core.model.conversation import Channel
+from core.model.errors import ToolUnavailable
+from core.model.incident import Absorption, Incident, IncidentState, Stage
+from core.model.silences import Maintenance, Silence, silenced_now
+from core.model.team import Team
+from core.ports import AlertMonitor, Clock, Store, Transaction
+from handlers.incidents.open_incident import ask_to_present, investigate_task
+from handlers.incidents.update_incident import change_incident, save_next
+
+MAX_NEAR = 100  # incidents that one is compared with
+PART = 500  # open incidents that are read at once to be looked after
+DEADLINE = 8.0  # seconds that one monitoring system may take
+JOINING = "join incidents"  # the lock of whoever makes one a part of another: who is second sees what was joined
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What says how incidents are shown."""
+
+    channels: Sequence[Channel] = ()
+    teams: Sequence[Team] = ()
+    dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    maintenance: Maintenance = field(default_factory=Maintenance)
+    monitors: Sequence[AlertMonitor] = ()
+
+
+async def arrange_incident(incident_id: str, around: Surroundings, *, store: Store, clock: Clock) -> Incident:
+    """Return the incident as it is to be shown now; what changed about that is saved.
+
+    Where it stands is settled before it is first posted, and once more when its own investigation found the cause in
+    another service: otherwise only people and `watch_incidents` change it later.
+    """
+    async with store.transaction() as transaction:
+        incident = await transaction.incidents.get(incident_id)
+    if incident is not None and not _is_to_be_arranged(incident):
+        return incident
+    now = clock.now()
+    silences = await silences_at(now, around, store)
+    is_bound = False
+
+    async def looked_at(latest: Incident, transaction: Transaction) -> Incident:
+        nonlocal is_bound
+        loud = await _resilenced(latest, silences, around, transaction, now)
+        near = await _near(loud, around, transaction)
+        is_bound = bool(await _bonds(loud, near, around, transaction))
+        suggestion = suggested_parent(loud, near, around.dependencies, around.channels)
+        if is_bound or suggestion == loud.suggested_parent:
+            return loud
+        return await save_next(replace(loud, suggested_parent=suggestion), loud, transaction)
+
+    async def joined(latest: Incident, transaction: Transaction) -> Incident:
+        near = await _near(latest, around, transaction)
+        for part, leader, reason in await _bonds(latest, near, around, transaction):
+            absorbed = await _absorb(part, leader, reason, transaction, now)
+            latest = absorbed if part is latest else latest
+        return latest
+
+    arranged = await change_incident(incident_id, looked_at, store)
+    if not is_bound:
+        return arranged  # a storm of incidents that have nothing to do with each other does not queue for the lock
+    async with store.lock(JOINING):
+        return await change_incident(incident_id, joined, store)
+
+
+async def watch_incidents(around: Surroundings, *, store: Store, clock: Clock) -> None:
+    """Look after the open incidents: post those whose silence is over, and free those whose leader is over.
+
+    What people silenced meanwhile says so in its message.
+    """
+    now = clock.now()
+    silences = await silences_at(now, around, store)
+
+    async def look_after(latest: Incident, transaction: Transaction) -> Incident:
+        return await _resilenced(await _freed(latest, transaction, now), silences, around, transaction, now)
+
+    last: Incident | None = None
+    while watched := await _open_after(last, store):
+        for incident in watched:
+            await change_incident(incident.id, look_after, store)
+        last = watched[-1]
+
+
+async def _open_after(last: Incident | None, store: Store) -> list[Incident]:
+    async with store.transaction() as transaction:
+        return await transaction.incidents.open(PART, last)
+
+
+async def is_anything_open(*, store: Store) -> bool:
+    """Whether there is an incident to look after."""
+    async with store.transaction() as transaction:
+        return bool(await transaction.incidents.open(1))
+
+
+async def silences_at(now: datetime, around: Surroundings, store: Store) -> list[Silence]:
+    """All that are in force, as far as the monitoring systems can be asked: without an answer an incident is loud."""
+    async with store.transaction() as transaction:
+        declared = await transaction.silences.not_over(now)
+    told = await asyncio.gather(*(_silences_of(monitor) for monitor in around.monitors))
+    return [*around.maintenance.at(now), *declared, *(silence for each in told for silence in each)]
+
+
+async def _silences_of(monitor: AlertMonitor) -> list[Silence]:
+    try:
+        async with asyncio.timeout(DEADLINE):
+            return await monitor.silences()
+    except (ToolUnavailable, TimeoutError):
+        return []
+
+
+def _is_to_be_arranged(incident: Incident) -> bool:
+    """Return whether it was never posted, or what was found meanwhile says more of where it belongs."""
+    if incident.message is None or incident.silenced is not None:
+        return True
+    cause = incident.explanation.cause if incident.explanation is not None else None
+    is_elsewhere = cause is not None and cause.service != incident.service
+    return incident.absorbed is None and (is_elsewhere or incident.suggested_parent is not None)
+
+
+async def _near(incident: Incident, around: Surroundings, transaction: Transaction) -> list[Incident]:
+    """Return the open incidents that are loud and may have to do with it, unless it is over or belongs to one already."""
+    if incident.silenced is not None or incident.absorbed is not None or incident.state is not IncidentState.OPEN:
+        return []
+    services = related_services(incident, around.dependencies)
+    since = min(incident.started_at, incident.opened_at) - REPEATED_WITHIN
+    return [
+        other
+        for other in await transaction.incidents.near(incident, services, since, MAX_NEAR)
+        if other.silenced is None
+    ]
+
+
+async def _bonds(
+    incident: Incident, near: Sequence[Incident], around: Surroundings, transaction: Transaction
+) -> list[tuple[Incident, Incident, str]]:
+    """Return which incidents are to be parts of which, and why: this one of another, or else others of this one."""
+    if may_absorb(incident):
+        leaders = [other for other in near if not await _is_part(other, incident, transaction)]
+        if found := leader_of(incident, leaders, around.dependencies, around.channels):
+            return [(incident, *found)]
+    if incident.message is not None:
+        return []  # the others are arranged anew when their own investigations end
+    explained = (
+        (other, incident, explanation_by(other, incident, around.dependencies, around.channels))
+        for other in near
+        if may_absorb(other)
+    )
+    return [bond for bond in explained if bond[2]]
+
+
+async def _is_part(other: Incident, incident: Incident, transaction: Transaction) -> bool:
+    """Whether `incident` leads the other one, directly or through its parts: led by it, both would be shown nowhere."""
+    above: Incident | None = other
+    for _ in range(MAX_CHAIN):
+        if above is None or above.absorbed is None:
+            return False
+        if above.absorbed.leader == incident.id:
+            return True
+        above = await transaction.incidents.get(above.absorbed.leader)
+    return True
+
+
+async def _absorb(
+    incident: Incident, leader: Incident, reason: str, transaction: Transaction, now: datetime
+) -> Incident:
+    absorbed = await save_next(
+        replace(incident, absorbed=Absorption(leader.id, reason, now), suggested_parent=None), incident, transaction
+    )
+    for each in (absorbed, leader):
+        await ask_to_present(each, transaction, now)
+    return absorbed
+
+
+async def _resilenced(
+    incident: Incident, silences: Sequence[Silence], around: Surroundings, transaction: Transaction, now: datetime
+) -> Incident:
+    """The incident as loud as it should be; one that becomes loud is looked into."""
+    silenced = silenced_now(incident, silences, around.teams, now)
+    if silenced == incident.silenced or incident.state is not IncidentState.OPEN:
+        return incident
+    changed = await save_next(replace(incident, silenced=silenced), incident, transaction)
+    if silenced is None and changed.stage is not Stage.DONE:
+        await transaction.tasks.add(investigate_task(changed))
+    await ask_to_present(changed, transaction, now)
+    return changed
+
+
+async def _freed(incident: Incident, transaction: Transaction, now: datetime) -> Incident:
+    """An incident that goes on a while after the one that explained it was not explained by it."""
+    if incident.absorbed is None:
+        return incident
+    leader = await transaction.incidents.get(incident.absorbed.leader)
+    if leader is not None and (leader.resolved_at is None or now - leader.resolved_at < MINUTES):
+        return incident
+    return await separate(incident, leader, transaction, now)
+
+
+async def separate(incident: Incident, leader: Incident | None, transaction: Transaction, now: datetime) -> Incident:
+    """An absorbed incident stands for itself again, for good: it is looked into where it was left, and shown so."""
+    if incident.absorbed is None:
+        return incident
+    apart = tuple(dict.fromkeys((*incident.apart_from, incident.absorbed.leader)))
+    alone = await save_next(replace(incident, absorbed=None, apart_from=apart), incident, transaction)
+    if alone.stage is not Stage.DONE:
+        await transaction.tasks.add(investigate_task(alone))
+    for each in (alone, leader):
+        if each is not None:
+            await ask_to_present(each, transaction, now)
+    return alone

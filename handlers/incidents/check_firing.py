@@ -1,0 +1,35 @@
+"""Is the alert still firing? Asked before a long analysis, which an incident that is over no longer needs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from core.model.errors import ToolUnavailable
+from core.model.incident import Incident, IncidentState
+from core.ports import AlertMonitor
+
+DEADLINE = 8.0  # seconds that one monitoring system may take
+
+RESOLVED = "It was resolved before I looked closer: this is what was known by then."
+GONE = "{monitor} says that it no longer fires, so I did not look closer: this is what was known by then."
+
+
+async def over_already(incident: Incident, monitors: Sequence[AlertMonitor]) -> str:
+    """Why an incident needs no long analysis any more; empty if it does.
+
+    One system that says it fires is believed. Where none can tell, what the last delivery said counts.
+    """
+    if incident.state is IncidentState.RESOLVED:
+        return RESOLVED
+    said = await asyncio.gather(*(_ask(monitor, incident) for monitor in monitors))
+    silent = next((monitor.name for monitor, fires in zip(monitors, said, strict=True) if fires is False), "")
+    return GONE.format(monitor=silent) if silent and True not in said else ""
+
+
+async def _ask(monitor: AlertMonitor, incident: Incident) -> bool | None:
+    try:
+        async with asyncio.timeout(DEADLINE):
+            return await monitor.firing(incident)
+    except (ToolUnavailable, TimeoutError):
+        return None

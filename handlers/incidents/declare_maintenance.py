@@ -1,0 +1,99 @@
+"""`maintenance`: people keep Plumbline quiet about a service for a while, end that, or see what it is quiet about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from core.incidents.maintenance import MaintenanceWish, read_maintenance
+from core.model.conversation import PUBLIC, Audience, Question
+from core.model.messages import Notice
+from core.model.silences import Maintenance, Matcher, Silence
+from core.ports import Clock, Store
+from handlers.questions.post_message import Poster
+
+OUTSIDERS = "Here read people who do not belong to the workspace: this can be set in its own channels alone."
+UNKNOWN = "I know no service {service}. I know: {known}."
+NONE_OPEN = "There is no maintenance window of {service} that is open."
+NO_WINDOWS = "No maintenance window is open."
+MAX_KNOWN = 20  # services named to whoever names one that is not known
+
+
+async def declare_maintenance(
+    question: Question,
+    *,
+    services: frozenset[str],
+    maintenance: Maintenance,
+    store: Store,
+    clock: Clock,
+    poster: Poster,
+) -> None:
+    """Declare, end or list windows. Only for members of the workspace, and of services that are known."""
+    wish = read_maintenance(question.text) or MaintenanceWish()
+    if PUBLIC not in question.audience.readers:
+        text = OUTSIDERS
+    elif not wish.service:
+        text = await _listed(question.audience, maintenance, store, clock.now())
+    elif wish.service not in services:
+        text = UNKNOWN.format(service=wish.service, known=", ".join(sorted(services)[:MAX_KNOWN]) or "none")
+    elif wish.length is None:
+        text = await _ended(wish.service, question.audience, store, clock.now())
+    else:
+        text = await _declared(wish, wish.length, question, store, clock.now())
+    await poster.post_once(f"maintenance:{question.id}", question.place, Notice(text))
+
+
+async def _declared(wish: MaintenanceWish, length: timedelta, question: Question, store: Store, now: datetime) -> str:
+    begins = min(question.asked_at, now)  # the step may run twice, and late
+
+    window = Silence(
+        id=question.id,
+        matchers=(Matcher("service", frozenset({wish.service})),),
+        starts_at=begins,
+        ends_at=begins + length,
+        reason=wish.reason,
+        author=question.asker.name or question.asker.id,
+        readers=question.audience.disclosed_to,
+    )
+    async with store.transaction() as transaction:
+        await transaction.silences.save(window)
+    return f"I post nothing about {wish.service} until {_until(window)}. To end it: maintenance end {wish.service}"
+
+
+async def _ended(service: str, audience: Audience, store: Store, now: datetime) -> str:
+    matcher = Matcher("service", frozenset({service}))
+    async with store.transaction() as transaction:
+        windows = [
+            each
+            for each in await transaction.silences.not_over(now)
+            if each.matchers == (matcher,) and audience.may_read(each.readers)
+        ]
+        for window in windows:
+            await transaction.silences.save(replace(window, ends_at=now))
+    if not windows:
+        return NONE_OPEN.format(service=service)
+    return f"The maintenance of {service} is over. What still fires is posted within a minute."
+
+
+async def _listed(audience: Audience, maintenance: Maintenance, store: Store, now: datetime) -> str:
+    windows = await open_windows(audience, maintenance, store, now)
+    return "\n".join([f"• {line}" for line in windows]) or NO_WINDOWS
+
+
+async def open_windows(audience: Audience, maintenance: Maintenance, store: Store, now: datetime) -> Sequence[str]:
+    """The maintenance windows that are open and may be spoken of before this audience, in a line each."""
+    async with store.transaction() as transaction:
+        declared = await transaction.silences.not_over(now)
+    known = [each for each in (*maintenance.at(now), *declared) if each.starts_at <= now < each.ends_at]
+    return [_told(window) for window in known if audience.may_read(window.readers)]
+
+
+def _told(window: Silence) -> str:
+    by = f", declared by {window.author}" if window.author else ""
+    reason = f": {window.reason}" if window.reason else ""
+    return f"{window.told}, until {_until(window)}{by}{reason}"
+
+
+def _until(window: Silence) -> str:
+    return f"{window.ends_at:%Y-%m-%d %H:%M} UTC"

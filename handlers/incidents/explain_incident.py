@@ -1,0 +1,182 @@
+"""Why did it break: every read-only tool is asked in a fixed plan, and what they say becomes ranked hypotheses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from core.confidence.cause_evidence import VERSION, evaluate_cause
+from core.confidence.reference import Claim, settled_case
+from core.incidents.thread_notes import named_first, without_denied
+from core.model.incident import Explanation, Hypothesis, Incident
+from core.model.language_model import Urgency
+from core.model.prediction import Evaluation, PredictionKind
+from core.model.team import Team
+from core.ports import Clock, FailedBuild, LanguageModel, Store
+from core.rca.explain import explain
+from core.rca.observations import Observations
+from core.rca.pasted import QUESTION
+from core.rca.redacted_explanation import redacted_explanation
+from core.rca.scene import survey
+from core.triage.history import IncidentHistory
+from handlers.feedback.estimate_confidence import estimate_confidence
+from handlers.feedback.record_prediction import record_prediction
+from handlers.incidents.analysis import analysed
+from handlers.incidents.investigate_with_model import Progress, investigate_with_model
+from handlers.incidents.observe_incident import Readers, observe_incident
+from handlers.knowledge.learn_failing_lines import failure_histories, record_failure
+from handlers.knowledge.redaction import Redact, as_it_is, redacted
+
+EVIDENCE = "evidence"  # the engine that asks no model
+JUDGED_BY = 8  # similar past incidents that a model's finding is judged by
+PATIENCE = 1.0  # seconds of one step, after which it is told
+READING = "reading logs, metrics, changes and tools"
+COMPARING = "comparing {count} with the time before"
+
+T = TypeVar("T")
+Show = Callable[[Incident], Awaitable[None]]  # to whoever waits, what is known so far
+
+LOOKS_CLOSER = "the language model looks closer"  # while what it is shown with is what the evidence says
+
+
+async def explain_incident(
+    incident: Incident,
+    readers: Readers,
+    *,
+    history: IncidentHistory,
+    store: Store,
+    clock: Clock,
+    model: LanguageModel | None = None,
+    progress: Progress | None = None,
+    show: Show | None = None,
+    teams: Sequence[Team] = (),
+    redact: Redact = as_it_is,
+) -> Incident:
+    """The incident with its explanation: hypotheses best first, or none and what was ruled out.
+
+    A tool that fails or does not answer in time is named in the explanation, and the rest goes on. A `model` looks for
+    itself after the fixed plan; what it finds, it is asked how sure one may be of. What is known before it is asked,
+    `show` gets: a claim of its own. `progress` is told what is being done where it takes a while. `redact` takes names, addresses and secrets out of what is kept and shown.
+    """
+    tell = progress or _untold
+    reading = observe_incident(incident, readers, history=history, clock=clock)
+    observations = await _in_sight(reading, READING, tell)
+    observations = replace(observations, builds=await analysed(_clean_builds, observations.builds, redact))
+    observations, ruled_out = await analysed(without_denied, observations)
+    failures = await failure_histories(observations.builds, store)
+    comparing = analysed(explain, observations, failures)
+    explanation, evaluation = await _in_sight(comparing, COMPARING.format(count=_count(observations)), tell)
+    if incident.notes:
+        explanation = named_first(explanation, incident.notes, ruled_out)
+        evaluation = await analysed(_evaluated, explanation, observations)
+
+    async def claimed(explanation: Explanation, evaluation: Evaluation | None) -> Incident:
+        explanation = await analysed(redacted_explanation, explanation, partial(redacted, redact=redact))
+        if explanation.cause is None or evaluation is None:
+            return replace(incident, explanation=explanation)
+        evaluation, version = await _judged(incident, explanation, evaluation, history, model)
+        prediction_id, badge = await record_prediction(
+            PredictionKind.CAUSE,
+            incident.id,
+            explanation.cause.cause,
+            evaluation,
+            engine=explanation.engine,
+            estimator_version=version,
+            group=_group(explanation.cause, teams),
+            references=tuple(similar.id for similar in explanation.similar),
+            store=store,
+            clock=clock,
+        )
+        explanation = replace(explanation, badge=badge, prediction_id=prediction_id)
+        place = incident.place if incident.source == QUESTION else None
+        await record_failure(explanation, observations.builds, failures, place=place, at=clock.now(), store=store)
+        return replace(incident, explanation=explanation)
+
+    if model is not None:
+        if show is not None:
+            await show(await claimed(explanation, evaluation))
+        scene = await analysed(survey, observations)
+        explanation = await investigate_with_model(
+            explanation,
+            observations,
+            scene,
+            model=model,
+            progress=progress,
+            history=history,
+            readers=readers,
+        )
+        if explanation.cause is not None:
+            evaluation = evaluate_cause(explanation.hypotheses, scene, observations)
+    return await claimed(explanation, evaluation)
+
+
+async def _in_sight(work: Coroutine[Any, Any, T], doing: str, tell: Progress) -> T:
+    """What `work` comes to; who waits for it longer than PATIENCE is told what is being done."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.wait({task}, timeout=PATIENCE)
+        if not task.done():
+            await tell(doing)
+        return await task
+    finally:
+        task.cancel()
+
+
+async def _untold(_: str) -> None:
+    """Nobody waits for it."""
+
+
+def _count(observations: Observations) -> str:
+    told = (
+        (len(observations.logs), "log record", "log records"),
+        (len(observations.series), "metric", "metrics"),
+        (len(observations.changes), "change", "changes"),
+        (len(observations.outputs), "answer of a tool", "answers of tools"),
+        (len(observations.builds), "failed build", "failed builds"),
+    )
+    return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in told if count) or "nothing"
+
+
+def _evaluated(explanation: Explanation, observations: Observations) -> Evaluation | None:
+    """Return the measures of the first hypothesis, wherever it was ranked before people named or ruled out a cause."""
+    if not explanation.hypotheses:
+        return None
+    return evaluate_cause(explanation.hypotheses, survey(observations), observations)
+
+
+def _clean_builds(builds: Sequence[FailedBuild], redact: Redact) -> tuple[FailedBuild, ...]:
+    """The builds with logs that may be kept: line numbers are those of the clean log from here on."""
+    return tuple(replace(build, log=redacted(build.log, redact)) for build in builds)
+
+
+async def _judged(
+    incident: Incident,
+    explanation: Explanation,
+    measured: Evaluation,
+    history: IncidentHistory,
+    model: LanguageModel | None,
+) -> tuple[Evaluation, str]:
+    """What the evidence engine found it has measured itself; a model's finding is judged by how similar cases ended.
+
+    They are those from before the incident, whenever it is looked into.
+    """
+    if explanation.engine == EVIDENCE or explanation.cause is None:
+        return measured, VERSION
+    situation = f"{incident.description}\n{incident.service}"
+    similar = history.similar(situation, JUDGED_BY, without=frozenset({incident.id}))
+    return await estimate_confidence(
+        Claim(incident.id, situation, explanation.cause.cause, incident.started_at),
+        [settled_case(neighbour.incident) for neighbour in similar],
+        (measured, VERSION),
+        model=model,
+        urgency=Urgency.INCIDENT,
+        requester=incident.id,
+    )
+
+
+def _group(cause: Hypothesis, teams: Sequence[Team]) -> str:
+    """The team that runs the service that is to blame, or that service."""
+    return next((team.id for team in teams if cause.service in team.services), cause.service)

@@ -1,0 +1,93 @@
+"""People say which incidents belong together, and which do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from core.incidents.grouping import share_an_audience
+from core.model.conversation import Channel
+from core.model.feedback import Feedback
+from core.model.incident import Absorption, Incident
+from core.model.messages import JoinRequest, Notice
+from core.ports import Store, Transaction
+from handlers.incidents.arrange_incident import JOINING, separate
+from handlers.incidents.open_incident import ask_to_present
+from handlers.incidents.present_incident import MAX_PARTS, parts_of
+from handlers.incidents.update_incident import change_incident, save_next
+from handlers.questions.post_message import Poster
+
+MAX_OFFERED = 25  # incidents to pick from
+
+NONE_OPEN = "There is no other open incident here that this one could belong to."
+PICK_ONE = (
+    "Pick the incident that this one belongs to, then press “Put together”. It must be open, and read by the same."
+)
+
+
+async def separate_incident(feedback: Feedback, *, store: Store) -> None:
+    """An incident stands for itself again, and is looked into where it left off. Nothing if it already does."""
+
+    async def separated(incident: Incident, transaction: Transaction) -> Incident:
+        leader = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed else None
+        return await separate(incident, leader, transaction, feedback.at)
+
+    await change_incident(feedback.subject, separated, store)
+
+
+async def ask_where_it_belongs(
+    feedback: Feedback, *, channels: Sequence[Channel], store: Store, poster: Poster
+) -> None:
+    """Offer the open incidents that an incident may be a part of, in its thread."""
+    async with store.transaction() as transaction:
+        incident = await transaction.incidents.get(feedback.subject)
+        if incident is None:
+            return
+        offered = await _candidates(incident, channels, transaction)
+    if offered:
+        request = JoinRequest(incident.id, tuple((each.id, each.title) for each in offered[:MAX_OFFERED]))
+        await poster.post_once(f"join:{feedback.id}", feedback.place, request)
+    else:
+        await poster.post_once(f"join:{feedback.id}", feedback.place, Notice(NONE_OPEN))
+
+
+async def join_incident(feedback: Feedback, *, channels: Sequence[Channel], store: Store, poster: Poster) -> None:
+    """Make an incident a part of the one that was picked, or of the suggested one where the press names none."""
+    refused = False
+
+    async def joined(incident: Incident, transaction: Transaction) -> Incident:
+        nonlocal refused
+        candidates = {each.id: each for each in await _candidates(incident, channels, transaction)}
+        suggested = incident.suggested_parent.incident_id if incident.suggested_parent is not None else ""
+        leader = candidates.get(feedback.choice or suggested)
+        refused = leader is None
+        if leader is None:
+            return incident
+        person = feedback.person.name or feedback.person.id
+        apart = tuple(each for each in incident.apart_from if each != leader.id)
+        absorption = Absorption(leader.id, "", feedback.at, person)
+        part = await save_next(
+            replace(incident, absorbed=absorption, apart_from=apart, suggested_parent=None), incident, transaction
+        )
+        before = await transaction.incidents.get(incident.absorbed.leader) if incident.absorbed else None
+        for each in (part, leader, before):
+            if each is not None:
+                await ask_to_present(each, transaction, feedback.at)
+        return part
+
+    async with store.lock(JOINING):
+        await change_incident(feedback.subject, joined, store)
+    if refused:
+        await poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_ONE))
+
+
+async def _candidates(incident: Incident, channels: Sequence[Channel], transaction: Transaction) -> list[Incident]:
+    """Newest first: open, not silenced, read by the same people, and no part of this incident."""
+    parts = {each.id for each in await parts_of(incident, channels, transaction, MAX_PARTS)}
+    return [
+        other
+        for other in await transaction.incidents.latest_open(MAX_PARTS)
+        if other.id not in parts | {incident.id}
+        and other.silenced is None
+        and share_an_audience(incident, other, channels)
+    ]

@@ -1,0 +1,131 @@
+"""`triage` and `rca`: in an incident's thread, or with the text of an alert pasted after the command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from core.incidents.folding import open_from
+from core.model.audience import incident_audience
+from core.model.conversation import PUBLIC, Audience, Channel, Question
+from core.model.errors import Unavailable
+from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, Severity, Stage
+from core.model.messages import IncidentDetails, IncidentMessage, Notice
+from core.ports import Store
+from core.rca.pasted import QUESTION, investigation_intent
+from handlers.incidents.explain_incident import LOOKS_CLOSER, Show
+from handlers.incidents.find_incident import incident_of_thread
+from handlers.incidents.investigate_incident import investigate_incident
+from handlers.incidents.investigate_with_model import Progress
+from handlers.incidents.open_incident import present_task
+from handlers.questions.post_message import Poster
+
+MAX_TITLE = 150  # characters of a pasted text's first line
+
+FOR_THE_WORKSPACE = (
+    "Logs, metrics and past incidents are for the workspace, and people from outside of it may read along here. "
+    "Ask me in a channel of its members, or write to me directly."
+)
+NO_INCIDENT = "This thread belongs to no incident that I know. Paste the alert or a description after the command."
+
+
+Investigate = Callable[[Incident, Audience, Progress, Show], Awaitable[Incident]]
+
+
+async def investigate_on_demand(
+    question: Question,
+    *,
+    investigate: Investigate,
+    stage: Stage,
+    services: Iterable[str],
+    channels: Sequence[Channel],
+    store: Store,
+    poster: Poster,
+) -> None:
+    """Post what `investigate` finds, in short and with its evidence. `services` are those that a text may name.
+
+    The message stands there at once, at this `stage`, and says at every step what is being done; with it stands what
+    `investigate` shows on the way, as what the evidence says before a model is asked. It looks at nothing that the
+    audience may not read. Where outsiders read along, only an incident that was posted there is looked
+    into.
+    """
+    intent = investigation_intent(question.id)
+    if question.text and PUBLIC not in question.audience.readers:
+        await poster.post_once(intent, question.place, Notice(FOR_THE_WORKSPACE))
+        return
+    incident = incident_from(question, services) if question.text else await _in_thread(question, store)
+    if incident is None:
+        await poster.post_once(intent, question.place, Notice(NO_INCIDENT))
+        return
+
+    known, looks = replace(incident, explanation=None), 0
+
+    async def tell(doing: str) -> None:
+        version = f"under way: {looks} {doing}"
+        message = IncidentMessage(replace(known, stage=stage, progress=doing))
+        with suppress(Unavailable):  # the next step says more; the work does not wait for a chat
+            await poster.post_or_edit(intent, question.place, message, version)
+
+    async def show(found: Incident) -> None:
+        nonlocal known, looks
+        known, looks = found, looks + 1
+        await tell(LOOKS_CLOSER)
+
+    await tell("")
+    if question.text:
+        found = await investigate(incident, question.audience, tell, show)
+    else:
+        readers = _readers_of(incident, question.audience, channels)
+        await investigate_incident(incident.id, lambda latest: investigate(latest, readers, tell, show), store=store)
+        async with store.transaction() as transaction:
+            found = await transaction.incidents.get(incident.id) or incident
+            if found.revision != incident.revision:
+                await transaction.tasks.add(present_task(found))  # its own message shows the same
+    await poster.post_or_edit(intent, question.place, IncidentMessage(replace(found, stage=Stage.DONE)), "done")
+    if found.explanation is not None:
+        await poster.post_once(f"investigation-details:{question.id}", question.place, IncidentDetails(found))
+
+
+async def _in_thread(question: Question, store: Store) -> Incident | None:
+    async with store.transaction() as transaction:
+        return await incident_of_thread(question.place, transaction)
+
+
+def _readers_of(incident: Incident, audience: Audience, channels: Sequence[Channel]) -> Audience:
+    """Those before whom it was asked, as far as every other place of the incident, which shows it too, may read it."""
+    if not incident.also_in:
+        return audience
+    return replace(audience, readers=audience.readers & incident_audience(incident, channels).readers)
+
+
+def incident_from(question: Question, services: Iterable[str]) -> Incident:
+    """A pasted text as an incident that began now, of the service that it names first.
+
+    It is not stored: nobody is paged for a question.
+    """
+    places = {service: place for service in services if (place := _place_of(service, question.text)) is not None}
+    title = question.text.strip().splitlines()[0][:MAX_TITLE]
+    alert = Alert(
+        fingerprint=question.id,
+        name=title,
+        status=AlertStatus.FIRING,
+        severity=Severity.WARNING,
+        starts_at=question.asked_at,
+        # The longest of those that begin at the same place: `pg-booking` and not `pg`.
+        service=min(places, key=lambda service: (places[service], -len(service), service), default=""),
+        summary=title,
+        description=question.text,
+    )
+    delivery = AlertDelivery(question.id, QUESTION, question.id, (alert,), question.asked_at)
+    return open_from(delivery, question.id, question.place)
+
+
+def _place_of(service: str, text: str) -> int | None:
+    """Where a text first names a service, in any case; a part of a longer word, as `till` in “until”, names none.
+
+    Scripts that set no blanks between words may stand right beside it.
+    """
+    found = re.search(rf"(?<![^\W_]){re.escape(service)}(?![^\W_])", text, re.IGNORECASE | re.ASCII)
+    return found.start() if found else None

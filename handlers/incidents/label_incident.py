@@ -1,0 +1,91 @@
+"""What a note on the end of an incident says of the claims that were made about it (LM-PACE, section 5.1.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from core.confidence.resolution import agreement, fit_threshold
+from core.model.incident import Incident
+from core.model.prediction import Outcome
+from core.model.team import Team, means_nobody, team_named
+from core.ports import Store, Transaction
+
+NOTE = "note"  # who labels, where no person pressed a button
+MAX_NOTED = 500  # latest incidents with a note that the threshold is fitted on
+
+
+async def label_incident(incident: Incident, at: datetime, *, teams: Sequence[Team], store: Store) -> None:
+    """Label its cause by how far the note agrees with it, and its owner by the team that the note names.
+
+    A prediction that a person judged is left alone: the person knew better than a comparison of words.
+    """
+    async with store.transaction() as transaction:
+        await _label_claims(incident, at, await _threshold(transaction), teams, transaction)
+
+
+async def label_noted_incidents(*, teams: Sequence[Team], store: Store) -> None:
+    """Nightly: the same for the notes that nobody wrote in a thread, as those of a webhook."""
+    async with store.transaction() as transaction:
+        incidents = [
+            incident
+            for incident in await transaction.incidents.noted(MAX_NOTED)
+            if not any([await _is_noted(claim, transaction) for claim in _claims(incident)])
+        ]
+        threshold = await _threshold(transaction)
+    for incident in incidents:
+        async with store.transaction() as transaction:
+            await _label_claims(incident, incident.updated_at, threshold, teams, transaction)
+
+
+async def _label_claims(
+    incident: Incident, at: datetime, threshold: float, teams: Sequence[Team], transaction: Transaction
+) -> None:
+    note = incident.resolution
+    if note is None:
+        return
+    cause = incident.explanation.prediction_id if incident.explanation else None
+    if cause and note.root_cause:
+        await _label(cause, lambda claimed: agreement(claimed, note.root_cause) >= threshold, at, transaction)
+    named = team_named(note.owner, teams)
+    if incident.owner and (named or means_nobody(note.owner)):
+        owners = {named.id, *named.aliases} if named else {""}
+        await _label(incident.owner.prediction_id, lambda claimed: claimed in owners, at, transaction)
+
+
+async def _label(prediction_id: str, is_right: Callable[[str], bool], at: datetime, transaction: Transaction) -> None:
+    prediction = await transaction.predictions.get(prediction_id)
+    by_person = await _by_person(prediction_id, transaction)
+    if prediction is not None and by_person is None:
+        await transaction.predictions.label(Outcome(prediction_id, is_right(prediction.value), NOTE, at))
+
+
+async def _threshold(transaction: Transaction) -> float:
+    """The agreement from which on a cause counts as right, from those that have both a note and a person's label."""
+    agreements: list[float] = []
+    correct: list[bool] = []
+    for incident in await transaction.incidents.noted(MAX_NOTED):
+        claim = incident.explanation.prediction_id if incident.explanation else None
+        note = incident.resolution.root_cause if incident.resolution else ""
+        prediction = await transaction.predictions.get(claim) if claim and note else None
+        label = await _by_person(prediction.id, transaction) if prediction else None
+        if prediction is not None and label is not None:
+            agreements.append(agreement(prediction.value, note))
+            correct.append(label.correct)
+    return fit_threshold(agreements, correct)
+
+
+async def _by_person(prediction_id: str, transaction: Transaction) -> Outcome | None:
+    """The latest label that a person gave."""
+    labels = [label for label in await transaction.predictions.labels_of(prediction_id) if label.labelled_by != NOTE]
+    return labels[-1] if labels else None
+
+
+async def _is_noted(prediction_id: str, transaction: Transaction) -> bool:
+    return any(label.labelled_by == NOTE for label in await transaction.predictions.labels_of(prediction_id))
+
+
+def _claims(incident: Incident) -> list[str]:
+    cause = incident.explanation.prediction_id if incident.explanation else None
+    owner = incident.owner.prediction_id if incident.owner else None
+    return [claim for claim in (cause, owner) if claim]

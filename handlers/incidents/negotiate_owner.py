@@ -1,0 +1,57 @@
+"""The team managers are played by a language model, and look at their own monitoring before they vote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.model.incident import Incident
+from core.model.language_model import ModelRequest, Urgency
+from core.ports import LanguageModel
+from core.triage.managers import TriageEvidence
+from core.triage.model_documents import TeamDocuments
+from core.triage.model_negotiation import Negotiation, negotiate_with_model
+from core.triage.negotiate import Verdict
+from handlers.incidents.team_monitoring import Observe, TeamMonitoring
+
+DEADLINE = 120.0  # seconds that one reply may take
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Negotiator:
+    """What the managers need: a model, the team documents as it can read them, and what monitoring shows."""
+
+    model: LanguageModel
+    documents: TeamDocuments
+    observe: Observe
+
+
+async def negotiate_owner(
+    incident: Incident,
+    text: str,
+    evidence: TriageEvidence,
+    verdict: Verdict,
+    negotiator: Negotiator,
+    removed: frozenset[str],
+) -> Negotiation | None:
+    """What the managers of all teams but the `removed` ones came to; None where the model failed: then the evidence engine's verdict stands."""
+    request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE)
+    monitoring = TeamMonitoring(incident, negotiator.observe)
+    try:
+        return await negotiate_with_model(
+            negotiator.model,
+            request,
+            text,
+            evidence,
+            verdict,
+            negotiator.documents,
+            monitoring.told,
+            removed,
+        )
+    except (ModelUnavailable, InvalidReply, PromptTooLong) as error:
+        log.warning("triage without the language model", incident=incident.id, reason=str(error))
+        return None

@@ -1,0 +1,209 @@
+"""Every read-only tool is asked about the neighbourhood of an incident, all at once and in a fixed plan."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypeVar
+
+from core.model.errors import ToolUnavailable
+from core.model.incident import Gap, GapReason, Incident, SimilarIncident
+from core.ports import (
+    BuildReader,
+    ChangeReader,
+    Clock,
+    CodeReader,
+    DependencyReader,
+    Embedder,
+    FailedBuild,
+    LogLine,
+    LogReader,
+    MetricReader,
+    Series,
+    SpanReader,
+    TimeWindow,
+    Toolbox,
+)
+from core.rca.dependencies import neighbourhood, service_of, united
+from core.rca.observations import Observations, change_window, graph_window, of_late, signal_window
+from core.rca.pasted import build_links, is_about_a_build, pasted_build, pasted_output
+from core.rca.planned_calls import PlannedCall, planned_calls
+from core.rca.tool_outputs.clue import ToolOutput
+from core.triage.history import IncidentHistory
+from handlers.incidents.offer_tools import gap_of, open_toolboxes
+
+DEADLINE = 8.0  # seconds that one question to one tool may take
+MAX_SERVICES = 16  # services whose logs and metrics are read
+MAX_LOG_LINES = 20_000  # records read of one service
+MAX_SPANS = 50_000  # read of one system, the last ones
+SIMILAR = 3  # similar past incidents shown
+MIN_SIMILARITY = 0.15  # below which a past incident resembles this one by chance
+
+LOGS, METRICS, CHANGES = "logs", "metrics", "changes"  # what is named where no system tells of it
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """The systems that may be read, and how services depend on each other, which `graphs` add to.
+
+    `code` only a language model asks.
+
+    Of the `toolboxes`, those that read builds are asked for the failed build that an incident is about, and the others
+    for whatever needs nothing but a service's name; a language model asks them all.
+    """
+
+    logs: Sequence[LogReader]
+    metrics: Sequence[MetricReader]
+    changes: Sequence[ChangeReader]
+    dependencies: Mapping[str, tuple[str, ...]]
+    code: Sequence[CodeReader] = ()
+    toolboxes: Sequence[Toolbox] = ()
+    embedder: Embedder | None = None
+    graphs: Sequence[DependencyReader] = ()
+
+    @property
+    def builds(self) -> list[BuildReader]:
+        return [each for each in self.toolboxes if isinstance(each, BuildReader)]
+
+
+async def observe_incident(
+    incident: Incident, readers: Readers, *, history: IncidentHistory, clock: Clock
+) -> Observations:
+    """What the tools say, and what was pasted. One that fails or does not answer in time is named, the rest goes on."""
+    now = clock.now()
+    tools = _Tools()
+    traced, changes = await asyncio.gather(
+        tools.ask([(each.name, _graph(each, graph_window(incident, now))) for each in readers.graphs]),
+        tools.ask([(each.name, each.changes(change_window(incident, now))) for each in readers.changes]),
+    )
+    changes = of_late(changes, incident)
+    dependencies = united([readers.dependencies, *traced])
+    service = service_of(incident, dependencies)
+    services = neighbourhood(service, dependencies, MAX_SERVICES) if service else []
+    window = signal_window(incident, now, changes, services)
+    tracers = [each for each in readers.graphs if isinstance(each, SpanReader)]
+    tools.expect(LOGS, [*readers.logs, *readers.toolboxes])
+    tools.expect(METRICS, [*readers.metrics, *readers.toolboxes])
+    tools.expect(CHANGES, [*readers.changes, *readers.toolboxes])
+    logs, series, spans, outputs, builds = await asyncio.gather(
+        tools.ask([(each.name, each.lines(name, window, MAX_LOG_LINES)) for each in readers.logs for name in services]),
+        tools.ask([(each.name, each.series(name, window)) for each in readers.metrics for name in services]),
+        tools.ask([(each.name, each.spans(window, MAX_SPANS)) for each in tracers]),
+        _outputs(readers, services, window, tools),
+        _builds(replace(incident, service=service), readers, window.end, tools),
+    )
+    if services:
+        tools.note_silence(readers.logs, logs, window)
+        tools.note_silence(readers.metrics, series, window)
+    pasted, pasted_log = pasted_output(incident), pasted_build(incident)
+    if pasted_log is not None:
+        builds, pasted = [pasted_log, *builds], None
+    service = service or next((build.service for build in builds), "")
+    return Observations(
+        incident=replace(incident, service=service),
+        until=window.end,
+        services=tuple(services),
+        logs=tuple(logs),
+        series=tuple(series),
+        changes=tuple(changes),
+        spans=tuple(spans),
+        dependencies=dependencies,
+        similar=_similar(incident, history),
+        gaps=tuple(sorted(tools.gaps, key=lambda gap: gap.text)),
+        cut=frozenset(name for name, count in Counter(line.service for line in logs).items() if count >= MAX_LOG_LINES),
+        outputs=(*([pasted] if pasted else []), *outputs),
+        builds=tuple({(build.system, build.project, build.run): build for build in builds}.values()),
+    )
+
+
+async def _graph(reader: DependencyReader, window: TimeWindow) -> list[Mapping[str, tuple[str, ...]]]:
+    return [await reader.dependencies(window)]
+
+
+async def _outputs(readers: Readers, services: Sequence[str], window: TimeWindow, tools: _Tools) -> list[ToolOutput]:
+    """What the toolboxes return to every call that needs nothing but a service's name. Builds are asked for apart."""
+    boxes = [each for each in readers.toolboxes if not isinstance(each, BuildReader)]
+    opened, gaps = await open_toolboxes(boxes, services, window)
+    tools.gaps.update(gaps)
+
+    async def called(call: PlannedCall) -> list[ToolOutput]:
+        return [ToolOutput(call.tool.name, call.arguments, await call.tool.call(call.arguments))]
+
+    return await tools.ask([(call.tool.name, called(call)) for call in planned_calls(opened, services)])
+
+
+async def _builds(incident: Incident, readers: Readers, before: datetime, tools: _Tools) -> list[FailedBuild]:
+    """The failed builds that the incident links to; without any, the last one of its service if it speaks of builds."""
+
+    async def linked(reader: BuildReader, link: str) -> list[FailedBuild]:
+        found = await reader.linked_failure(link)
+        return [found] if found else []
+
+    async def last(reader: BuildReader) -> list[FailedBuild]:
+        found = await reader.last_failure(incident.service, before)
+        return [found] if found else []
+
+    links = build_links(incident)
+    found = await tools.ask([(reader.name, linked(reader, link)) for reader in readers.builds for link in links])
+    if found or not incident.service or not is_about_a_build(incident):
+        return found
+    return await tools.ask([(reader.name, last(reader)) for reader in readers.builds])
+
+
+@dataclass(slots=True)
+class _Tools:
+    """Asks tools all at once, and remembers which could not be read."""
+
+    gaps: set[Gap] = field(default_factory=set[Gap])
+
+    def expect(self, what: str, systems: Sequence[object]) -> None:
+        """Note that nothing tells of `what` where no system that may do so is set up."""
+        if not systems:
+            self.gaps.add(Gap(what, GapReason.MISSING))
+
+    def note_silence(
+        self, readers: Sequence[LogReader | MetricReader], found: Sequence[LogLine | Series], window: TimeWindow
+    ) -> None:
+        """Note that systems which answered hold nothing of the time that was asked for."""
+        failed = {gap.tool for gap in self.gaps}
+        if not found:
+            asked = f"{window.start:%Y-%m-%d %H:%M} to {window.end:%H:%M} UTC"
+            self.gaps |= {
+                Gap(reader.name, GapReason.OUT_OF_WINDOW, asked) for reader in readers if reader.name not in failed
+            }
+
+    async def ask(self, questions: Sequence[tuple[str, Awaitable[list[T]]]]) -> list[T]:
+        answers = await asyncio.gather(*(self._answer(name, question) for name, question in questions))
+        return [item for answer in answers for item in answer]
+
+    async def _answer(self, name: str, question: Awaitable[list[T]]) -> list[T]:
+        try:
+            async with asyncio.timeout(DEADLINE):
+                return await question
+        except ToolUnavailable as error:
+            self.gaps.add(gap_of(name, error))
+        except TimeoutError:
+            self.gaps.add(Gap(name, GapReason.TIMED_OUT, f"no answer within {DEADLINE:.0f} s"))
+        return []
+
+
+def _similar(incident: Incident, history: IncidentHistory) -> tuple[SimilarIncident, ...]:
+    text = f"{incident.description}\n{incident.service}"
+    return tuple(
+        SimilarIncident(
+            id=found.incident.id,
+            title=found.incident.title,
+            owner=found.incident.owner,
+            root_cause=found.incident.root_cause,
+            fix=found.incident.fix,
+            similarity=found.similarity,
+            url=found.incident.url,
+        )
+        for found in history.similar(text, SIMILAR, without=frozenset({incident.id}))
+        if found.similarity >= MIN_SIMILARITY
+    )

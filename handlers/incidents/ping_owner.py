@@ -1,0 +1,106 @@
+"""Whoever probably owns an incident is called into its thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+
+from core.confidence.policy import Policy
+from core.model.conversation import Place
+from core.model.incident import AskedTeam, Incident, IncidentState, Stage
+from core.model.messages import OwnerPing, OwnerQuestion
+from core.model.team import Team, current_team
+from core.ports import Clock, OnCall, Store
+from handlers.incidents.find_on_call import find_on_call
+from handlers.incidents.stored_incident import stored_incident
+from handlers.questions.post_message import Poster
+
+Duty = Callable[[AskedTeam], Awaitable[AskedTeam]]
+
+
+async def ping_owner(
+    incident_id: str,
+    *,
+    policy: Policy,
+    teams: Sequence[Team],
+    store: Store,
+    poster: Poster,
+    clock: Clock,
+    schedules: Sequence[OnCall] = (),
+) -> None:
+    """Call the owner into the incident's thread if the badge is as high as the policy asks; once for each owner.
+
+    Where the policy calls owners at all, a team that a person gave the incident to is called each time. Where nobody is
+    named, the teams that are asked are called if the policy says so, once the cause was looked for, in one message, once
+    for each hop and pair. Not for an incident that is over, taken, silenced or shown as a part of another. A team without
+    a mention on the platform is called by its name. Who is on call is asked now: since the triage, quiet hours may have
+    gone by and a shift ended.
+    """
+    async with store.transaction() as transaction:
+        incident = await stored_incident(incident_id, transaction)
+    message = incident.message
+    if message is None or incident.state is not IncidentState.OPEN:
+        return
+    if incident.taken_by or incident.silenced or incident.absorbed:
+        return
+    thread = replace(message.place, thread=message.message_id)
+    call = _owner_call(incident, thread, policy, teams) or _question(incident, thread, policy, teams)
+    if call is None or await poster.stands(call[0], thread):
+        return
+    intent, said = call
+    duty = partial(_on_duty, teams=teams, schedules=schedules, at=clock.now())
+    await poster.post_once(intent, thread, await _with_on_call(said, incident, duty))
+
+
+async def _with_on_call(said: OwnerPing | OwnerQuestion, incident: Incident, duty: Duty) -> OwnerPing | OwnerQuestion:
+    """The call with those who are on call now."""
+    if isinstance(said, OwnerQuestion):
+        asked = await asyncio.gather(*(duty(team) for team, _ in said.teams))
+        return OwnerQuestion(tuple(zip(asked, (mention for _, mention in said.teams), strict=True)))
+    owner = incident.owner.owner if incident.owner is not None else None
+    return replace(said, on_call=(await duty(AskedTeam(owner.team_id, owner.team_name))).on_call) if owner else said
+
+
+async def _on_duty(asked: AskedTeam, *, teams: Sequence[Team], schedules: Sequence[OnCall], at: datetime) -> AskedTeam:
+    """A team as it is asked now; as it was where there is none of its name any more."""
+    team = current_team(asked.team_id, teams)
+    if team is None:
+        return asked
+    people, unknown = await find_on_call(team, schedules, at)
+    return replace(asked, on_call=people, on_call_unknown=unknown)
+
+
+def _owner_call(
+    incident: Incident, thread: Place, policy: Policy, teams: Sequence[Team]
+) -> tuple[str, OwnerPing] | None:
+    proposal = incident.owner
+    if proposal is None or proposal.owner is None:
+        return None
+    is_given = incident.given_to == proposal.owner.team_id
+    if not (policy.pings(proposal.badge) or (is_given and policy.calls_owners)):
+        return None
+    team = current_team(proposal.owner.team_id, teams)
+    if team is None:
+        return None
+    mention = team.mentions.get(thread.platform, "")
+    ping = OwnerPing(team.name, mention, proposal.badge, proposal.prediction_id, proposal.on_call)
+    again = f":{len(incident.hops)}" if is_given else ""
+    return f"ping:{incident.id}:{proposal.owner.team_id}{again}", ping
+
+
+def _question(
+    incident: Incident, thread: Place, policy: Policy, teams: Sequence[Team]
+) -> tuple[str, OwnerQuestion] | None:
+    asked = incident.owner.asked if incident.owner is not None else ()
+    # Where the cause is still looked for, it may yet say whose it is.
+    if not asked or not policy.ping_two_when_unsure or incident.stage is not Stage.DONE:
+        return None
+    today = [(each, current_team(each.team_id, teams)) for each in asked]
+    question = OwnerQuestion(
+        tuple((each, team.mentions.get(thread.platform, "") if team else "") for each, team in today)
+    )
+    pair = "+".join(sorted(each.team_id for each in asked))
+    return f"ping-two:{incident.id}:{len(incident.hops)}:{pair}", question

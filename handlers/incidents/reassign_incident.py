@@ -1,0 +1,225 @@
+"""An incident is not its proposed owner's: somebody gives it to another team, or the negotiation goes on without it.
+
+Either is a hop: it stays on the incident, says if the proposal was right, and is what the next triage learns from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from core.model.audit import Act, audit_entry
+from core.model.feedback import Feedback
+from core.model.incident import Hop, Incident, OwnerProposal, TeamScore
+from core.model.messages import Notice, Verdict
+from core.model.prediction import Evaluation, Outcome, PredictionKind
+from core.model.team import Team, current_team
+from core.ports import Clock, OnCall, Store
+from handlers.feedback.record_prediction import record_prediction
+from handlers.incidents.find_on_call import find_on_call
+from handlers.incidents.investigate_incident import triage_again_task
+from handlers.incidents.open_incident import present_task
+from handlers.incidents.update_incident import update_incident
+from handlers.questions.ask_in_form import handover_request
+from handlers.questions.post_message import Poster
+from handlers.questions.press_in_sight import claim_meant
+
+ENGINE = "person"  # a reassignment is a claim as well: how often it holds is counted like any other's
+VERSION = "reassignment-1"
+CERTAIN = Evaluation(1.0, 1.0)
+MAX_REASON = 300  # characters that are kept
+MAX_HOPS = 20  # that are kept; an incident that goes round longer needs no bot
+
+PICK_ONE = "Pick the team that it belongs to, then press “Reassign”. If you do not know: “Not ours”."
+OVERTAKEN = (
+    "It went on to somebody else since you were asked, so nothing was changed. Not theirs either? “Reassign…” again."
+)
+WHOM_DO_YOU_SPEAK_FOR = (
+    "Nobody's name stands there, and I do not know which team you speak for, so nothing was changed. "
+    "Pick the team that it belongs to, or ask whoever has it to press “Take”."
+)
+TOO_MANY_HOPS = (
+    f"It was sent on {MAX_HOPS} times, so nothing is changed any more. Please settle in the thread whose it is."
+)
+
+
+async def ask_whose_it_is(feedback: Feedback, *, teams: Sequence[Team], store: Store, poster: Poster) -> None:
+    """Ask where it was pressed, there once for each hop and claim, unless the platform asks in a form.
+
+    Nothing for an incident that is not stored.
+    """
+    incident = None if feedback.in_form else await _incident(feedback, store)
+    if incident is None:
+        return
+    request = handover_request(incident, teams)
+    where = f"{feedback.place.platform}:{feedback.place.channel}:{feedback.place.thread or ''}"
+    intent = f"handover:{incident.id}:{len(incident.hops)}:{request.claim}@{where}"
+    await poster.post_once(intent, feedback.place, request)
+
+
+async def reassign_incident(
+    feedback: Feedback,
+    *,
+    teams: Sequence[Team],
+    store: Store,
+    clock: Clock,
+    poster: Poster,
+    schedules: Sequence[OnCall] = (),
+) -> None:
+    """Give the incident to the team that was picked, or (`not ours`) let the others negotiate on.
+
+    “Not ours” is said of the team that stood there when the person was asked: if another one stands there by now, nothing
+    moves, and it is said. Where several were asked it is said of the person's own, and nothing moves if that is unknown.
+    What was said before, by whomever, moves nothing either, and calls nobody again.
+    """
+    incident = await _incident(feedback, store)
+    if incident is None:
+        return
+    if await _is_overtaken(feedback, incident, store):
+        await poster.post_once(f"overtaken:{feedback.id}", feedback.place, Notice(OVERTAKEN))
+        return
+    picked = current_team(feedback.choice, teams)  # it may have been renamed since it was offered
+    if feedback.verdict is Verdict.REASSIGN and picked is None:
+        await poster.post_once(f"pick-one:{feedback.id}", feedback.place, Notice(PICK_ONE))
+        return
+    given = picked if feedback.verdict is Verdict.REASSIGN else None
+    hop = _hop(feedback, incident, given, teams)
+    if not _is_known(feedback, incident):  # or the step ran before, and was killed after it
+        if not (hop.turned_away or hop.given_to):
+            await poster.post_once(f"speaks-for:{feedback.id}", feedback.place, Notice(WHOM_DO_YOU_SPEAK_FOR))
+            return
+        if len(incident.hops) >= MAX_HOPS:
+            await poster.post_once(f"too-many-hops:{feedback.id}", feedback.place, Notice(TOO_MANY_HOPS))
+            return
+        is_said = _is_said(hop, incident, teams)
+        if not is_said or incident.hops[-1].person != hop.person:  # nobody confirms what they said themselves
+            await _label(feedback, incident, given, teams, store)
+        if is_said:
+            return
+        on_call = await find_on_call(given, schedules, clock.now()) if given else ((), "")
+        incident = await _hand_over(incident, hop, given, on_call, teams, store, clock)
+        if not _is_known(feedback, incident):
+            return  # somebody else said the same at the same moment
+    async with store.transaction() as transaction:
+        await transaction.tasks.add(present_task(incident) if given else triage_again_task(incident))
+        await transaction.audit.add(
+            audit_entry(
+                f"reassigned:{feedback.id}",
+                feedback.at,
+                Act.REASSIGNED,
+                feedback.person,
+                incident.id,
+                place=feedback.place,
+                detail=f"{hop.turned_away or 'nobody'} → {hop.given_to or 'nobody yet'}",
+            )
+        )
+
+
+async def _is_overtaken(feedback: Feedback, incident: Incident, store: Store) -> bool:
+    """Whether `not ours` speaks of another claim than the one that stands, unless this step ran before."""
+    if feedback.verdict is not Verdict.NOT_OURS or _is_known(feedback, incident):
+        return False
+    async with store.transaction() as transaction:
+        claim = await claim_meant(feedback.subject, transaction)
+    owner = incident.owner.owner if incident.owner is not None else None
+    return claim is not None and claim.value != (owner.team_id if owner else "")
+
+
+def _is_known(feedback: Feedback, incident: Incident) -> bool:
+    return (_person(feedback), feedback.at) in [(hop.person, hop.at) for hop in incident.hops]
+
+
+def _person(feedback: Feedback) -> str:
+    return feedback.person.name or feedback.person.id
+
+
+def _hop(feedback: Feedback, incident: Incident, given: Team | None, teams: Sequence[Team]) -> Hop:
+    owner = incident.owner.owner if incident.owner is not None else None
+    turned_away = owner.team_id if owner is not None else _own_of_those_asked(feedback, incident, teams)
+    if given is not None and (owner is None or turned_away in (given.id, *given.aliases)):
+        turned_away = ""
+    reason = " ".join(feedback.text.split())[:MAX_REASON]
+    return Hop(turned_away, given.id if given else "", _person(feedback), reason, feedback.at)
+
+
+def _own_of_those_asked(feedback: Feedback, incident: Incident, teams: Sequence[Team]) -> str:
+    """The id of the only team of those that are asked to which the person is known to belong; empty if there is none."""
+    person, found = _person(feedback), list[str]()
+    for asked in incident.owner.asked if incident.owner is not None else ():
+        team = current_team(asked.team_id, teams)
+        if person in asked.on_call or (team is not None and person in team.people):
+            found.append(asked.team_id)
+    return found[0] if len(found) == 1 else ""
+
+
+def _is_said(hop: Hop, incident: Incident, teams: Sequence[Team]) -> bool:
+    """Whether the incident is where the hop would send it: given to that team, or away from this one."""
+    if not hop.given_to:
+        return hop.turned_away in incident.turned_away
+    given = current_team(incident.given_to, teams)
+    return given is not None and given.id == hop.given_to
+
+
+async def _label(
+    feedback: Feedback, incident: Incident, given: Team | None, teams: Sequence[Team], store: Store
+) -> None:
+    """Wrong, unless it was given to the very team that was proposed."""
+    if incident.owner is None or incident.owner.owner is None:
+        return
+    right = given is not None and given == current_team(incident.owner.owner.team_id, teams)
+    person = f"{feedback.person.platform}:{feedback.person.id}"
+    async with store.transaction() as transaction:
+        if await transaction.predictions.get(incident.owner.prediction_id) is not None:
+            await transaction.predictions.label(
+                Outcome(incident.owner.prediction_id, right, person, feedback.at, feedback.text[:MAX_REASON])
+            )
+
+
+async def _hand_over(
+    incident: Incident,
+    hop: Hop,
+    given: Team | None,
+    on_call: tuple[tuple[str, ...], str],
+    teams: Sequence[Team],
+    store: Store,
+    clock: Clock,
+) -> Incident:
+    owner = await _given(incident, hop, given, on_call, store, clock) if given else None
+
+    def handed_over(latest: Incident) -> Incident:
+        if _is_said(hop, latest, teams):
+            return latest
+        return replace(latest, hops=(*latest.hops, hop), owner=owner or latest.owner, taken_by="")
+
+    return await update_incident(incident.id, handed_over, store)
+
+
+async def _given(
+    incident: Incident, hop: Hop, given: Team, on_call: tuple[tuple[str, ...], str], store: Store, clock: Clock
+) -> OwnerProposal:
+    """What a person says stands as the proposal from then on."""
+    prediction_id, badge = await record_prediction(
+        PredictionKind.OWNER,
+        incident.id,
+        given.id,
+        CERTAIN,
+        engine=ENGINE,
+        estimator_version=VERSION,
+        group=given.id,
+        hop=len(incident.hops) + 1,
+        store=store,
+        clock=clock,
+    )
+    owner = TeamScore(given.id, given.name, 1.0, (f"{hop.person} gave it to {given.name}",))
+    others = incident.owner.candidates if incident.owner is not None else ()
+    rest = tuple(replace(each, score=0.0) for each in others if each.team_id != given.id)
+    votes = incident.owner.votes if incident.owner is not None else ()
+    people, unknown = on_call
+    return OwnerProposal(owner, (owner, *rest), people, badge, prediction_id, votes, on_call_unknown=unknown)
+
+
+async def _incident(feedback: Feedback, store: Store) -> Incident | None:
+    """None for a pasted text that was looked into: nobody can be given that."""
+    async with store.transaction() as transaction:
+        claim = await claim_meant(feedback.subject, transaction)
+        return await transaction.incidents.get(claim.subject if claim is not None else feedback.subject)

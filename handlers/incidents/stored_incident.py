@@ -1,0 +1,15 @@
+"""An incident that must be there."""
+
+from __future__ import annotations
+
+from core.model.errors import PlumblineError
+from core.model.incident import Incident
+from core.ports import Transaction
+
+
+async def stored_incident(incident_id: str, transaction: Transaction) -> Incident:
+    """The incident as it is stored. Raises PlumblineError if it is not."""
+    incident = await transaction.incidents.get(incident_id)
+    if incident is None:
+        raise PlumblineError(f"Incident {incident_id} does not exist (any more).")
+    return incident

@@ -1,0 +1,43 @@
+"""A person takes an incident. Whoever comes second is told who has it, and may take it over on purpose."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.model.feedback import Feedback
+from core.model.incident import Incident
+from core.model.messages import Notice, Verdict
+from core.ports import Store, Transaction
+from handlers.incidents.open_incident import present_task
+from handlers.incidents.update_incident import change_incident, save_next
+from handlers.questions.post_message import Poster
+
+TAKEN = "{person} has it already, so nothing was changed. “Take over” above makes it yours."
+TAKEN_OVER = "{person} took it over from {before}."
+
+
+async def take_incident(feedback: Feedback, *, store: Store, poster: Poster) -> None:
+    """Name the person on the incident, unless another one is named and the press does not say `take over`.
+
+    Nothing for an incident that is not stored, as a pasted text that was looked into.
+    """
+    async with store.transaction() as transaction:
+        if await transaction.incidents.get(feedback.subject) is None:
+            return
+    person = feedback.person.name or feedback.person.id
+    before = ""
+
+    async def taken(latest: Incident, transaction: Transaction) -> Incident:
+        nonlocal before
+        before = latest.taken_by
+        if before == person or (before and feedback.verdict is Verdict.TAKE_IT):
+            return latest
+        saved = await save_next(replace(latest, taken_by=person), latest, transaction)
+        await transaction.tasks.add(present_task(saved))
+        return saved
+
+    await change_incident(feedback.subject, taken, store)
+    if before not in ("", person):
+        text = TAKEN if feedback.verdict is Verdict.TAKE_IT else TAKEN_OVER
+        notice = Notice(text.format(person=before if text is TAKEN else person, before=before))
+        await poster.post_once(f"taken:{feedback.id}", feedback.place, notice)

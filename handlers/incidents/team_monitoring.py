@@ -1,0 +1,69 @@
+"""Each team's manager reads its own team's services, and nobody else's. What is around them is read once for all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from core.knowledge.terms import terms
+from core.model.errors import ToolUnavailable
+from core.model.incident import Incident
+from core.model.team import Team
+from core.rca.observation_tools import observation_tools
+from core.rca.observations import Observations
+from core.rca.scene import Scene, survey
+from core.triage.team_finding import TeamFinding, finding_of
+
+MAX_SERVICES = 4  # of a team, whose monitoring is told in words
+READ = ("read_logs", "read_metrics", "list_changes")  # of the tools, what a manager is told of its services
+
+Observe = Callable[[Incident], Awaitable[Observations]]
+"""What the monitoring systems show around an incident; what cannot be read is named in it."""
+
+
+class TeamMonitoring:
+    """Read-only, around one incident. Where that names no service, the team's own that its words come closest to."""
+
+    def __init__(self, incident: Incident, observe: Observe) -> None:
+        self._incident = incident
+        self._observe = observe
+        self._observed: dict[str, asyncio.Future[tuple[Observations, Scene]]] = {}
+
+    async def told(self, team: Team) -> str:
+        """In words, for a language model; empty where the team has nothing to read."""
+        found, scene = await self._seen_by(team)
+        own = [service for service in found.services if service in team.services][:MAX_SERVICES]
+        tools = [tool for tool in observation_tools(found, scene) if tool.name in READ]
+        return "\n".join([await tool.call({"service": service}) for service in own for tool in tools])
+
+    async def finding(self, team: Team) -> TeamFinding:
+        """In numbers and quotes, without one. Raises ToolUnavailable where none of the team's tools can be read."""
+        if not team.services:
+            return TeamFinding()
+        found, scene = await self._seen_by(team)
+        failed = [gap.text for gap in found.gaps if gap.reason.is_failure]
+        if failed and not (found.logs or found.series or found.changes):
+            self._observed.clear()  # whoever asks again reads again
+            raise ToolUnavailable("; ".join(failed))
+        return finding_of(team, self._incident, found, scene)
+
+    async def _seen_by(self, team: Team) -> tuple[Observations, Scene]:
+        found, scene = await self._seen_from(self._incident.service)
+        if team.services and not team.services.intersection(found.services):
+            found, scene = await self._seen_from(_nearest(team, self._incident))
+        return found, scene
+
+    async def _seen_from(self, service: str) -> tuple[Observations, Scene]:
+        if service not in self._observed:
+            self._observed[service] = asyncio.ensure_future(self._look(service))
+        return await self._observed[service]
+
+    async def _look(self, service: str) -> tuple[Observations, Scene]:
+        found = await self._observe(replace(self._incident, service=service))
+        return found, await asyncio.to_thread(survey, found)
+
+
+def _nearest(team: Team, incident: Incident) -> str:
+    said = set(terms(incident.description))
+    return min(team.services, key=lambda service: (-len(said & set(terms(service))), service))

@@ -1,0 +1,217 @@
+"""Whose incident is it: the owner proposed from history, team documents, ownership and, once known, the cause."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from core.confidence.owner_evidence import evaluate_owner, version_with
+from core.confidence.reference import Claim, settled_case
+from core.model.code_owners import CodeOwners
+from core.model.incident import AskedTeam, Incident, OwnerProposal, Stage, TeamScore, Vote
+from core.model.language_model import Urgency
+from core.model.prediction import Evaluation, PredictionKind
+from core.model.team import Team, current_team
+from core.ports import Clock, Embedder, LanguageModel, OnCall, Store
+from core.triage.enrichment import Enrichment, from_explanation
+from core.triage.evidence_negotiation import negotiate_in_rounds
+from core.triage.history import IncidentHistory
+from core.triage.managers import TriageEvidence, gather
+from core.triage.model_negotiation import Negotiation
+from core.triage.model_verdict import VERSION as VOTES_VERSION
+from core.triage.model_verdict import candidates_of, evaluate_votes
+from core.triage.negotiate import NOBODYS, Verdict, negotiate
+from core.triage.owner_model import OwnerModel
+from core.triage.precedents import precedents
+from handlers.feedback.estimate_confidence import estimate_confidence
+from handlers.feedback.record_prediction import record_prediction
+from handlers.incidents.analysis import analysed
+from handlers.incidents.find_on_call import find_on_call
+from handlers.incidents.negotiate_owner import Negotiator, negotiate_owner
+from handlers.incidents.team_monitoring import Observe, TeamMonitoring
+from handlers.knowledge.embed_incidents import embed_incident
+
+ENGINE = "evidence"  # from the incident's text
+ENRICHED_ENGINE = "evidence+monitoring"  # with the cause that monitoring points at; calibrated on its own
+JUDGED_BY = 8  # similar past incidents that a badge rests on
+ASKED = 2  # teams that are asked where nobody can be named
+
+WITHOUT_MODEL = "The language model gave no usable answer: this is what the evidence alone says."
+NEW_TEAM = "{names} owns the service and never had an incident, so that the past says nothing: a person should decide."
+NOBODYS_BEFORE = "Most incidents like it belonged to no team: a person should decide."
+NO_MAJORITY = "The teams did not agree, also with what their monitoring shows: a person should decide."
+NOT_AGREED = "The teams' managers did not agree: these are the votes of the last round. A person should decide."
+
+
+async def triage_incident(
+    incident: Incident,
+    *,
+    teams: Sequence[Team],
+    history: IncidentHistory,
+    store: Store,
+    clock: Clock,
+    owners: OwnerModel | None = None,
+    negotiator: Negotiator | None = None,
+    judge: LanguageModel | None = None,
+    schedules: Sequence[OnCall] = (),
+    observe: Observe | None = None,
+    code: Sequence[CodeOwners] = (),
+    embedder: Embedder | None = None,
+) -> Incident:
+    """The incident with an owner proposed, and at its next stage. An owner that a person named stays while there is one.
+
+    Run again once the incident is explained, the proposal is revised in the light of the cause (Triangle, section
+    3.3): a loud symptom in one team's service no longer outvotes the measured cause in another's. `owners` is what was
+    learned from the history, None as long as it is too short, and with an `embedder` also from what incidents mean;
+    `code` says whose failing files are. With `observe` each team's manager looks at its own monitoring, and they vote in
+    rounds. With a `negotiator` the votes of managers that a language model plays count, and what the evidence engine says
+    only where they fail. A `judge` is asked how sure one may be; without one, the evidence or the votes say so.
+    `schedules` tell who is on call.
+    """
+    is_done = incident.stage is Stage.DONE or incident.explanation is not None
+    stage = Stage.DONE if is_done else Stage.EXPLAINING
+    if incident.owner is not None and current_team(incident.given_to, teams) is not None:
+        return replace(incident, stage=stage)
+    enrichment = from_explanation(incident.explanation)
+    vector = await embed_incident(incident, owners, embedder)
+
+    async def gathered(known: Enrichment) -> TriageEvidence:
+        return await analysed(gather, incident, teams, history, known, owners, code, vector)
+
+    removed = _todays(incident.turned_away, teams)
+    if observe is not None and negotiator is None:
+        look = TeamMonitoring(incident, observe).finding
+        settled = await negotiate_in_rounds(gathered, enrichment, look, removed)
+        verdict, evidence, enrichment = settled.verdict, settled.evidence, settled.enrichment
+    else:
+        evidence = await gathered(enrichment)
+        verdict = await analysed(negotiate, evidence, removed)
+    measured_by = version_with(embedder.name if embedder and vector is not None else "")
+    found = _from_evidence(verdict, evidence, enrichment, measured_by)
+    if negotiator is not None and evidence.teams.keys() - removed:
+        text = "\n".join(part for part in (incident.description, incident.service, enrichment.text) if part)
+        negotiation = await negotiate_owner(incident, text, evidence, verdict, negotiator, removed)
+        if negotiation is None:
+            found = replace(found, note=WITHOUT_MODEL)
+        else:
+            found = _from_votes(negotiation, evidence, verdict, negotiator.model.name)
+    found = await _judged(found, incident, evidence, judge)
+    return replace(incident, owner=await _recorded(found, incident, evidence, schedules, store, clock), stage=stage)
+
+
+def _todays(turned_away: Iterable[str], teams: Sequence[Team]) -> frozenset[str]:
+    """The teams of today that turned an incident away, also if they were called otherwise then."""
+    return frozenset(team.id for each in turned_away if (team := current_team(each, teams)) is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A proposal that was not recorded yet. `candidates` begin with the owner, if one is `named`."""
+
+    candidates: tuple[TeamScore, ...]
+    named: bool
+    votes: tuple[Vote, ...]
+    evaluation: Evaluation
+    engine: str
+    version: str
+    note: str = ""
+
+
+def _from_evidence(verdict: Verdict, evidence: TriageEvidence, enrichment: Enrichment, version: str) -> _Found:
+    engine = ENRICHED_ENGINE if enrichment != Enrichment() else ENGINE
+    evaluation = evaluate_owner(verdict)
+    note = _why_nobody(verdict, evidence)
+    return _Found(verdict.candidates, verdict.owner is not None, verdict.votes, evaluation, engine, version, note)
+
+
+def _why_nobody(verdict: Verdict, evidence: TriageEvidence) -> str:
+    """What to say of it where nobody is named; empty where the evidence is only thin."""
+    if verdict.owner is not None:
+        return ""
+    if evidence.nobody >= NOBODYS:
+        return NOBODYS_BEFORE
+    if evidence.new_owners and verdict.candidates and verdict.candidates[0].team_id not in evidence.new_owners:
+        names = " and ".join(sorted(evidence.teams[team].name for team in evidence.new_owners))
+        return NEW_TEAM.format(names=names)
+    return NO_MAJORITY if any(vote.round > 1 for vote in verdict.votes) else ""
+
+
+def _from_votes(negotiation: Negotiation, evidence: TriageEvidence, verdict: Verdict, engine: str) -> _Found:
+    candidates = candidates_of(negotiation, evidence)
+    evaluation = evaluate_votes(candidates, verdict)
+    note = "" if negotiation.agreed else NOT_AGREED
+    return _Found(candidates, negotiation.agreed, negotiation.votes, evaluation, engine, VOTES_VERSION, note)
+
+
+async def _judged(found: _Found, incident: Incident, evidence: TriageEvidence, judge: LanguageModel | None) -> _Found:
+    if judge is None or not found.candidates:
+        return found
+    evaluation, version = await estimate_confidence(
+        Claim(incident.id, incident.description, f"Owner: {found.candidates[0].team_name}", incident.started_at),
+        [settled_case(neighbour.incident) for neighbour in evidence.neighbours[:JUDGED_BY]],
+        (found.evaluation, found.version),
+        model=judge,
+        urgency=Urgency.INCIDENT,
+        requester=incident.id,
+    )
+    return replace(found, evaluation=evaluation, version=version)
+
+
+async def _recorded(
+    found: _Found,
+    incident: Incident,
+    evidence: TriageEvidence,
+    schedules: Sequence[OnCall],
+    store: Store,
+    clock: Clock,
+) -> OwnerProposal:
+    owner = found.candidates[0] if found.named else None
+    prediction_id, badge = await record_prediction(
+        PredictionKind.OWNER,
+        incident.id,
+        owner.team_id if owner else "",
+        found.evaluation,
+        engine=found.engine,
+        estimator_version=found.version,
+        group=owner.team_id if owner else "",
+        references=tuple(neighbour.incident.id for neighbour in evidence.neighbours[:JUDGED_BY]),
+        hop=len(incident.hops),
+        store=store,
+        clock=clock,
+    )
+    votes = _with_earlier_hops(found.votes, incident)
+    proposal = OwnerProposal(
+        owner,
+        found.candidates,
+        (),
+        badge,
+        prediction_id,
+        votes,
+        found.note,
+        precedents=precedents(evidence, owner.team_id if owner else None, incident.explanation),
+    )
+    nearest = [owner] if owner else [each for each in found.candidates if each.score > 0][:ASKED]
+    reached = await _with_on_call(nearest, evidence, schedules, clock)
+    if owner is None:
+        return replace(proposal, asked=reached)
+    return replace(proposal, on_call=reached[0].on_call, on_call_unknown=reached[0].on_call_unknown)
+
+
+async def _with_on_call(
+    teams: Sequence[TeamScore], evidence: TriageEvidence, schedules: Sequence[OnCall], clock: Clock
+) -> tuple[AskedTeam, ...]:
+    """Their schedules are asked at once, and one that cannot say is named instead."""
+    at = clock.now()
+    on_call = await asyncio.gather(*(find_on_call(evidence.teams[team.team_id], schedules, at) for team in teams))
+    return tuple(
+        AskedTeam(team.team_id, team.team_name, people, unknown)
+        for team, (people, unknown) in zip(teams, on_call, strict=True)
+    )
+
+
+def _with_earlier_hops(votes: Sequence[Vote], incident: Incident) -> tuple[Vote, ...]:
+    """What was said before people sent it on stays, and what was said since then is replaced."""
+    hop = len(incident.hops)
+    before = incident.owner.votes if incident.owner is not None else ()
+    return (*(vote for vote in before if vote.hop < hop), *(replace(vote, hop=hop) for vote in votes))

@@ -1,0 +1,1 @@
+"""Reading the sources, and learning from what was read."""

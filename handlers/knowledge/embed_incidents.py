@@ -1,0 +1,66 @@
+"""Incidents as vectors, where an embedding model was configured; without it, triage goes on by what they say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from core.model.errors import ModelUnavailable
+from core.model.incident import Incident, PastIncident
+from core.ports import Embedder
+from core.triage.embeddings import Embeddings, Vector, digest_of, embedded_text
+from core.triage.owner_model import OwnerModel
+
+BATCH = 64  # texts embedded at once
+DEADLINE = 5.0  # seconds that a triage waits for the vector of its incident
+
+log = structlog.get_logger()
+
+
+async def embed_past_incidents(
+    incidents: Sequence[PastIncident], embedder: Embedder, known: Embeddings | None = None
+) -> Embeddings:
+    """The vectors of all incidents; what is `known` by the same model is not embedded again. Raises ModelUnavailable."""
+    texts = await asyncio.to_thread(_texts, incidents)
+    found: dict[bytes, Vector] = {}
+    if known is not None and known.embedder == embedder.name:
+        found = {
+            digest: vector
+            for digest, vector in known.vectors.items()
+            if digest in texts and vector.shape == (embedder.dimensions,)
+        }
+    # A batch takes as long as its longest text for each of them.
+    new = sorted((digest for digest in texts if digest not in found), key=lambda digest: len(texts[digest]))
+    for begin in range(0, len(new), BATCH):
+        batch = new[begin : begin + BATCH]
+        vectors = await embedder.embed_passages([texts[digest] for digest in batch])
+        _check(vectors, (len(batch), embedder.dimensions), embedder)
+        found |= zip(batch, vectors, strict=True)
+    return Embeddings(embedder.name, found)
+
+
+async def embed_incident(incident: Incident, model: OwnerModel | None, embedder: Embedder | None) -> Vector | None:
+    """The incident's vector, if the model learned from vectors of this embedder and it answers in time."""
+    if model is None or model.meaning is None or embedder is None or model.meaning.embedder != embedder.name:
+        return None
+    try:
+        async with asyncio.timeout(DEADLINE):
+            vector = await embedder.embed_query(embedded_text(incident))
+        _check(vector, model.meaning.vectors.shape[1:], embedder)
+    except (ModelUnavailable, TimeoutError) as error:
+        log.warning("triage_without_embedding", incident=incident.id, error=str(error) or "It did not answer in time.")
+        return None
+    return vector
+
+
+def _texts(incidents: Sequence[PastIncident]) -> dict[bytes, str]:
+    return {digest_of(text): text for text in map(embedded_text, incidents)}
+
+
+def _check(vectors: NDArray[np.float32], shape: tuple[int, ...], embedder: Embedder) -> None:
+    if vectors.shape != shape or not np.isfinite(vectors).all():
+        raise ModelUnavailable(f"The embedding model {embedder.name} gave no usable vectors.")

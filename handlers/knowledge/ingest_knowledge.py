@@ -1,0 +1,329 @@
+"""Bring the index up to date with its sources: only what changed is encoded anew, what is gone is removed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+import structlog
+
+from core.knowledge.encoder import Encoder
+from core.knowledge.passages import passages_of
+from core.model.document import Document, Passage
+from core.model.errors import IndexUnavailable, SourceUnavailable, StoreUnavailable
+from core.ports import (
+    Changes,
+    ChangingSource,
+    Embedder,
+    EncodedPassage,
+    EncoderStore,
+    KnowledgeSource,
+    LeftOut,
+    PassageIndex,
+    SourceCursor,
+    Store,
+)
+
+BATCH = 200  # passages encoded and written at once
+CHECKPOINT = 500  # documents of a changing source after which they are written, and with them how far it has been read
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class IngestProgress:
+    """`done` of `total` passages are written; `total` is 0 while the sources are still being read.
+
+    `source` is the one being read, empty while writing.
+    """
+
+    source: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """Numbers of documents. `failed` maps the name of each source that could not be read to its error, `left_out` the
+
+    name of each source to the documents of it that could not be indexed.
+    """
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    failed: dict[str, str] = field(default_factory=dict[str, str])
+    left_out: dict[str, list[LeftOut]] = field(default_factory=dict[str, list[LeftOut]])
+
+
+def _ignore(_: IngestProgress) -> None:
+    pass
+
+
+def _as_it_is(document: Document) -> Document:
+    return document
+
+
+def _unset(_: str) -> str:
+    return ""
+
+
+async def ingest_knowledge(
+    sources: Sequence[KnowledgeSource | ChangingSource],
+    index: PassageIndex,
+    encoders: EncoderStore,
+    embedder: Embedder | None = None,
+    on_progress: Callable[[IngestProgress], None] = _ignore,
+    *,
+    store: Store | None = None,
+    redact: Callable[[Document], Document] = _as_it_is,
+    setting: Callable[[str], str] = _unset,
+) -> IngestReport:
+    """Read every source and write what changed.
+
+    A source that fails midway contributes what it yielded and deletes nothing that it did not name; whatever it raises,
+    the others are read. A run that was
+    killed is completed by the next one. `store` keeps how far each changing source has been read; without one it is
+    read from the start. `redact` takes out of a document what must not be indexed. `setting` names, in one line and by
+    the name of a source, all that decides beside the source how its documents are indexed, such as who may read them:
+    where it is another one than before, the source is read from the start. Raises IndexUnavailable and StoreUnavailable.
+    """
+    run = _Run(index, _Writer(index, encoders, embedder, on_progress), store, redact, setting, on_progress)
+    for source in sources:
+        await run.read(source)
+    await run.write(final=True)
+    return run.report()
+
+
+@dataclass(slots=True)
+class _Run:
+    """What differs between the sources and the index, as far as the sources have been read.
+
+    `hashes` holds the content hash of every document that is indexed or about to be; `indexed` the ids of those that
+    the index holds now. `fresh` and `outdated` are to be written and to be deleted, `cursors` to be kept after that.
+    """
+
+    index: PassageIndex
+    writer: _Writer
+    store: Store | None
+    redact: Callable[[Document], Document]
+    setting: Callable[[str], str]
+    on_progress: Callable[[IngestProgress], None]
+    hashes: dict[str, str] = field(default_factory=dict[str, str])
+    indexed: set[str] = field(default_factory=set[str])
+    fresh: dict[str, Document] = field(default_factory=dict[str, Document])
+    outdated: set[str] = field(default_factory=set[str])
+    cursors: dict[str, SourceCursor] = field(default_factory=dict[str, SourceCursor])
+    added: set[str] = field(default_factory=set[str])
+    changed: set[str] = field(default_factory=set[str])
+    removed: set[str] = field(default_factory=set[str])
+    unchanged: int = 0
+    failed: dict[str, str] = field(default_factory=dict[str, str])
+    left_out: dict[str, list[LeftOut]] = field(default_factory=dict[str, list[LeftOut]])
+
+    async def read(self, source: KnowledgeSource | ChangingSource) -> None:
+        stored = await self.index.content_hashes(source.name)
+        self.hashes |= stored
+        self.indexed |= stored.keys()
+        held, done = set(stored), 0
+        async for part in self._readable(source, frozenset(stored)):
+            self._leave_out(source.name, part.left_out)
+            for document in part.documents:
+                done += 1
+                self.on_progress(IngestProgress(source.name, done, 0))
+                self._put(document, held)
+            for document_id in part.removed_ids:
+                self._remove(document_id)
+                held.discard(document_id)
+            if isinstance(source, ChangingSource):
+                position = _under(self.setting(source.name), part.cursor)
+                self.cursors[source.name] = SourceCursor(position, len(held))
+                if len(self.fresh) >= CHECKPOINT:
+                    await self.write(final=False)
+
+    async def _readable(
+        self, source: KnowledgeSource | ChangingSource, known_ids: frozenset[str]
+    ) -> AsyncIterator[Changes]:
+        """Yield the parts of a source, redacted, up to the one with which it fails."""
+        try:
+            async for part in await self._parts(source, known_ids):
+                documents = [await asyncio.to_thread(self.redact, document) for document in part.documents]
+                yield replace(part, documents=tuple(documents))
+        except SourceUnavailable as error:
+            log.warning("source_unavailable", source=source.name, error=str(error))
+            self.failed[source.name] = str(error)
+        except (IndexUnavailable, StoreUnavailable):
+            raise
+        except Exception as error:
+            log.exception("source_failed", source=source.name)
+            self.failed[source.name] = f"An unexpected error ended it ({type(error).__name__}); the log shows where."
+
+    def _leave_out(self, source: str, left_out: Sequence[LeftOut]) -> None:
+        for each in left_out:
+            log.warning("document_left_out", source=source, path=each.path, error=each.reason)
+        if left_out:
+            self.left_out.setdefault(source, []).extend(left_out)
+
+    async def write(self, *, final: bool) -> None:
+        """Write what was read so far. Only then is it remembered as read: a run that is killed in between repeats it."""
+        fresh = await asyncio.to_thread(_split, list(self.fresh.values()))
+        self.fresh.clear()
+        await self.writer.bring_up_to_date(sorted(self.outdated), fresh, final=final)
+        self.indexed -= self.outdated
+        self.indexed |= {passage.document_id for passage in fresh}
+        self.outdated.clear()
+        if self.store is not None and self.cursors:
+            async with self.store.transaction() as transaction:
+                for source, cursor in self.cursors.items():
+                    await transaction.cursors.save(source, cursor)
+            self.cursors.clear()
+
+    def report(self) -> IngestReport:
+        counts = len(self.added), len(self.changed), len(self.removed), self.unchanged
+        return IngestReport(*counts, self.failed, self.left_out)
+
+    async def _parts(
+        self, source: KnowledgeSource | ChangingSource, known_ids: frozenset[str]
+    ) -> AsyncIterator[Changes]:
+        if not isinstance(source, ChangingSource):
+            return _whole(source, known_ids)
+        kept = None
+        if self.store is not None:
+            async with self.store.transaction() as transaction:
+                kept = await transaction.cursors.load(source.name)
+        # An index that was lost or put back from a copy holds less than was read into it.
+        if kept is None or len(known_ids) < kept.documents:
+            return source.changes("", known_ids)
+        return source.changes(_position(self.setting(source.name), kept.position), known_ids)
+
+    def _put(self, document: Document, held: set[str]) -> None:
+        known, found = self.hashes.get(document.id), document.content_hash
+        if known == found:
+            self.unchanged += 1
+            return
+        self.hashes[document.id] = found
+        self.fresh[document.id] = document
+        if document.id in self.indexed:
+            self.outdated.add(document.id)
+        (self.added if known is None or document.id in self.added else self.changed).add(document.id)
+        (held.add if document.text.strip() else held.discard)(document.id)
+
+    def _remove(self, document_id: str) -> None:
+        if self.hashes.pop(document_id, None) is None:
+            return
+        self.fresh.pop(document_id, None)
+        if document_id in self.indexed:
+            self.outdated.add(document_id)
+        if document_id in self.added:
+            self.added.discard(document_id)
+        else:
+            self.changed.discard(document_id)
+            self.removed.add(document_id)
+
+
+def _under(setting: str, position: str) -> str:
+    """A position, and before it the setting that it was reached with."""
+    return f"{setting}\n{position}" if setting else position
+
+
+def _position(setting: str, kept: str) -> str:
+    """The start where a position was reached with another setting: what did not change since is read with this one."""
+    if not setting:
+        return kept
+    before, _, position = kept.partition("\n")
+    return position if before == setting else ""
+
+
+async def _whole(source: KnowledgeSource, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
+    """Everything that a source holds: what it did not name, when it came to its end, is gone."""
+    seen = set[str]()
+    async for found in source.documents():
+        if isinstance(found, LeftOut):
+            yield Changes((), frozenset(), "", (found,))
+            continue
+        seen.add(found.id)
+        yield Changes((found,), frozenset(), "")
+    yield Changes((), known_ids - seen, "")
+
+
+def _split(documents: Sequence[Document]) -> list[Passage]:
+    return [passage for document in documents for passage in passages_of(document)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Keeps the index and the encoder in step, whenever the process is killed."""
+
+    index: PassageIndex
+    encoders: EncoderStore
+    embedder: Embedder | None
+    on_progress: Callable[[IngestProgress], None]
+
+    async def bring_up_to_date(self, outdated_ids: Sequence[str], fresh: Sequence[Passage], *, final: bool) -> None:
+        """`final`: nothing more comes for now, so that an encoder that has become outdated is learned anew."""
+        removed = [passage async for passage in self.index.scan(outdated_ids)] if outdated_ids else []
+        expected = await self.index.count() - len(removed) + len(fresh)
+        before = await self.encoders.load_newest()
+        after = before and await asyncio.to_thread(before.updated, fresh, removed)
+        if before is None or after is None or not self._fits(after, expected) or (final and after.outdated):
+            await self._learn_anew(before, outdated_ids, fresh)
+        elif fresh or outdated_ids:
+            await self.index.delete_documents(outdated_ids)
+            await self._write(after, fresh)
+            await self.encoders.save(after)
+
+    def _fits(self, encoder: Encoder, passages: int) -> bool:
+        """Whether the encoder describes the index: a killed run or another embedding model leaves them apart."""
+        return encoder.settled and encoder.statistics.passages == passages and encoder.embedder == self._embedder_name
+
+    async def _learn_anew(self, before: Encoder | None, outdated_ids: Sequence[str], fresh: Sequence[Passage]) -> None:
+        outdated = set(outdated_ids)
+        kept = [passage async for passage in self.index.scan() if passage.document_id not in outdated]
+        passages = [*kept, *fresh]
+        encoder = await asyncio.to_thread(Encoder.fitted, passages, self._embedder_name)
+        # An index that holds nothing may have been lost, and not be there at all.
+        if not kept or before is None or before.embedder != self._embedder_name:
+            await self.index.clear(self.embedder.dimensions if self.embedder else 0)
+        else:
+            await self.index.delete_documents(outdated_ids)
+        # Until every vector is written anew, the encoder says so: a run that is killed here is then repeated.
+        await self.encoders.save(replace(encoder, settled=False))
+        await self._write(encoder, passages)
+        await self.encoders.save(encoder)
+
+    async def _write(self, encoder: Encoder, passages: Sequence[Passage]) -> None:
+        done = 0
+        for batch in _batches(passages):
+            encoded = await asyncio.to_thread(_encoded, encoder, batch)
+            await self.index.upsert(await self._embedded(encoded))
+            done += len(batch)
+            self.on_progress(IngestProgress("", done, len(passages)))
+
+    async def _embedded(self, encoded: list[EncodedPassage]) -> list[EncodedPassage]:
+        if self.embedder is None:
+            return encoded
+        vectors = await self.embedder.embed_passages([item.passage.indexed_text for item in encoded])
+        return [replace(item, dense=vector) for item, vector in zip(encoded, vectors, strict=True)]
+
+    @property
+    def _embedder_name(self) -> str:
+        return self.embedder.name if self.embedder else ""
+
+
+def _encoded(encoder: Encoder, passages: Sequence[Passage]) -> list[EncodedPassage]:
+    return [encoder.encode_passage(passage) for passage in passages]
+
+
+def _batches(passages: Sequence[Passage]) -> Iterator[list[Passage]]:
+    """Runs of whole documents: a document is written at once or not at all."""
+    batch: list[Passage] = []
+    for _, document in groupby(passages, key=lambda passage: passage.document_id):
+        batch += document
+        if len(batch) >= BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

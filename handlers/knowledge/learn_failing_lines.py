@@ -1,0 +1,139 @@
+"""What people confirm as the lines that explain a failed build is what the next failure of its project is read by."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from core.model.conversation import Place, Question
+from core.model.feedback import Feedback
+from core.model.incident import Explanation, Hypothesis
+from core.model.messages import Notice, NoticeKind, Verdict
+from core.model.prediction import Outcome
+from core.ports import FailedBuild, Store, Transaction
+from core.rca.build_failure import build_cause, is_led_by
+from core.rca.failing_lines import failing_range
+from core.rca.failure_history import FailureHistory
+from core.rca.recorded_failure import RecordedFailure, corrected, history_of, named_lines
+from handlers.incidents.find_incident import incident_of_thread
+from handlers.questions.post_message import Poster
+
+HISTORY = 10  # confirmed failures of a project by which the next one is read
+KEPT = 20  # failures of a project that are kept, as many that nobody confirmed
+
+LEARNED = "Thank you. I read the next failure of {project} by lines {first} to {last}."
+NO_SUCH_LINES = "The log that I read has no text in these lines: it has {count} lines."
+
+
+async def failure_histories(builds: Sequence[FailedBuild], store: Store) -> dict[str, FailureHistory]:
+    """The confirmed failures of each build's project, by its history key."""
+    found: dict[str, FailureHistory] = {}
+    for key in dict.fromkeys(build.history_key for build in builds if build.history_key):
+        async with store.transaction() as transaction:
+            known = await transaction.build_failures.confirmed(key, HISTORY)
+        found[key] = await asyncio.to_thread(history_of, known)
+    return found
+
+
+async def record_failure(
+    explanation: Explanation,
+    builds: Sequence[FailedBuild],
+    histories: dict[str, FailureHistory],
+    *,
+    place: Place | None,
+    at: datetime,
+    store: Store,
+) -> None:
+    """Keep the build that the first hypothesis is about, so that what people say of it can be learned from.
+
+    `place` is where the question was asked, None for an incident that is posted.
+    """
+    cause, prediction_id = explanation.cause, explanation.prediction_id
+    if cause is None or prediction_id is None:
+        return
+    for build in builds:
+        history = histories.get(build.history_key, FailureHistory())
+        told = build_cause(build, history)
+        if told is None or _sources(told) != _sources(cause)[: len(told.evidence)] or not build.history_key:
+            continue
+        lines = failing_range(build.log, history)
+        failure = RecordedFailure(prediction_id, build.history_key, build.log, lines.start, lines.stop - 1, at, place)
+        async with store.transaction() as transaction:
+            if await transaction.build_failures.get(prediction_id) is None:
+                await transaction.build_failures.save(failure)
+                await transaction.build_failures.forget_older(build.history_key, KEPT)
+        return
+
+
+def _sources(hypothesis: Hypothesis) -> list[str]:
+    """Which lines of which log are quoted, whatever was taken out of them since."""
+    return [evidence.source for evidence in hypothesis.evidence]
+
+
+async def judge_failing_lines(feedback: Feedback, *, store: Store) -> None:
+    """“Right cause” confirms the lines that were shown; “wrong cause” takes back what the same person confirmed."""
+    person = f"{feedback.person.platform}:{feedback.person.id}"
+    async with store.transaction() as transaction:
+        failure = await transaction.build_failures.get(feedback.subject)
+        if failure is None:
+            return
+        if feedback.verdict is Verdict.CAUSE_RIGHT and not failure.confirmed_by:
+            await transaction.build_failures.save(replace(failure, confirmed_by=person))
+        elif feedback.verdict is Verdict.CAUSE_WRONG:
+            await unconfirm_failing_lines(feedback.subject, person, transaction)
+
+
+async def unconfirm_failing_lines(failure_id: str, person: str, transaction: Transaction) -> None:
+    """Take back what this person confirmed; nothing if it was somebody else, or nobody."""
+    failure = await transaction.build_failures.get(failure_id)
+    if failure is not None and failure.confirmed_by == person:
+        await transaction.build_failures.save(replace(failure, confirmed_by=""))
+
+
+async def correct_failing_lines(
+    question: Question,
+    *,
+    store: Store,
+    poster: Poster,
+    otherwise: Callable[[Question], Awaitable[None]],
+) -> None:
+    """`correct: lines 12 to 14` in the thread of a failed build; any other correction is for `otherwise`.
+
+    What was shown as the cause was right if it stands in the lines that are named, wherever these begin and end.
+    """
+    lines = named_lines(question.text)
+    failure = await _told_in(question.place, store) if lines is not None else None
+    if lines is None or failure is None:
+        await otherwise(question)
+        return
+    person = f"{question.asker.platform}:{question.asker.id}"
+    better = corrected(failure, lines, person)
+    if better is None:
+        said = Notice(NO_SUCH_LINES.format(count=failure.log.count("\n") + 1))
+    else:
+        async with store.transaction() as transaction:
+            await transaction.build_failures.save(better)
+            claim = await transaction.predictions.get(failure.id)
+            if claim is not None:  # retention may have taken it
+                is_right = better.lines == failure.lines or is_led_by(claim.value, _text(better))
+                outcome = Outcome(claim.id, is_right, person, question.asked_at, question.text)
+                await transaction.predictions.label(outcome)
+        text = LEARNED.format(project=failure.project, first=lines.start + 1, last=lines.stop)
+        said = Notice(text, NoticeKind.THANKS)
+    await poster.post_once(f"failing-lines:{question.id}", question.place, said)
+
+
+def _text(failure: RecordedFailure) -> list[str]:
+    return failure.log.split("\n")[failure.lines.start : failure.lines.stop]
+
+
+async def _told_in(place: Place, store: Store) -> RecordedFailure | None:
+    """The build that was explained in a thread: an incident's, or what was asked there."""
+    async with store.transaction() as transaction:
+        incident = await incident_of_thread(place, transaction)
+        if incident is None:
+            return await transaction.build_failures.in_thread(place)
+        prediction_id = incident.explanation.prediction_id if incident.explanation else None
+        return await transaction.build_failures.get(prediction_id) if prediction_id else None

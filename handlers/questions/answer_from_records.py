@@ -1,0 +1,310 @@
+"""Answer a question about owners, on-call rotas, changes, incidents and runbooks from the workspace's own records."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import structlog
+
+from core.answering.answer import Answer, Citation, Sentence
+from core.answering.citations import cited
+from core.answering.find import search
+from core.answering.lookup import RECENT, Fact, Lookup, Names, known_services, lookup
+from core.knowledge.markdown import BlockKind, blocks
+from core.knowledge.retriever import Retriever
+from core.knowledge.terms import distinct_terms
+from core.model.audience import may_see_incident
+from core.model.catalogue import Dependencies
+from core.model.conversation import PUBLIC, Channel, Question
+from core.model.document import Passage
+from core.model.errors import ToolUnavailable
+from core.model.incident import Incident
+from core.model.messages import ON_CALL_UNKNOWN
+from core.model.prediction import Evaluation
+from core.model.team import Team
+from core.ports import Change, ChangeReader, OnCall, Store, TimeWindow
+from core.triage.documents import turns_away
+from handlers.incidents.find_on_call import find_on_call
+
+ENGINE = "records"
+VERSION = "records-1"  # of the evaluation: stored with every prediction
+CERTAIN = Evaluation(1.0, 1.0)
+DOUBTFUL = Evaluation(0.5, 0.5)  # a misspelt name, or a thing that a team's document names in passing
+
+DEADLINE = 8.0  # seconds that a system which knows of changes may take
+MAX_SHOWN = 6  # changes or incidents
+MAX_DETAIL = 300  # characters of a change
+LOOKED_AT = 50  # latest incidents
+DAYS_AHEAD = 14  # in which the next person on call is looked for
+CONFIGURATION = "plumbline.yaml"
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What is known without reading any document. `origins` names the catalogue that a service's owner was found in."""
+
+    teams: Sequence[Team] = ()
+    dependencies: Dependencies = field(default_factory=dict[str, tuple[str, ...]])
+    schedules: Sequence[OnCall] = ()
+    changes: Sequence[ChangeReader] = ()
+    channels: Sequence[Channel] = ()
+    origins: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+async def wanted_record(question: Question, records: Records, store: Store) -> Lookup | None:
+    """Return what of the records a question asks for, with its history; None if the documents are asked."""
+    async with store.transaction() as transaction:
+        recent = await transaction.incidents.recent(LOOKED_AT)
+    seen = [each for each in recent if may_see_incident(question.audience, each, records.channels)]
+    alerts = frozenset(alert.name for each in seen for alert in each.alerts)
+    names = Names(known_services(records.teams, records.dependencies), records.teams, alerts)
+    return lookup(question.text, question.history, names, question.asked_at)
+
+
+async def answer_from_records(
+    question: Question, wanted: Lookup, records: Records, *, store: Store, retriever: Retriever
+) -> tuple[Answer, Evaluation] | None:
+    """Return the answer with its evaluation; None if the records do not have it, or not for this audience.
+
+    Teams, rotas and changes are for the whole workspace, so they are told where everybody belongs to it; an incident is told
+    where it may be seen, and a runbook to whom it may be shown. Raises IndexUnavailable.
+    """
+    if wanted.fact is Fact.RUNBOOK:
+        told = await _runbook(wanted.alert, question, retriever)
+    elif wanted.fact is Fact.INCIDENTS:
+        told = await _incidents(wanted, question, records, store)
+    elif PUBLIC not in question.audience.readers:
+        return None
+    elif wanted.fact is Fact.CHANGES:
+        told = await _changes(wanted, question.asked_at, records)
+    elif wanted.claimed:
+        told = _claimed(wanted.claimed, records)
+    elif wanted.fact is Fact.OWNER:
+        told = _owner(wanted, records)
+    else:
+        told = await _on_call(wanted, question.asked_at, records)
+    if told is None:
+        return None
+    doubtful = bool(wanted.misspelt or wanted.claimed)
+    answer = Answer(
+        question.id,
+        question.text,
+        tuple(told.sentences),
+        tuple(told.citations),
+        ENGINE,
+        note=told.note,
+        tentative=doubtful or bool(told.note),
+        certainty=0.5 if doubtful else 1.0,
+    )
+    return answer, DOUBTFUL if answer.tentative else CERTAIN
+
+
+@dataclass(slots=True)
+class _Told:
+    """The sentences of an answer, and where they stand."""
+
+    sentences: list[Sentence] = field(default_factory=list[Sentence])
+    citations: list[Citation] = field(default_factory=list[Citation])
+    note: str = ""
+
+    def add(self, text: str, title: str, quote: str = "", heading: str = "", url: str = "") -> None:
+        """Add a sentence with the record that it stands in."""
+        citation = Citation(len(self.citations) + 1, title, "", title, heading, "", url, quote)
+        self.citations.append(citation)
+        self.sentences.append(Sentence(text, (citation.number,)))
+
+
+def _team(wanted: Lookup, records: Records) -> Team | None:
+    if wanted.team:
+        return next(team for team in records.teams if team.id == wanted.team)
+    return next((team for team in records.teams if wanted.service in team.services), None)
+
+
+def _owner(wanted: Lookup, records: Records) -> _Told | None:
+    team = _team(wanted, records)
+    if team is None or (wanted.team and not team.services):
+        return None
+    owned = _listed([wanted.service] if wanted.service else sorted(team.services))
+    public = {channel.name for channel in records.channels if not channel.private}
+    reached = f" They are reached in #{team.channel}." if team.channel in public else ""
+    told = _Told()
+    origin = records.origins.get(wanted.service, CONFIGURATION)
+    told.add(
+        f"{team.name} owns {owned}.{reached}",
+        origin,
+        f"{team.name}: {', '.join(sorted(team.services))}",
+        "Services of teams",
+    )
+    return told
+
+
+def _claimed(words: str, records: Records) -> _Told | None:
+    """Return the line of the only team's document that claims what these words name."""
+    thing = distinct_terms(words) - _ASKING
+    found = [
+        (team, block.text)
+        for team in records.teams
+        for block in blocks(team.document)
+        if block.kind is not BlockKind.HEADING and not turns_away(block.heading)
+        if thing and thing <= distinct_terms(block.text)
+    ]
+    if len({team.id for team, _ in found}) != 1:
+        return None
+    team, text = found[0]
+    told = _Told()
+    told.add(f"{team.name} owns what its document describes so: {text}", f"{team.name}: what it owns", text)
+    return told
+
+
+_ASKING = distinct_terms("owns owned owner ownership responsible maintains maintainer team belongs whose")
+
+
+async def _on_call(wanted: Lookup, at: datetime, records: Records) -> _Told | None:
+    team = _team(wanted, records)
+    if team is None:
+        return None
+    people, unknown = await find_on_call(team, records.schedules, at)
+    schedule = next((each.name for each in records.schedules if team.id in each.teams), CONFIGURATION)
+    of = f"{team.name} (owner of {wanted.service})" if wanted.service and wanted.service != team.id else team.name
+    told = _Told()
+    if unknown:
+        told.add(f"On call for {of}: {ON_CALL_UNKNOWN.format(name=unknown)}.", schedule)
+        return told
+    if not people and not team.rota:
+        return None
+    said = f"On call for {of}: {_in_order(people) or 'nobody now'}"
+    if team.rota and schedule == CONFIGURATION:
+        until = team.rota.next_turn(at)
+        said += f" until {_moment(until)}, then {_in_order(team.rota.on_duty(until))}"
+    elif wanted.later and (after := await _next(team, people, at, records)):
+        said += f". Next: {after}"
+    told.add(f"{said}.", schedule, "", "On call")
+    return told
+
+
+async def _next(team: Team, people: Sequence[str], at: datetime, records: Records) -> str:
+    """Return who is on call next by an outside schedule, looked at day by day; empty if nobody else is soon."""
+    if not any(team.id in each.teams for each in records.schedules if each.name != CONFIGURATION):
+        return ""
+    for days in range(1, DAYS_AHEAD + 1):
+        others, unknown = await find_on_call(team, records.schedules, at + timedelta(days=days))
+        if unknown:
+            return ""
+        if others and tuple(others) != tuple(people):
+            return f"{_in_order(others)}, by {_moment(at + timedelta(days=days))}"
+    return ""
+
+
+async def _changes(wanted: Lookup, now: datetime, records: Records) -> _Told | None:
+    if not records.changes:
+        return None
+    window = wanted.window or TimeWindow(now - RECENT, now)
+    team = next((team for team in records.teams if team.id == wanted.team), None)
+    services = frozenset([wanted.service]) if wanted.service else team.services if team is not None else None
+    read = await asyncio.gather(*(_read(reader, window) for reader in records.changes))
+    found = {
+        (change.id, change.service): change
+        for changes in read
+        for change in changes or ()
+        if services is None or change.service in services
+    }
+    unread = [reader.name for reader, changes in zip(records.changes, read, strict=True) if changes is None]
+    told = _Told(note=f"Could not be read: {_listed(unread)}." if unread else "")
+    of = wanted.service or (team.name if team is not None else "")
+    subject = f"of {of} " if of else ""
+    span = f"between {_moment(window.start)} and {_moment(window.end)}"
+    latest = sorted(found.values(), key=lambda change: change.at, reverse=True)
+    if not latest:
+        read_names = [reader.name for reader in records.changes if reader.name not in unread]
+        told.add(f"No change {subject}is recorded {span}.", _listed(read_names) or _listed(unread))
+        return told
+    for change in latest[:MAX_SHOWN]:
+        told.add(_change(change), change.id, change.detail[:MAX_DETAIL], change.title, change.url)
+    if len(latest) > MAX_SHOWN:
+        told.sentences.append(Sentence(f"{len(latest) - MAX_SHOWN} earlier changes {subject}are recorded {span}.", ()))
+    return told
+
+
+async def _read(reader: ChangeReader, window: TimeWindow) -> list[Change] | None:
+    try:
+        async with asyncio.timeout(DEADLINE):
+            return await reader.changes(window)
+    except (ToolUnavailable, TimeoutError) as error:
+        log.warning("changes not read", system=reader.name, reason=str(error) or "too slow")
+        return None
+
+
+def _change(change: Change) -> str:
+    by = f" by {change.author}" if change.author else ""
+    detail = change.detail[:MAX_DETAIL] + ("…" if len(change.detail) > MAX_DETAIL else "")
+    return f"{_moment(change.at)}: {change.kind} of {change.service}{by}: {change.title}. {detail}".strip()
+
+
+async def _incidents(wanted: Lookup, question: Question, records: Records, store: Store) -> _Told:
+    async with store.transaction() as transaction:
+        opened = await transaction.incidents.latest_open(LOOKED_AT)
+        recent = await transaction.incidents.recent(LOOKED_AT) if wanted.window else []
+    team = next((team for team in records.teams if team.id == wanted.team), None)
+    services = team.services if team is not None else frozenset([wanted.service])
+    window = wanted.window
+    past = [each for each in recent if window and window.start <= each.started_at < window.end]
+    found = [
+        each
+        for each in {each.id: each for each in (*opened, *past)}.values()
+        if may_see_incident(question.audience, each, records.channels)
+        and not services.isdisjoint({each.service, *(alert.service for alert in each.alerts)})
+    ]
+    told, named = _Told(), team.name if team is not None else wanted.service
+    for incident in found[:MAX_SHOWN]:
+        told.add(f"{named}: {_incident(incident)}", f"incident {incident.id}", incident.title, "", _link(incident))
+    if not found:
+        told.add(f"{named} is in no open incident that may be told here.", "incidents of Plumbline")
+    return told
+
+
+def _incident(incident: Incident) -> str:
+    owner = incident.owner.owner.team_name if incident.owner is not None and incident.owner.owner is not None else ""
+    facts = [f"{incident.state}, since {_moment(incident.started_at)}", f"owner: {owner}" if owner else ""]
+    return f"{incident.title} ({', '.join(filter(None, facts))})."
+
+
+def _link(incident: Incident) -> str:
+    return next((alert.url for alert in incident.alerts if alert.url), "")
+
+
+async def _runbook(alert: str, question: Question, retriever: Retriever) -> _Told | None:
+    """Return the page that names the alert: in its title or a heading, or else the only one that calls itself a runbook."""
+    found = (await search(f"{alert} runbook", question.audience, retriever)).passages
+    naming = [each.passage for each in found if alert.lower() in f"{each.passage.title}\n{each.passage.text}".lower()]
+    for passage in naming:
+        shown = [block for block in blocks(passage.text) if block.kind is BlockKind.HEADING]
+        heading = next((block.heading for block in shown if alert.lower() in block.heading.lower()), "")
+        if heading or alert.lower() in passage.title.lower():
+            return _page(alert, passage, heading)
+    runbooks = {each.document_id: each for each in naming if "runbook" in f"{each.document_id} {each.title}".lower()}
+    return _page(alert, next(iter(runbooks.values())), "") if len(runbooks) == 1 else None
+
+
+def _page(alert: str, passage: Passage, heading: str) -> _Told:
+    named = " › ".join(dict.fromkeys(filter(None, (passage.title, heading))))
+    first = next((block.text for block in blocks(passage.text) if block.kind is BlockKind.PARAGRAPH), "")
+    return _Told([Sentence(f"The runbook of {alert} is “{named}”.", (1,))], [cited(1, passage, heading, 0, first)])
+
+
+def _in_order(people: Sequence[str]) -> str:
+    first, *others = people or ("",)
+    return " ".join([first, "first, then", ", then ".join(others)]) if others else first
+
+
+def _listed(names: Sequence[str]) -> str:
+    *others, last = names or ("",)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _moment(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,94 @@
+"""In an incident's thread, questions are about that incident, and what people say of its cause is taken into account."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import TypeAdapter
+
+from core.incidents.incident_questions import needs_reading, subject_of, told
+from core.incidents.thread_notes import MAX_NOTE, bears_on_cause
+from core.model.conversation import Question, Speaker, Turn, turn_key
+from core.model.incident import Incident, IncidentState, ThreadNote
+from core.model.messages import Notice
+from core.ports import Clock, Store, Task
+from core.rca.observations import Observations
+from core.rca.postmortem import worth_a_postmortem
+from handlers.incidents.find_incident import incident_of_thread
+from handlers.knowledge.redaction import Redact, redacted, redacted_beginning
+from handlers.questions.post_message import Poster
+from handlers.questions.show_waiting import ANSWERED, show_answer
+
+RECHECK = "recheck_incident"
+_REMARK = TypeAdapter(Question)
+
+Ask = Callable[[Question], Awaitable[None]]
+Observe = Callable[[Incident], Awaitable[Observations]]
+
+
+async def answer_in_incident(
+    question: Question,
+    *,
+    otherwise: Ask,
+    observe: Observe,
+    store: Store,
+    poster: Poster,
+    clock: Clock,
+    redact: Redact,
+    public_url: str = "",
+) -> None:
+    """Answer about the incident in whose thread it is asked; `otherwise` answers what is asked elsewhere.
+
+    What names a cause or a change, or rules one out, has the incident investigated again: its message says so, and
+    nothing is replied. Any other question goes to `otherwise`, with the incident as what was said before it.
+    """
+    async with store.transaction() as transaction:
+        incident = await incident_of_thread(question.place, transaction)
+    if incident is None:
+        await otherwise(question)
+        return
+    subject = subject_of(question.text, incident)
+    if subject is None and bears_on_cause(question.text) and incident.state is IncidentState.OPEN:
+        async with store.transaction() as transaction:
+            await transaction.tasks.add(recheck_task(incident.id, question, redact))
+        return
+    if subject is None:
+        await otherwise(replace(question, history=(*_said_of(incident), *question.history)))
+        return
+    observations = await observe(incident) if needs_reading(subject) else None
+    page = f"{public_url.rstrip('/')}/incidents/{quote(incident.id, safe='')}/postmortem"
+    text = told(subject, incident, observations, page if worth_a_postmortem(incident) else "")
+    text = text if observations is None else redacted(text, redact)  # what is stored has been cleaned already
+    await show_answer(Notice(text), question, ANSWERED, poster)
+    async with store.transaction() as transaction:
+        for speaker, said, at in (
+            (Speaker.PERSON, question.text, question.asked_at),
+            (Speaker.PLUMBLINE, text, clock.now()),
+        ):
+            await transaction.conversations.forget(turn_key(question.id, speaker))
+            await transaction.conversations.add(turn_key(question.id, speaker), question.place, Turn(speaker, said), at)
+
+
+def _said_of(incident: Incident) -> Sequence[Turn]:
+    """Return the incident's service, alerts and cause, as what began the thread."""
+    cause = incident.explanation.cause if incident.explanation is not None else None
+    names = dict.fromkeys([incident.service, *(alert.name for alert in incident.alerts), incident.title])
+    return [Turn(Speaker.PERSON, " ".join([*filter(None, names), cause.cause if cause is not None else ""]).strip())]
+
+
+def recheck_task(incident_id: str, remark: Question, redact: Redact) -> Task:
+    """Return the wish that an incident is investigated again with what a person said, once for each message.
+
+    It names who said it and where, so that it can be forgotten.
+    """
+    said = replace(remark, text=redacted_beginning(remark.text, MAX_NOTE, redact), history=())
+    return Task(f"recheck:{remark.key}", RECHECK, incident_id, _REMARK.dump_python(said, mode="json"))
+
+
+def note_of(payload: Mapping[str, Any]) -> ThreadNote:
+    """Return the note that such a task asks to be read."""
+    remark = _REMARK.validate_python(payload)
+    return ThreadNote(remark.asker.name or remark.asker.id, remark.text, remark.asked_at)

@@ -1,0 +1,98 @@
+"""A question is answered by a language model or by the evidence engine: whichever says more that can be shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import structlog
+
+from core.answering.answer import Answer
+from core.answering.find import find_answer
+from core.answering.model_answer import ShowDraft, model_answer, no_draft
+from core.knowledge.retriever import Retriever
+from core.model.conversation import Question
+from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.model.language_model import ModelRequest, Urgency
+from core.model.prediction import Evaluation
+from core.ports import LanguageModel
+
+MODEL_DEADLINE = 60.0  # seconds that the language model has for the whole answer; then the evidence engine gives it
+QUOTED_DEADLINE = 180.0  # seconds that it has where the documents are quoted meanwhile, so that nobody waits
+WITHOUT_MODEL = "The language model gave no usable answer in time; the documents are quoted instead."
+NO_REPLY = "The language model gave no usable answer in time."
+NOT_FOUND_BY_MODEL = "The language model found no answer in these documents."
+
+Judged = tuple[Answer, Evaluation]
+
+log = structlog.get_logger()
+
+
+def nothing_quoted() -> bool:
+    """Where somebody waits for the whole answer."""
+    return False
+
+
+async def answer_of_either(
+    question: Question,
+    retriever: Retriever,
+    model: LanguageModel | None,
+    draft: ShowDraft = no_draft,
+    is_quoted: Callable[[], bool] = nothing_quoted,
+) -> Judged:
+    """The model's answer, if there is a model and it is done in time, else the evidence engine's.
+
+    The evidence engine's too where the model finds nothing, is not certain of what the documents say plainly, or cites what
+    was taken away meanwhile. Why the model's is not shown stands in its note. Raises IndexUnavailable.
+    """
+    if model is None:
+        return await find_answer(question, retriever)
+    request = ModelRequest((), urgency=Urgency.PERSON, requester=requester(question), deadline=QUOTED_DEADLINE)
+    try:
+        composed = await _in_time(model_answer(question, retriever, model, request, draft), is_quoted)
+    except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
+        reason = str(error) or f"It took longer than {QUOTED_DEADLINE if is_quoted() else MODEL_DEADLINE:.0f} seconds."
+        log.warning("answered without the language model", question=question.id, reason=reason)
+        answer, evaluation = await find_answer(question, retriever)
+        return replace(answer, note=NO_REPLY if answer.abstained else WITHOUT_MODEL), evaluation
+    answer, _ = composed
+    cited = frozenset(citation.passage_id for citation in answer.citations)
+    if not await retriever.holds(cited, question.audience):  # it was composed for minutes
+        return await find_answer(question, retriever)
+    if answer.sentences and not answer.tentative:
+        return composed
+    return _better(composed, await find_answer(question, retriever))
+
+
+async def _in_time(composing: Awaitable[Judged], is_quoted: Callable[[], bool]) -> Judged:
+    """Raises TimeoutError after the deadline; nothing of it goes on then."""
+    task = asyncio.ensure_future(composing)
+    try:
+        await asyncio.wait([task], timeout=MODEL_DEADLINE)
+        if is_quoted():
+            await asyncio.wait([task], timeout=QUOTED_DEADLINE - MODEL_DEADLINE)
+        if not task.done():
+            raise TimeoutError
+        return task.result()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def _better(composed: Judged, quoted: Judged) -> Judged:
+    """What the documents say plainly is not lost to a model that says less: weak ones often find nothing to say.
+
+    Where the model found no answer, the quotes are tentative.
+    """
+    (answer, _), (quotes, evaluation) = composed, quoted
+    if quotes.abstained or (answer.sentences and quotes.tentative):
+        return composed
+    if answer.sentences:
+        return quoted
+    return replace(quotes, tentative=True, note=NOT_FOUND_BY_MODEL), evaluation
+
+
+def requester(question: Question) -> str:
+    """For whom a model works, for fairness among channels."""
+    return f"{question.place.platform}:{question.place.channel}"

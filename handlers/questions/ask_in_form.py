@@ -1,0 +1,71 @@
+"""The window that a press opens: what is right, whose it is, what the cause was, or the details of an incident."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.model.audience import may_see_incident
+from core.model.conversation import Audience, Channel
+from core.model.incident import Incident
+from core.model.messages import CauseRequest, CorrectionRequest, Form, HandoverRequest, IncidentDetails, Verdict
+from core.model.prediction import Prediction, PredictionKind
+from core.model.team import Team, current_team
+from core.ports import Store
+
+# The kind of claim that each of these buttons calls wrong.
+DISPUTED = {
+    Verdict.WRONG: PredictionKind.ANSWER,
+    Verdict.OWNER_WRONG: PredictionKind.OWNER,
+    Verdict.CAUSE_WRONG: PredictionKind.CAUSE,
+}
+
+
+class AskInForm:
+    """Implements `core.ports.Forms`."""
+
+    def __init__(self, store: Store, teams: Sequence[Team], channels: Sequence[Channel]) -> None:
+        self._store = store
+        self._teams = teams
+        self._channels = channels
+
+    async def form(self, verdict: Verdict, subject: str, audience: Audience) -> Form | None:
+        """None also for a prediction or an incident that is not stored, or that the audience may not know of."""
+        if verdict is Verdict.HAND_OVER:
+            return await self._handover(subject, audience)
+        if verdict is Verdict.DETAILS:
+            incident = await self._visible(subject, audience)
+            return IncidentDetails(incident) if incident is not None else None
+        prediction = await self._prediction(subject) if verdict in DISPUTED else None
+        if prediction is None or prediction.kind is not DISPUTED[verdict]:
+            return None
+        match prediction.kind:
+            case PredictionKind.ANSWER:
+                return CorrectionRequest(prediction.id)
+            case PredictionKind.OWNER:
+                return await self._handover(prediction.subject, audience)
+            case _:
+                return CauseRequest(prediction.id)
+
+    async def _handover(self, incident_id: str, audience: Audience) -> HandoverRequest | None:
+        incident = await self._visible(incident_id, audience)
+        return handover_request(incident, self._teams) if incident is not None else None
+
+    async def _visible(self, incident_id: str, audience: Audience) -> Incident | None:
+        async with self._store.transaction() as transaction:
+            incident = await transaction.incidents.get(incident_id)
+        seen = incident is not None and may_see_incident(audience, incident, self._channels)
+        return incident if seen else None
+
+    async def _prediction(self, prediction_id: str) -> Prediction | None:
+        async with self._store.transaction() as transaction:
+            return await transaction.predictions.get(prediction_id)
+
+
+def handover_request(incident: Incident, teams: Sequence[Team]) -> HandoverRequest:
+    """Whose it is instead: every team but the one that stands there."""
+    owner = incident.owner.owner if incident.owner is not None else None
+    standing = current_team(owner.team_id, teams) if owner is not None else None
+    others = sorted((team for team in teams if team != standing), key=lambda team: team.name)
+    name = owner.team_name if owner else ""
+    claim = incident.owner.prediction_id if incident.owner is not None else ""
+    return HandoverRequest(incident.id, name, tuple((team.id, team.name) for team in others), claim)

@@ -1,0 +1,58 @@
+"""`settings` and `quiet …`: what holds in the channel where it is said, and changing it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.model.channel_settings import HOW, ChannelSettings, parse_quiet_hours
+from core.model.conversation import PUBLIC, Question
+from core.model.errors import MalformedInput
+from core.model.messages import Notice
+from core.ports import Store
+from handlers.incidents.declare_maintenance import OUTSIDERS
+from handlers.questions.post_message import Poster
+
+NOT_QUIET = "Quiet hours: none."
+LEFT_ALONE = (
+    "Then nobody is pinged and nothing is posted here unasked, but incidents of severity {loud} and above. "
+    "The others are held, and told with a summary when the quiet hours end; I still answer whoever asks me."
+)
+
+
+async def show_settings(question: Question, *, store: Store, poster: Poster) -> None:
+    """What holds in the channel of the question, and how it is changed."""
+    async with store.transaction() as transaction:
+        settings = await transaction.channel_settings.get(question.place)
+    text = "\n".join(["What is set for this channel:", *settings_told(settings), HOW])
+    await poster.post_once(f"settings:{question.id}", question.place, Notice(text))
+
+
+async def set_quiet_hours(question: Question, *, store: Store, poster: Poster) -> None:
+    """Set the quiet hours of the channel of the question, for everybody in it; without any words, show them.
+
+    Only for members of the workspace.
+    """
+    if not question.text.strip():
+        await show_settings(question, store=store, poster=poster)
+        return
+    if PUBLIC not in question.audience.readers:
+        await poster.post_once(f"settings:{question.id}", question.place, Notice(OUTSIDERS))
+        return
+    try:
+        quiet = parse_quiet_hours(question.text)
+    except MalformedInput as error:
+        await poster.post_once(f"settings:{question.id}", question.place, Notice(str(error)))
+        return
+    async with store.transaction() as transaction:
+        settings = replace(await transaction.channel_settings.get(question.place), quiet=quiet)
+        await transaction.channel_settings.save(question.place, settings)
+    who = question.asker.name or "Somebody"
+    text = "\n".join([f"{who} changed what is set for this channel:", *settings_told(settings)])
+    await poster.post_once(f"settings:{question.id}", question.place, Notice(text))
+
+
+def settings_told(settings: ChannelSettings) -> list[str]:
+    """What holds in a channel, in lines."""
+    if settings.quiet is None:
+        return [f"• {NOT_QUIET}"]
+    return [f"• Quiet hours: every day from {settings.quiet}.", LEFT_ALONE.format(loud=settings.quiet.loud)]

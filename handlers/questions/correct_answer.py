@@ -1,0 +1,147 @@
+"""“Wrong” asks what is right; what somebody says is proposed, and once confirmed it is a document with an expiry date.
+
+Who confirms is somebody else than the author (see `core.model.curated.may_confirm`). What was said in a place is read by
+those who may read what is said there, and by nobody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from core.answering.rewrite import is_follow_up
+from core.model.audit import Act, AuditEntry, audit_entry
+from core.model.conversation import Person, Place, Question, Speaker, turn_key
+from core.model.curated import MAX_QUESTION, MAX_TEXT, SOURCE, CuratedAnswer, answer_id, confirmed, may_confirm
+from core.model.document import Document
+from core.model.feedback import Feedback
+from core.model.messages import CorrectionRequest, Notice, ProposalMessage
+from core.model.prediction import Outcome, PredictionKind
+from core.ports import Store, Transaction
+from handlers.knowledge.redaction import BEYOND, Redact
+from handlers.questions.post_message import Poster
+
+LOOKED_BACK = 20  # turns of the thread among which the question that is corrected is looked for
+
+NO_ANSWER_HERE = "I gave no answer in this thread that could be corrected. In the thread of an answer, say “correct:” and what is right."
+SOMEBODY_ELSE = "Thank you. Somebody else than the author has to confirm it."
+
+
+async def ask_what_is_right(feedback: Feedback, *, store: Store, poster: Poster) -> None:
+    """Ask in the thread of an answer that was called wrong, once for each answer."""
+    async with store.transaction() as transaction:
+        prediction = await transaction.predictions.get(feedback.subject)
+    if prediction is not None and prediction.kind is PredictionKind.ANSWER:
+        request = CorrectionRequest(prediction.id)
+        await poster.post_once(f"correction-request:{prediction.id}", feedback.place, request)
+
+
+async def propose_correction(feedback: Feedback, *, store: Store, poster: Poster, redact: Redact) -> None:
+    """What was typed below “what is right?” becomes a proposal, and the comment on the label of the wrong answer."""
+    async with store.transaction() as transaction:
+        prediction = await transaction.predictions.get(feedback.subject)
+        asked = (
+            await transaction.conversations.get(turn_key(prediction.subject, Speaker.PERSON), feedback.place)
+            if prediction
+            else None
+        )
+    if prediction is None or asked is None or not feedback.text.strip():
+        return
+    draft = CuratedAnswer(
+        id=answer_id(feedback.id),
+        question=await _question_at(feedback, asked.text, store),
+        text=feedback.text,
+        author=feedback.person,
+        readers=feedback.audience.disclosed_to,
+        proposed_at=feedback.at,
+    )
+    proposal = _redacted(draft, redact)
+    person = f"{feedback.person.platform}:{feedback.person.id}"
+    async with store.transaction() as transaction:
+        await transaction.predictions.label(Outcome(prediction.id, False, person, feedback.at, proposal.text))
+    await _propose(proposal, feedback, store, poster)
+
+
+async def correct_in_words(question: Question, *, store: Store, poster: Poster, redact: Redact) -> None:
+    """`correct: …` in the thread of an answer, also of one that did not know: proposed for the last question there."""
+    async with store.transaction() as transaction:
+        history = await transaction.conversations.history(question.place, LOOKED_BACK)
+    asked = [turn.text for turn in history if turn.speaker is Speaker.PERSON]
+    if not asked or not question.text:
+        await poster.post_once(f"correction:{question.id}", question.place, Notice(NO_ANSWER_HERE))
+        return
+    draft = CuratedAnswer(
+        id=answer_id(question.id),
+        question=_in_context(asked),
+        text=question.text,
+        author=question.asker,
+        readers=question.audience.disclosed_to,
+        proposed_at=question.asked_at,
+    )
+    await _propose(_redacted(draft, redact), question, store, poster)
+
+
+async def confirm_correction(
+    feedback: Feedback,
+    *,
+    store: Store,
+    poster: Poster,
+    lifetime: timedelta,
+    publish: Callable[[], Awaitable[None]],
+) -> None:
+    """Make the proposal a document. `publish` indexes the confirmed answers at once."""
+    async with store.transaction() as transaction:
+        answer = await _answer(feedback.subject, transaction)
+        if answer is None or not feedback.audience.may_read(answer.readers):
+            return
+        if may_confirm(answer, feedback.person) and not answer.is_confirmed:
+            answer = confirmed(answer, feedback.person, feedback.at, lifetime)
+            await transaction.curated.save(answer)
+            await transaction.audit.add(_entry(Act.CONFIRMED, answer.id, feedback.person, feedback.place, feedback.at))
+    if not answer.is_confirmed:
+        await poster.post_once(f"somebody-else:{answer.id}", feedback.place, Notice(SOMEBODY_ELSE))
+        return
+    await publish()
+    await poster.post_or_edit(f"proposal:{answer.id}", feedback.place, ProposalMessage(answer), "confirmed")
+
+
+async def _answer(subject: str, transaction: Transaction) -> CuratedAnswer | None:
+    """The answer of this id, also by one that it had before its author was forgotten."""
+    return await transaction.curated.get(subject) or await transaction.curated.get(answer_id(subject))
+
+
+async def _propose(proposal: CuratedAnswer, said: Feedback | Question, store: Store, poster: Poster) -> None:
+    async with store.transaction() as transaction:
+        if await transaction.curated.get(proposal.id) is None:
+            await transaction.curated.save(proposal)
+            await transaction.audit.add(
+                _entry(Act.PROPOSED, proposal.id, proposal.author, said.place, proposal.proposed_at)
+            )
+    await poster.post_once(f"proposal:{proposal.id}", said.place, ProposalMessage(proposal), "proposed")
+
+
+def _entry(act: Act, answer_id: str, person: Person, place: Place, at: datetime) -> AuditEntry:
+    return audit_entry(f"{act}:{answer_id}", at, act, person, answer_id, place=place)
+
+
+async def _question_at(feedback: Feedback, asked: str, store: Store) -> str:
+    """The question as it was asked in its thread, with the one before it if it leaned on that."""
+    async with store.transaction() as transaction:
+        history = await transaction.conversations.history(feedback.place, LOOKED_BACK)
+    earlier = [turn.text for turn in history if turn.speaker is Speaker.PERSON]
+    until = earlier.index(asked) if asked in earlier else 0
+    return _in_context([*earlier[:until], asked])
+
+
+def _in_context(asked: list[str]) -> str:
+    """The last question, with the one that it follows up."""
+    first = next((index for index in range(len(asked) - 1, 0, -1) if not is_follow_up(asked[index])), 0)
+    return " ".join(dict.fromkeys((asked[first], asked[-1])))
+
+
+def _redacted(draft: CuratedAnswer, redact: Redact) -> CuratedAnswer:
+    """Without names, addresses and secrets, before it is stored anywhere, and only then cut: see `BEYOND`."""
+    question, text = " ".join(draft.question.split())[: MAX_QUESTION + BEYOND], draft.text.strip()[: MAX_TEXT + BEYOND]
+    clean = redact(Document(draft.id, SOURCE, SOURCE, question, text))
+    return replace(draft, question=clean.title[:MAX_QUESTION], text=clean.text[:MAX_TEXT])

@@ -1,0 +1,41 @@
+"""What a message of ours would show now, from what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.confidence.policy import NO_POLICY, Policy
+from core.model.conversation import Channel, MessageReference
+from core.model.messages import Message, ProposalMessage
+from core.ports import Store
+from handlers.incidents.present_incident import Link, message_now
+
+
+async def no_link(_reference: MessageReference) -> str:
+    """The address of a message, where none is known."""
+    return ""
+
+
+class ShownAgain:
+    """Implements `core.ports.Standing`: for the messages that change, an incident's and a proposed answer's."""
+
+    def __init__(
+        self, store: Store, policy: Policy = NO_POLICY, channels: Sequence[Channel] = (), link: Link = no_link
+    ) -> None:
+        """`link` gives the address of another message, for people who may read it."""
+        self._store = store
+        self._policy = policy
+        self._channels = channels
+        self._link = link
+
+    async def message(self, reference: MessageReference) -> Message | None:
+        async with self._store.transaction() as transaction:
+            post = await transaction.posts.at(reference)
+            kind, _, subject = post.intent.partition(":") if post is not None else ("", "", "")
+            answer = await transaction.curated.get(subject) if kind == "proposal" else None
+        if kind == "incident":
+            incident_id = subject.partition("@")[0]  # what follows names a copy's place
+            return await message_now(
+                incident_id, policy=self._policy, channels=self._channels, store=self._store, link=self._link
+            )
+        return ProposalMessage(answer) if answer is not None else None

@@ -1,0 +1,62 @@
+"""A person's own page in a chat, as far as they may read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.model.audience import may_see_incident
+from core.model.conversation import PUBLIC, Audience, Channel
+from core.model.home import Home, KnownSource
+from core.model.incident import Incident, IncidentState
+from core.model.team import Team
+from core.ports import PassageIndex, Store
+from handlers.questions.show_help import ABOUT, EVERYWHERE
+
+LOOKED_AT = 200  # latest incidents among which the open ones are
+
+
+async def home_of(
+    names: Sequence[str],
+    audience: Audience,
+    *,
+    channels: Sequence[Channel],
+    teams: Sequence[Team],
+    settings: Sequence[tuple[str, str]],
+    store: Store,
+    index: PassageIndex,
+) -> Home:
+    """The page of somebody whom people call by one of `names`; what stands in it is read by `audience` alone.
+
+    What the bot knows and how it is set is for the workspace: a guest sees neither.
+    """
+    async with store.transaction() as transaction:
+        recent = await transaction.incidents.recent(LOOKED_AT)
+        ingestions = await transaction.ingestions.all()
+    known = {name.casefold() for name in names if name}
+    opened = [
+        incident
+        for incident in recent
+        if incident.state is IncidentState.OPEN and may_see_incident(audience, incident, channels)
+    ]
+    mine = [incident for incident in opened if _is_theirs(incident, known, teams)]
+    belongs = PUBLIC in audience.readers
+    return Home(
+        mine=tuple(mine),
+        others=tuple(incident for incident in opened if incident not in mine),
+        passages=await index.count() if belongs else 0,
+        sources=tuple(
+            KnownSource(each.source, each.documents, each.finished_at, not each.failure)
+            for each in (ingestions if belongs else ())
+        ),
+        settings=tuple(settings) if belongs else (),
+        can=(ABOUT, *EVERYWHERE),
+    )
+
+
+def _is_theirs(incident: Incident, names: set[str], teams: Sequence[Team]) -> bool:
+    """Whether one of these names took it, or is on call for the team that it is proposed to while nobody has."""
+    if incident.taken_by:
+        return incident.taken_by.casefold() in names
+    owner = incident.owner.owner if incident.owner is not None else None
+    team = next((team for team in teams if owner is not None and team.id == owner.team_id), None)
+    return team is not None and any(name.casefold() in names for name in team.on_call)

@@ -1,0 +1,64 @@
+"""`status`: what is open, and how fresh the knowledge is, as far as it may be told in the place of the question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.model.audience import may_see_incident
+from core.model.conversation import PUBLIC, Channel, Question
+from core.model.incident import Incident, IncidentState
+from core.model.messages import Notice
+from core.model.silences import Maintenance
+from core.ports import Clock, Ingestion, PassageIndex, Store
+from handlers.incidents.declare_maintenance import open_windows
+from handlers.questions.post_message import Poster
+
+SHOWN_INCIDENTS = 5
+LOOKED_AT = 50  # latest incidents among which open ones are counted
+
+
+async def show_status(
+    question: Question,
+    *,
+    channels: Sequence[Channel],
+    maintenance: Maintenance,
+    store: Store,
+    index: PassageIndex,
+    poster: Poster,
+    clock: Clock,
+) -> None:
+    """Incidents of other private channels are neither named nor counted; the sources are for the workspace alone.
+
+    An incident that is silenced is named here, where it is posted nowhere.
+
+    Why a source cannot be read stays with the operator: the reason may name what not everybody may know of.
+    """
+    async with store.transaction() as transaction:
+        recent = await transaction.incidents.recent(LOOKED_AT)
+        ingestions = await transaction.ingestions.all()
+    opened = [
+        incident
+        for incident in recent
+        if incident.state is IncidentState.OPEN and may_see_incident(question.audience, incident, channels)
+    ]
+    lines = [f"{len(opened)} open incident{'' if len(opened) == 1 else 's'}."]
+    lines += [f"• {incident.title} ({_standing(incident)})" for incident in opened[:SHOWN_INCIDENTS]]
+    windows = await open_windows(question.audience, maintenance, store, clock.now())
+    lines += [f"Maintenance: {window}" for window in windows]
+    if PUBLIC in question.audience.readers:
+        lines += [f"{await index.count()} passages indexed.", *map(_freshness, ingestions)]
+    await poster.post_once(f"status:{question.id}", question.place, Notice("\n".join(lines)))
+
+
+def _standing(incident: Incident) -> str:
+    since = f"since {incident.started_at:%H:%M} UTC"
+    silenced = f"silenced by {incident.silenced.silenced_by}" if incident.silenced is not None else ""
+    part = "part of another incident" if incident.absorbed is not None else ""
+    return ", ".join(filter(None, (since, silenced, part, "flapping" if incident.flapping else "")))
+
+
+def _freshness(ingestion: Ingestion) -> str:
+    failed = ", could not be read since" if ingestion.failure else ""
+    left_out = f", {len(ingestion.left_out)} left out" if ingestion.left_out else ""
+    read = f"read {ingestion.finished_at:%Y-%m-%d %H:%M} UTC"
+    return f"• {ingestion.source}: {ingestion.documents} documents{left_out}, {read}{failed}"

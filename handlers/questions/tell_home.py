@@ -1,0 +1,54 @@
+"""`home`: a person's own page as a message, where the platform has no page of its own for it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from core.model.conversation import Audience, Question
+from core.model.home import Home, KnownSource
+from core.model.incident import Incident
+from core.model.messages import Notice
+from handlers.questions.post_message import Poster
+
+SHOWN = 8  # entries of one list
+MAX_TITLE = 120  # characters
+
+MINE, OTHERS, KNOWN, SET = "Your open incidents", "Other open incidents", "What I know", "How I am set"
+NONE_MINE = "None: nothing is yours."
+
+HomeOf = Callable[[Sequence[str], Audience], Awaitable[Home]]
+
+
+async def tell_home(question: Question, *, home_of: HomeOf, poster: Poster) -> None:
+    """What stands in it is read by everybody who reads along, so that in a channel it holds no more than is for it."""
+    home = await home_of([question.asker.name], question.audience)
+    await poster.post_once(f"home:{question.id}", question.place, Notice(home_told(home)))
+
+
+def home_told(home: Home) -> str:
+    """The page in lines of Markdown."""
+    sources = [f"{home.passages} passages of:", *_some([_source(each) for each in home.sources])]
+    sections = (
+        (MINE, _some([_incident(each) for each in home.mine]) or [NONE_MINE]),
+        (OTHERS, _some([_incident(each) for each in home.others])),
+        (KNOWN, sources if home.sources else []),
+        (SET, [f"• {name}: {value}" for name, value in home.settings]),
+    )
+    return "\n".join(line for title, lines in sections if lines for line in (f"**{title}**", *lines))
+
+
+def _some(lines: Sequence[str]) -> list[str]:
+    missing = len(lines) - SHOWN
+    return [*lines[:SHOWN], *([f"• and {missing} more"] if missing > 0 else [])]
+
+
+def _incident(incident: Incident) -> str:
+    title = incident.title if len(incident.title) <= MAX_TITLE else f"{incident.title[: MAX_TITLE - 1]}…"
+    owner = incident.owner.owner if incident.owner is not None else None
+    whose = f", {owner.team_name}" if owner is not None else ""
+    return f"• {title} ({incident.severity} since {incident.started_at:%Y-%m-%d %H:%M} UTC{whose})"
+
+
+def _source(source: KnownSource) -> str:
+    failed = "" if source.is_read else ", could not be read since"
+    return f"• {source.name}: {source.documents} documents, read {source.read_at:%Y-%m-%d %H:%M} UTC{failed}"
