@@ -45,6 +45,9 @@ MAX_NAME = 48  # characters of a team, a person or a service
 MAX_LINK = 45  # characters of the title of another incident
 MAX_TEXT = 400  # characters of a line, before it is made to fit a phone
 MAX_COMMAND = 200  # characters of a command; a longer one is not shown, since half a command does harm
+LEADING_WORDS = frozenset(
+    "a an and at by for from in of on or that the to with".split()
+)  # no cut ends with one of these
 MAX_ON_CALL = 3  # people of a team who are named
 MAX_PARTS = 3  # incidents that are named in the message of the one that leads them
 SAYS_SEVERITY = frozenset({"severity", "priority", "urgency", "level"})  # labels with which an alert says its own
@@ -575,7 +578,10 @@ def _cut(text: str, limit: int) -> str:
     if len(line) <= limit and len(head) == len(text):
         return line
     whole = line[:limit].rsplit(" ", 1)[0] if " " in line[limit // 2 : limit] else line[: limit - 1]
-    return f"{whole[: limit - 1].rstrip(' ,;.:')}…"
+    words = whole[: limit - 1].split(" ")
+    while len(words) > 1 and words[-1].casefold() in LEADING_WORDS:
+        words.pop()
+    return f"{' '.join(words).rstrip(' ,;.:')}…"
 
 
 def _minute(at: datetime, day: datetime) -> str:
