@@ -72,12 +72,16 @@ class BotClient:
         incident_id = await self.deliver(group, *alerts)
         assert incident_id is not None
         incident = await self.incident(incident_id, is_done)
-        (root,) = [
-            message["id"]
-            for message in of_kind(await self.messages("incidents"), "incident")
-            if message["payload"]["incident"]["id"] == incident_id
-        ]
-        return incident, root
+        return incident, await self.root_with_details(incident_id)
+
+    async def root_with_details(self, incident_id: str) -> int:
+        """The incident's message, once its details stand in its thread: they are posted after its last edit."""
+
+        def found(messages: list[Message]) -> int | None:
+            details = of_kind(messages, "details")
+            return next((each["thread"] for each in details if each["payload"]["incident"]["id"] == incident_id), None)
+
+        return await self.until("incidents", found)
 
     @asynccontextmanager
     async def _changes(self, channel: str) -> AsyncIterator[AsyncIterator[bytes]]:

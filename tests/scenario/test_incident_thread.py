@@ -18,7 +18,7 @@ from bot.commands.demo import SAMPLE_COMPANY, stage
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import ingest, open_core
-from tests.scenario.bot_client import BotClient, Message, is_done, of_kind
+from tests.scenario.bot_client import BotClient, Message, of_kind
 from tests.scenario.mortal_bot import MortalBot
 
 POOL, STORM, LAG = "connection-pool", "check-in-storm", "position-lag"
@@ -90,13 +90,7 @@ async def _happens(name: str, live: Path, client: BotClient) -> int:
     ) as response:
         assert response.status == 202, await response.text()
         incident_id = (await response.json())["incident"]
-    await client.incident(incident_id, is_done)
-    (root,) = [
-        message["id"]
-        for message in of_kind(await client.messages("incidents"), "incident")
-        if message["payload"]["incident"]["id"] == incident_id
-    ]
-    return root
+    return await client.root_with_details(incident_id)
 
 
 def expected(name: str) -> dict[str, object]:
