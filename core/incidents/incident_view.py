@@ -476,7 +476,7 @@ def _fitted(view: IncidentView) -> IncidentView:
 
     A command is never cut, and a sentence is cut at the end of a clause if it can be.
     """
-    for shorten in (_aside_line, _aside, _last_time, _next_clause, _bare_command, _no_aside, _cause_clause):
+    for shorten in (_aside_line, _last_time, _next_clause, _aside, _bare_command, _no_aside, _cause_clause):
         for number in reversed(range(len(view.lines))):
             while view.phone_lines > PHONE_LINES and (shorter := shorten(view.lines[number])) is not None:
                 view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))
@@ -548,8 +548,9 @@ def _any(line: Line) -> Line | None:
 
 
 def _even(text: str) -> str:
-    """The text without marks of code, if one of them is alone."""
-    return text if text.count("`") % 2 == 0 else text.replace("`", "")
+    """The text with its last quotation closed, and without marks of code if one of them is alone."""
+    closed = f"{text}”" if text.count("“") > text.count("”") else text
+    return closed if closed.count("`") % 2 == 0 else closed.replace("`", "")
 
 
 def _wrapped(text: str) -> int:

@@ -31,6 +31,17 @@ DID = {
     "rotation": "rotated a key of",
 }
 """What somebody did to a service, by kind of change."""
+LEVELS = {
+    "CRITICAL": "critical error",
+    "ERROR": "error",
+    "FATAL": "fatal error",
+    "PANIC": "panic",
+    "SEVERE": "error",
+    "WARN": "warning",
+    "WARNING": "warning",
+}
+"""What a log message is called, by its level."""
+SWITCHED = frozenset({"on", "off", "true", "false", "enabled", "disabled"})  # values of a switch
 
 _SET_TO = re.compile(
     r"(?<![\w./-])(?P<name>[\w./-]{0,80}\w)[:=]?\s{1,4}(?P<before>[^\s,;()]{1,60})\s{0,4}(?:->|→)\s{0,4}"
@@ -39,7 +50,7 @@ _SET_TO = re.compile(
 _DIFF_LINE = re.compile(r"(?P<sign>[+-])\s*[\"']?(?P<name>[\w./-]{0,80}\w)[\"']?\s*[:=]\s*(?P<value>\S{1,40}?),?\s*")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 _NUMBER = re.compile(r"(?P<value>-?\d+(?:\.\d+)?)\s*(?P<unit>[a-zA-Z%]*)")
-_SINCE = re.compile(r" since \d\d:\d\d:\d\d$")
+_SINCE = re.compile(r" since \d\d:\d\d(?::\d\d)?$")
 _SAID = re.compile(r"“(?P<said>[^“”]*)”")
 
 
@@ -53,7 +64,9 @@ class Setting:
 
     @property
     def moved(self) -> str:
-        """“lowered”, “raised” or “changed”."""
+        """“lowered”, “raised”, “switched” or “changed”."""
+        if {self.before.casefold(), self.after.casefold()} <= SWITCHED:
+            return "switched"
         before, after = _NUMBER.fullmatch(self.before), _NUMBER.fullmatch(self.after)
         if before is None or after is None or before["unit"] != after["unit"]:
             return "changed"
@@ -75,7 +88,7 @@ def changed_sentence(
     when it was made. `diff` is a unified diff of it.
     """
     at = at or change.at
-    when = clock_time(at, incident.started_at).removesuffix(" UTC")
+    when = clock_time(at, incident.started_at)
     author = " ".join(change.author.split()) or SOMEBODY
     setting = telling_setting(change, signals, diff)
     if setting is not None:
@@ -85,18 +98,9 @@ def changed_sentence(
     else:
         did = DID.get(change.kind, f"made a change ({change.kind}) to")
         told = f"{author} {did} {change.service or incident.service} at {when} ({change.id}: {_what(change, signals)})"
-    return f"{told}; {_followed(at, signals, first_sign, incident.service)}."
-
-
-def troubled_sentence(service: str, signals: Sequence[Signal], incident: Incident) -> str:
-    """Return the sentence of a cause that is a service in trouble, which nobody is known to have changed."""
-    signs = "; ".join(
-        f"since {clock_time(signal.since, incident.started_at)} {in_words(signal, incident.service)}"
-        for signal in _telling(signals)[:2]
-    )
-    if service == incident.service:
-        return f"{service} itself: {signs}. No change to it or to what it depends on was found."
-    return f"{service}, which {incident.service} depends on: {signs}."
+    restated = f" from {setting.before} to {setting.after}" if setting is not None else "\n"
+    followed = [signal for signal in signals if not _SINCE.sub("", signal.what).endswith(restated)]
+    return f"{told}; {_followed(at, followed or signals, first_sign, incident.service)}."
 
 
 def telling_setting(change: Change, signals: Iterable[Signal], diff: str = "") -> Setting | None:
@@ -128,11 +132,11 @@ def _set_in(diff: str) -> Iterator[Setting]:
 
 
 def in_words(signal: Signal, service: str) -> str:
-    """Return what a sign says, without its time; a log message is cut to what it begins with.
+    """Return what a sign says, in the past tense and without its time; a log message is cut to what it begins with.
 
-    Whose metric it is goes without saying where it is that of `service`.
+    A metric names its service where that is not `service`.
     """
-    what = _SINCE.sub("", signal.what)
+    what = _SINCE.sub("", signal.what).replace(" creeps up ", " began to creep up ")
     if signal.evidence.kind is EvidenceKind.METRIC and signal.subject and signal.service != service:
         return what.replace(signal.subject, f"{signal.subject} of {signal.service}", 1)
     if signal.evidence.kind is not EvidenceKind.LOG:
@@ -140,19 +144,21 @@ def in_words(signal: Signal, service: str) -> str:
     said = _SAID.search(what)
     if said is None:
         return what
-    kind, times = what[: said.start()].strip(), what[said.end() :].strip()
-    quote = f"“{_cut(said['said'], MAX_SAID)}”"
-    return (
-        f"the log of {signal.service} shows a {kind}, {quote}, {times}"
-        if kind
-        else f"in the log of {signal.service}, {quote} {times}"
-    )
+    quote, times = f"“{_cut(said['said'], MAX_SAID)}”", what[said.end() :].strip()
+    kind, _, level = what[: said.start()].strip().rpartition(" ")
+    if not level:
+        return f"{quote} {times} in the log of {signal.service}"
+    named = LEVELS.get(level, "message")
+    if kind != "new":
+        return f"{signal.service} logged the {named} {quote} {times}, more than usual"
+    return f"{signal.service} logged a new {named}{'' if times == 'once' else f' {times}'}, {quote}"
 
 
 def clock_time(at: datetime, day: datetime) -> str:
-    """Return “09:19 UTC”, with the date where it is another than that of `day`."""
+    """Return “09:19”, in UTC, with the date where it is another than that of `day`: “09:19 on 2 March”."""
     at, day = at.astimezone(UTC), day.astimezone(UTC)
-    return f"{at:%H:%M} UTC" if at.date() == day.date() else f"{at:%Y-%m-%d %H:%M} UTC"
+    year = "" if at.year == day.year else f" {at.year}"
+    return f"{at:%H:%M}" if at.date() == day.date() else f"{at:%H:%M} on {at.day} {at:%B}{year}"
 
 
 def _is_setting(match: re.Match[str]) -> bool:
@@ -160,7 +166,8 @@ def _is_setting(match: re.Match[str]) -> bool:
     name, before, after = match["name"], match["before"], match["after"].rstrip(".")
     has_shape = any(mark in name for mark in "._/-") or not (name.islower() or name.istitle())
     are_numbers = bool(_NUMBER.fullmatch(before) and _NUMBER.fullmatch(after))
-    return before != after and (are_numbers or (has_shape and "." in name))
+    are_switched = has_shape and {before.casefold(), after.casefold()} <= SWITCHED
+    return before != after and (are_numbers or are_switched or (has_shape and "." in name))
 
 
 def _what(change: Change, signals: Sequence[Signal]) -> str:

@@ -90,12 +90,12 @@ def _failures(service: str, operation: str, before: Sequence[Span], after: Seque
     own = [span for span in failed if not span.failed_below]
     first = (own or failed)[0]
     peers = [span.peer for span in own if span.peer]
-    said = f"{operation or 'requests'} of {service} failed {len(failed)} of {len(after) - start} times"
+    said = f"{len(failed)} of {len(after) - start} {_calls(service, operation)} failed"
     return [
         _signal(
             first,
             strength,
-            f"{said} since {first.at:%H:%M:%S}, {usual:.0%} of the time before",
+            f"{said} ({sum(span.failed for span in before)} of {len(before)} before) since {first.at:%H:%M:%S}",
             f"{operation or 'requests'}: {first.message or 'failed'}",
             subject=operation,
             texts=tuple(span.message for span in (own or failed)[:SHOWN] if span.message),
@@ -133,16 +133,21 @@ def _slowness(service: str, operation: str, before: Sequence[Span], after: Seque
     if strength < MIN_STRENGTH:
         return []
     first = after[start]
-    moved = f"{middle:.0f} to {np.median(now[start:]):.0f} ms"
+    now_usual = f"{np.median(now[start:]):.0f}"
     return [
         _signal(
             first,
             strength,
-            f"{operation or 'requests'} of {service} went from {moved} of its own time since {first.at:%H:%M:%S}",
-            f"{operation or 'requests'}: {moved} of its own time",
+            f"{_calls(service, operation)} took {now_usual} ms instead of {middle:.0f}, without what they called, "
+            f"since {first.at:%H:%M:%S}",
+            f"{operation or 'requests'}: {middle:.0f} to {now_usual} ms of its own time",
             subject=operation,
         )
     ]
+
+
+def _calls(service: str, operation: str) -> str:
+    return f"calls of {operation} in {service}" if operation else f"requests of {service}"
 
 
 def _own(span: Span) -> float:

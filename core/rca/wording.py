@@ -26,31 +26,31 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 PLATFORM_CHANGES = frozenset({"infrastructure", "rotation"})  # kinds that are made for services and not within them
 
 NEXT_CHECKS = {
-    "config": "Compare the value before and after {id} with what {service} needs; if it is wrong, revert it.",
-    "flag": "Switch the flag of {id} back for a small share of the traffic, and see whether the signs stop there.",
-    "migration": "Look at the locks and slow statements that {id} left behind in {service}.",
-    "rotation": "Check that everything that trusts {service} has received the new key or secret of {id}.",
-    "infrastructure": "Compare the hosts and network paths of {service} that {id} touched with those that it did not.",
+    "config": "Check what {id} set; if {service} needs another value, revert it.",
+    "flag": "Switch {id} back for a part of the traffic and watch it.",
+    "migration": "Look for locks and slow statements that {id} left in the database of {service}.",
+    "rotation": "Check that everything that trusts {service} has the new key or secret of {id}.",
+    "infrastructure": "Compare the hosts and network paths of {service} that {id} touched with the others.",
 }
 """What to look at next, by kind of change."""
-ROLL_BACK = "Roll {service} back to the version before {id} in one place, and see whether the signs stop there."
+ROLL_BACK = "Roll back {id} on one instance of {service} and watch it."
 
 NO_CHANGE = {
     Origin.EXTERNAL: (
-        "No change of ours: {subject} fails, and {service} needs it",
-        "Look at the status of {subject}, and call it by hand from {service}.",
+        "Not a change of ours: {subject} is failing, and {service} depends on it",
+        "Check the status of {subject}, and call it by hand from {service}.",
     ),
     Origin.LOAD: (
-        "No change of ours: more requests than usual reach {service}",
-        "See who sends the requests, and whether {service} can be scaled out or the traffic limited.",
+        "Not a change of ours: {service} gets more requests than usual",
+        "Find out who sends the requests; scale {service} out or limit them.",
     ),
     Origin.DATA: (
-        "No change of ours: the errors of {service} are all about {subject}",
-        "Set {subject} aside, and see whether {service} goes on with the others.",
+        "Not a change of ours: all errors of {service} are about {subject}",
+        "Set {subject} aside, and see whether {service} processes the others.",
     ),
     Origin.PLATFORM: (
-        "No change of ours: what {service} runs on is in trouble",
-        "Look at the nodes, disks and stores of {service} and of the services that suffer with it.",
+        "Not a change of ours: what {service} runs on is in trouble",
+        "Check the nodes, disks and databases of {service} and of what else is in trouble.",
     ),
 }
 """By origin: how the cause begins, and what to look at next."""
@@ -117,19 +117,21 @@ def named(revision: Revision, scene: Scene) -> str:
 
 def _unchanged(suspect: Suspect, scene: Scene) -> str:
     told: dict[str, str] = {}  # a metric that moved in two services is named once
-    for signal in suspect.signals:
+    for signal in sorted(suspect.signals, key=lambda signal: signal.service != suspect.service):
         told.setdefault(signal.subject or signal.what, in_words(signal, scene.incident.service))
     signs = "; ".join([*told.values()][:2])
     services = list(dict.fromkeys(signal.service for signal in suspect.signals))
     if suspect.origin is Origin.PLATFORM and len(services) > 1:
         where = f" on {suspect.subject}" if suspect.subject else ""
-        return f"No change of ours: {', '.join(services[:4])} began to suffer at once{where}: {signs}."
+        named = " and ".join(filter(None, (", ".join(services[:3][:-1]), services[:3][-1])))
+        others = f" and {len(services) - 3} more" if len(services) > 3 else ""
+        return f"Not a change of ours: {named}{others} got into trouble at the same time{where}; {signs}."
     if suspect.origin in NO_CHANGE:
         subject = suspect.subject or "something outside that it depends on"
-        return f"{NO_CHANGE[suspect.origin][0].format(service=suspect.service, subject=subject)}: {signs}."
+        return f"{NO_CHANGE[suspect.origin][0].format(service=suspect.service, subject=subject)}; {signs}."
     if suspect.service == scene.incident.service:
-        return f"{suspect.service} itself, with no change to it or its dependencies that fits: {signs}."
-    return f"{suspect.service}, which {scene.incident.service} depends on: {signs}."
+        return f"{suspect.service} itself is in trouble, and no change to it or its dependencies fits; {signs}."
+    return f"{suspect.service} is in trouble, and {scene.incident.service} depends on it; {signs}."
 
 
 def _evidence(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ...], cause: str) -> tuple[Evidence, ...]:
@@ -194,7 +196,7 @@ def _next_check(suspect: Suspect) -> str:
     if suspect.origin in NO_CHANGE:
         subject = suspect.subject or "what it depends on outside"
         return NO_CHANGE[suspect.origin][1].format(service=suspect.service, subject=subject)
-    return f"Look at {suspect.service} from {min(signal.since for signal in suspect.signals):%H:%M} on, earliest sign first."
+    return f"Look at {suspect.service} from {min(signal.since for signal in suspect.signals):%H:%M} UTC on, earliest sign first."
 
 
 def telling(detail: str, suspect: Suspect) -> str:

@@ -43,6 +43,19 @@ def test_without_a_setting_it_says_what_was_done(kind: str, told: str) -> None:
     assert cause(replace(DIFF, kind=kind, detail="")).startswith(told)
 
 
+def test_a_sign_that_is_the_setting_itself_does_not_follow_from_it() -> None:
+    size = gauge("shop", "pool_size", lambda offset: 40 if offset < -11 else 4)
+    found, _ = explain(observations([*ORDINARY, errors("shop", "timed out", -10.5)], [size, PENDING], [DIFF]))
+    assert found.cause is not None
+    assert "pool_pending rose from 0 to 30" in found.cause.cause
+    assert "pool_size" not in found.cause.cause
+
+
+def test_a_flag_is_switched() -> None:
+    said = cause(replace(DIFF, kind="flag", title="new-pool: off -> on", detail=""))
+    assert said.startswith("Asha switched `new-pool` from off to on at 09:19 (C-1); ")
+
+
 def test_the_end_of_a_sentence_is_no_part_of_a_value() -> None:
     assert "from 40 to 4 at" in cause(replace(DIFF, detail="Diff: pool.maximumSize 40 -> 4."))
 
@@ -60,7 +73,7 @@ def test_a_log_message_is_cut_to_what_it_begins_with() -> None:
     long = errors("shop", "pool request timed out " + "while waiting for it " * 20, -10.5)
     found, _ = explain(observations([*ORDINARY, long], [], [replace(DIFF, detail="")]))
     assert found.cause is not None
-    assert "the log of shop shows a new ERROR, “pool request timed out" in found.cause.cause
+    assert "; at once shop logged a new error 126 times, “pool request timed out" in found.cause.cause
     assert len(found.cause.cause) < 220
 
 
