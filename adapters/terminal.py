@@ -11,7 +11,8 @@ from rich.text import Text
 from core.answering.answer import Answer, Citation
 from core.confidence.badge_explanation import BadgeExplanation
 from core.incidents.incident_details import Entry, incident_details
-from core.incidents.incident_view import Line, incident_view, is_it_theirs
+from core.incidents.incident_layout import Line
+from core.incidents.incident_view import incident_view, is_it_theirs
 from core.model.conversation import MessageReference, Place
 from core.model.incident import Incident
 from core.model.messages import (

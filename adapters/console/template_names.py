@@ -11,7 +11,8 @@ from adapters.console.forms import MAX_TEXT, RESOLVE
 from adapters.console.payload import PersonMessage
 from core.confidence.calibrator import MIN_OUTCOMES
 from core.incidents.incident_details import incident_details
-from core.incidents.incident_view import MORE, RIGHT_OR_WRONG, incident_view, is_claimed, on_call_told, owner_told
+from core.incidents.incident_layout import MORE, RIGHT_OR_WRONG
+from core.incidents.incident_view import incident_view, is_claimed, on_call_told, owner_told
 from core.model.curated import MAX_TEXT as MAX_CORRECTION
 from core.model.curated import display_name
 from core.model.incident import Stage

@@ -22,7 +22,8 @@ from adapters.slack.mrkdwn import bold, escape, link, prose
 from adapters.slack.parts import LINE, NAME, badge, context, dotted, minute
 from adapters.slack.payloads import HomeOpened, parse
 from adapters.slack.readers import Readers
-from core.incidents.incident_view import Mood, is_claimed, owner_told
+from core.incidents.incident_layout import Mood
+from core.incidents.incident_view import is_claimed, owner_told
 from core.model.conversation import Audience, MessageReference, Person, Platform
 from core.model.errors import PlumblineError
 from core.model.home import Home, KnownSource

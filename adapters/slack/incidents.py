@@ -9,8 +9,9 @@ from adapters.slack.blocks import Block
 from adapters.slack.mrkdwn import bold, code, escape, link, prose
 from adapters.slack.parts import NAME, Rendered, context, control_elements, dotted, fallback, second
 from core.incidents.incident_details import Entry, Section, incident_details
-from core.incidents.incident_view import Line, Mood, incident_view
-from core.incidents.incident_view import Link as Page
+from core.incidents.incident_layout import Line, Mood
+from core.incidents.incident_layout import Link as Page
+from core.incidents.incident_view import incident_view
 from core.model.incident import Incident
 from core.model.messages import IncidentMessage
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from adapters.slack import blocks
 from adapters.slack.blocks import Block
 from adapters.slack.mrkdwn import ELLIPSIS, escape, web_address
-from core.incidents.incident_view import RIGHT_OR_WRONG, Control, Judged
+from core.incidents.incident_layout import RIGHT_OR_WRONG, Control, Judged
 from core.model.badge import Badge
 from core.model.messages import VERDICT_LABELS, Verdict
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from markdown_it import MarkdownIt
 from yarl import URL
 
-from core.incidents.incident_view import RIGHT_OR_WRONG, Control, Judged
+from core.incidents.incident_layout import RIGHT_OR_WRONG, Control, Judged
 from core.model.messages import VERDICT_LABELS, WHY_VERDICTS, Verdict
 
 MAX_MESSAGE = 28 * 1024  # bytes of one message, Teams' limit

@@ -26,7 +26,8 @@ from adapters.teams.elements import (
     run,
 )
 from core.incidents.incident_details import Entry, Section, incident_details
-from core.incidents.incident_view import Line, Link, Mood, incident_view
+from core.incidents.incident_layout import Line, Link, Mood
+from core.incidents.incident_view import incident_view
 from core.model.incident import Incident, IncidentState
 from core.model.messages import IncidentMessage
 

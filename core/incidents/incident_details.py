@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.incidents.incident_view import Link, shown_severity, standing
+from core.incidents.incident_layout import Link
+from core.incidents.incident_view import shown_severity, standing
 from core.model.badge import Badge
 from core.model.incident import Evidence, Explanation, Hop, Hypothesis, Incident, SimilarIncident, Vote
 

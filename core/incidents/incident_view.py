@@ -6,13 +6,23 @@ next. Everything else is a menu away.
 
 from __future__ import annotations
 
-import re
-import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 
+from core.incidents.incident_layout import (
+    CAUSE,
+    HELPED,
+    NEXT,
+    OWNER,
+    Control,
+    IncidentView,
+    Judged,
+    Line,
+    Link,
+    Mood,
+    cut,
+    fitted,
+)
 from core.model.incident import (
     AskedTeam,
     Explanation,
@@ -36,135 +46,16 @@ from core.model.messages import (
 )
 from core.rca.pasted import QUESTION
 
-PHONE_WIDTH = 45  # characters of one line on a phone
-PHONE_LINES = 12  # of a message without its controls: what a phone shows at once
-MAX_CONTROLS = 4  # in sight, the menu of the others not counted
-
 MAX_HEADLINE = 130  # characters
 MAX_NAME = 48  # characters of a team, a person or a service
 MAX_LINK = 45  # characters of the title of another incident
 MAX_TEXT = 400  # characters of a line, before it is made to fit a phone
 MAX_COMMAND = 200  # characters of a command; a longer one is not shown, since half a command does harm
-LEADING_WORDS = frozenset(
-    "a an and at by for from in of on or that the to with".split()
-)  # no cut ends with one of these
 MAX_ON_CALL = 3  # people of a team who are named
 MAX_PARTS = 3  # incidents that are named in the message of the one that leads them
 SAYS_SEVERITY = frozenset({"severity", "priority", "urgency", "level"})  # labels with which an alert says its own
 
 WEB = ("http://", "https://")
-RIGHT_OR_WRONG = "Right or wrong?"
-MORE = "More"
-
-
-class Mood(StrEnum):
-    """What colour and sign a message has."""
-
-    CRITICAL = "critical"
-    WARNING = "warning"
-    INFO = "info"
-    RESOLVED = "resolved"
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A page that a line names. `incident_id` is that of another incident, empty for any other page. Untrusted."""
-
-    text: str
-    url: str
-    incident_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A paragraph: `label`, then `text` (Markdown, untrusted), then `code` (verbatim, to be copied), then links.
-
-    `badge` says how sure a claim is. A `subtle` line is an aside.
-    """
-
-    label: str
-    text: str
-    badge: str = ""
-    code: str = ""
-    links: tuple[Link, ...] = ()
-    subtle: bool = False
-
-    @property
-    def plain(self) -> str:
-        """Return the line as it is read, without any markup."""
-        said = (self.text.replace("`", ""), self.code, " ".join(link.text for link in self.links), self.badge)
-        return " ".join(filter(None, (self.label, " · ".join(filter(None, said)))))
-
-
-@dataclass(frozen=True, slots=True)
-class Control:
-    """A button or an entry of a menu: what it says, and what is pressed; a page to open where `url` is not empty."""
-
-    label: str
-    verdict: Verdict | None = None
-    subject: str = ""
-    url: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A claim and the controls that say whether it is right."""
-
-    claim: str
-    controls: tuple[Control, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class IncidentView:
-    """The message of an incident.
-
-    `progress` says what is being done, empty once nothing is. `buttons` are in sight, `judging` is one menu in sight
-    with a part for each claim (RIGHT_OR_WRONG), `more` is behind the menu that every platform has for the rest.
-    """
-
-    mood: Mood
-    headline: str
-    state: str
-    lines: tuple[Line, ...]
-    progress: str
-    buttons: tuple[Control, ...]
-    judging: tuple[Judged, ...]
-    more: tuple[Control, ...]
-
-    @property
-    def summary(self) -> str:
-        """Return the line that stands in for the message in a notification or a screen reader."""
-        told = [line for line in self.lines if line.label in (OWNER, CAUSE)]
-        return " · ".join((self.headline, self.state, *(f"{line.label}: {line.text}" for line in told))).replace(
-            "`", ""
-        )
-
-    @property
-    def phone_lines(self) -> int:
-        """Return how many lines of PHONE_WIDTH characters its words take, controls not counted."""
-        return sum(map(_wrapped, (self.headline, self.state, *(line.plain for line in self.lines), self.progress)))
-
-    @property
-    def in_sight(self) -> int:
-        """Return the number of controls in sight, the menu of the others not counted."""
-        return len(self.buttons) + bool(self.judging)
-
-    @property
-    def subjects(self) -> dict[Verdict, str]:
-        """Return what can be pressed, and the id that each press is about."""
-        judged = [control for each in self.judging for control in each.controls]
-        offered = (*self.buttons, *judged, *self.more)
-        return {control.verdict: control.subject for control in offered if control.verdict is not None}
-
-
-OWNER, CAUSE, NEXT, LAST_TIME = "Owner", "Cause", "Next", "Last time"
-
-SHORTEST = 20  # characters below which a text that is cut says nothing
-LAST_TIME_LINES = 2  # of a phone that the fix of last time keeps
-LEFT = 0.5  # of a text, which its first clauses must hold to stand for it
-_ASIDE = re.compile(r"\(([^()]{30,})\)")
-_BRACKETS = re.compile(r" \([^()]*\)")
-_CLAUSE_END = re.compile(r"(?<!…)(?<!\. Or)(?<!about as likely)[,;:.](?= )")
 
 
 def incident_view(message: IncidentMessage) -> IncidentView:
@@ -172,7 +63,7 @@ def incident_view(message: IncidentMessage) -> IncidentView:
     incident = message.incident
     view = IncidentView(
         mood=Mood.RESOLVED if incident.state is IncidentState.RESOLVED else Mood(incident.severity),
-        headline=_cut(incident.title, MAX_HEADLINE),
+        headline=cut(incident.title, MAX_HEADLINE),
         state=_state(incident),
         lines=tuple(_lines(message)),
         progress=_progress(incident),
@@ -180,7 +71,7 @@ def incident_view(message: IncidentMessage) -> IncidentView:
         judging=tuple(_judging(incident)),
         more=tuple(_more(incident)),
     )
-    return _fitted(view)
+    return fitted(view)
 
 
 # --- what it says ----------------------------------------------------------------------------------------------------
@@ -188,14 +79,14 @@ def incident_view(message: IncidentMessage) -> IncidentView:
 
 def _state(incident: Incident) -> str:
     severity = str(incident.severity).capitalize()
-    said = f"{severity}, says {_cut(incident.severity_by, MAX_NAME)}," if incident.severity_by else severity
+    said = f"{severity}, says {cut(incident.severity_by, MAX_NAME)}," if incident.severity_by else severity
     began = _minute(incident.started_at, incident.opened_at)
     if incident.resolved_at is not None:
         lasted = duration_told(incident.resolved_at - incident.started_at)
         state = f"Resolved {_minute(incident.resolved_at, incident.opened_at)} after {lasted}"
     else:
         state = f"{said} again, first {began}" if incident.reopened_count else f"{said} since {began}"
-    return " · ".join(filter(None, (state, _cut(incident.service, MAX_NAME), _alerts(incident))))
+    return " · ".join(filter(None, (state, cut(incident.service, MAX_NAME), _alerts(incident))))
 
 
 def _alerts(incident: Incident) -> str:
@@ -234,14 +125,14 @@ def _grouping(message: IncidentMessage) -> Iterator[Line]:
         yield Line("Explains", parts_counted(parts), links=tuple(_link(part) for part in parts[:MAX_PARTS]))
     elif incident.suggested_parent is not None and incident.absorbed is None:
         parent = incident.suggested_parent
-        title = _cut(parent.title, MAX_NAME)
-        yield Line("May be part of", _cut(parent.reason, MAX_TEXT), links=(Link(title, "", parent.incident_id),))
+        title = cut(parent.title, MAX_NAME)
+        yield Line("May be part of", cut(parent.reason, MAX_TEXT), links=(Link(title, "", parent.incident_id),))
     for said in standing(incident):
         yield from _line("", said, subtle=True)
 
 
 def _link(other: RelatedIncident) -> Link:
-    return Link(_cut(other.title, MAX_LINK), other.url, other.incident_id)
+    return Link(cut(other.title, MAX_LINK), other.url, other.incident_id)
 
 
 def standing(incident: Incident) -> tuple[str, ...]:
@@ -260,17 +151,17 @@ def standing(incident: Incident) -> tuple[str, ...]:
 
 def _owner(incident: Incident, *, asks: bool) -> Iterator[Line]:
     proposal = incident.owner
-    taken = f"taken by {_cut(incident.taken_by, MAX_NAME)}" if incident.taken_by else ""
+    taken = f"taken by {cut(incident.taken_by, MAX_NAME)}" if incident.taken_by else ""
     if proposal is None:
         unknown = "looking …" if incident.stage is Stage.TRIAGING else "nobody was found"
         yield Line(OWNER, taken or unknown)
         return
     if proposal.owner is None:
-        near = ", ".join(_cut(team.team_name, MAX_NAME) for team in proposal.not_asked[:MAX_ON_CALL])
+        near = ", ".join(cut(team.team_name, MAX_NAME) for team in proposal.not_asked[:MAX_ON_CALL])
         alone = "A person should decide." + (f" Nearest: {near}" if near else "")
         yield from _line(OWNER, taken or f"not clear. {is_it_theirs(proposal.asked) if proposal.asked else alone}")
     else:
-        team = _cut(proposal.owner.team_name, MAX_NAME)
+        team = cut(proposal.owner.team_name, MAX_NAME)
         if is_checking(incident):
             yield Line(OWNER, " · ".join(filter(None, (f"checking: {team}?", taken))))
         else:
@@ -289,9 +180,9 @@ def is_checking(incident: Incident) -> bool:
 def _on_call(people: Sequence[str], unknown: str) -> str:
     """“on call: Asha Brandt”, also that it is unknown; empty where nobody is. Untrusted."""
     missing = len(people) - MAX_ON_CALL
-    named = ", ".join(_cut(each, MAX_NAME) for each in people[:MAX_ON_CALL])
+    named = ", ".join(cut(each, MAX_NAME) for each in people[:MAX_ON_CALL])
     named += f" and {missing} more" if missing > 0 else ""
-    told = ON_CALL_UNKNOWN.format(name=_cut(unknown, MAX_NAME)) if unknown else named
+    told = ON_CALL_UNKNOWN.format(name=cut(unknown, MAX_NAME)) if unknown else named
     return f"{ON_CALL.lower()}: {told}" if told else ""
 
 
@@ -302,7 +193,7 @@ def on_call_told(team: AskedTeam) -> str:
 
 def is_it_theirs(teams: Sequence[AskedTeam]) -> str:
     """Return the question to the teams of which one may own an incident. Untrusted."""
-    named = [(_cut(team.team_name, MAX_NAME), on_call_told(team)) for team in teams]
+    named = [(cut(team.team_name, MAX_NAME), on_call_told(team)) for team in teams]
     return IS_IT_YOURS.format(team=OR.join(f"{name} ({on_call})" if on_call else name for name, on_call in named))
 
 
@@ -340,9 +231,7 @@ def _next(incident: Incident) -> Iterator[Line]:
         named = (Link("runbook", runbook.url),) if runbook is not None and runbook.url else ()
         yield from _line(NEXT, cause.next_check if cause is not None else "", links=named)
     if (past := incident.precedent) is not None:
-        link = Link(_cut(past.id, MAX_NAME), past.url) if past.url else None
-        text = past.fix if link else f"{past.id}: {past.fix}"
-        yield from _line(LAST_TIME, text, links=(link,) if link else ())
+        yield from _line(HELPED, past.fix, links=(Link(cut(past.id, MAX_NAME), past.url),))
 
 
 def _suggested(incident: Incident) -> Iterator[Line]:
@@ -351,7 +240,7 @@ def _suggested(incident: Incident) -> Iterator[Line]:
         yield Line("Severity", f"looks {severity.severity}", badge=severity.badge.text)
     if duplicate is not None and incident.absorbed is None:
         told = "is a sign of" if incident.duplicate_of else "may be a sign of"
-        link = Link(_cut(duplicate.title, MAX_NAME), "", duplicate.incident_id)
+        link = Link(cut(duplicate.title, MAX_NAME), "", duplicate.incident_id)
         yield Line("Duplicate", told, badge="" if incident.duplicate_of else duplicate.badge.text, links=(link,))
 
 
@@ -371,7 +260,7 @@ def shown_severity(incident: Incident) -> SeveritySuggestion | None:
 def _progress(incident: Incident) -> str:
     if is_put_off(incident) or incident.stage is Stage.DONE:
         return ""
-    doing = f": {_cut(incident.progress, MAX_NAME)}" if incident.progress else ""
+    doing = f": {cut(incident.progress, MAX_NAME)}" if incident.progress else ""
     return f"{str(incident.stage).capitalize()}{doing} …"
 
 
@@ -411,7 +300,7 @@ def _buttons(incident: Incident) -> Iterator[Control]:
 def _judging(incident: Incident) -> Iterator[Judged]:
     owner, explanation = _claimed_owner(incident), incident.explanation
     if owner is not None and owner.owner is not None:
-        name = _cut(owner.owner.team_name, MAX_NAME)
+        name = cut(owner.owner.team_name, MAX_NAME)
         yield _judged(f"Owner: {name}", owner.prediction_id, Verdict.OWNER_RIGHT, Verdict.OWNER_WRONG)
     if explanation is not None and explanation.prediction_id is not None:
         yield _judged("Cause", explanation.prediction_id, Verdict.CAUSE_RIGHT, Verdict.CAUSE_WRONG)
@@ -445,7 +334,7 @@ def owner_told(incident: Incident) -> str:
         return "no owner yet" if incident.stage is Stage.TRIAGING else "owner unknown"
     if proposal.owner is None:
         return "nobody named"
-    team = _cut(proposal.owner.team_name, MAX_NAME)
+    team = cut(proposal.owner.team_name, MAX_NAME)
     return f"checking: {team}?" if is_checking(incident) else team
 
 
@@ -468,95 +357,6 @@ def _pressed(verdict: Verdict, subject: str) -> Control:
     return Control(VERDICT_LABELS[verdict], verdict, subject)
 
 
-# --- how it is made to fit -------------------------------------------------------------------------------------------
-
-
-def _fitted(view: IncidentView) -> IncidentView:
-    """The view with less and less of what matters least, until a phone shows all of it at once.
-
-    A command is never cut, and a sentence is cut at the end of a clause if it can be.
-    """
-    for shorten in (_aside_line, _last_time, _next_clause, _aside, _bare_command, _no_aside, _cause_clause):
-        for number in reversed(range(len(view.lines))):
-            while view.phone_lines > PHONE_LINES and (shorter := shorten(view.lines[number])) is not None:
-                view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))
-    for kept in ((OWNER, CAUSE), (OWNER,)):  # who is asked and what broke it are cut last, if at all
-        while view.phone_lines > PHONE_LINES:
-            lengths = [_wrapped(line.text) if line.label not in kept else 0 for line in view.lines]
-            number = max(range(len(lengths)), key=lengths.__getitem__, default=-1)
-            if number < 0 or not lengths[number] or (shorter := _any(view.lines[number])) is None:
-                break
-            view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))
-        if view.phone_lines > PHONE_LINES:  # the details have it, too
-            view = replace(view, lines=tuple(line for line in view.lines if line.label != LAST_TIME))
-    while view.phone_lines > PHONE_LINES and any(line.subtle for line in view.lines):
-        last = max(number for number, line in enumerate(view.lines) if line.subtle)  # the details have it, too
-        view = replace(view, lines=(*view.lines[:last], *view.lines[last + 1 :]))
-    return view
-
-
-def _aside_line(line: Line) -> Line | None:
-    return _any(line) if line.label not in (OWNER, CAUSE, NEXT, LAST_TIME) else None
-
-
-def _aside(line: Line) -> Line | None:
-    """What stands in brackets is said in fewer words."""
-    aside = _ASIDE.search(line.text)
-    if aside is None or line.label == OWNER:
-        return None
-    named, _, more = aside[1].partition(": ")
-    return replace(line, text=line.text.replace(aside[1], named if more else _cut(aside[1], SHORTEST), 1))
-
-
-def _last_time(line: Line) -> Line | None:
-    return _clause(line) or _any(line) if line.label == LAST_TIME and _wrapped(line.plain) > LAST_TIME_LINES else None
-
-
-def _next_clause(line: Line) -> Line | None:
-    return _clause(line) if line.label == NEXT else None
-
-
-def _bare_command(line: Line) -> Line | None:
-    """Half an instruction misleads; the command and the link to the runbook do not."""
-    return replace(line, text="") if line.label == NEXT and line.code and line.text else None
-
-
-def _no_aside(line: Line) -> Line | None:
-    text = _BRACKETS.sub("", line.text) if line.label == CAUSE else line.text
-    return replace(line, text=text) if text != line.text else None
-
-
-def _cause_clause(line: Line) -> Line | None:
-    return _clause(line) if line.label == CAUSE else None
-
-
-def _clause(line: Line) -> Line | None:
-    """The line without its last clause; None if that leaves too little of it."""
-    ends = [match.start() for match in _CLAUSE_END.finditer(line.text)]
-    end = max((end for end in ends if end >= len(line.text) * LEFT), default=None)
-    return replace(line, text=_even(line.text[:end] + "…")) if end is not None else None
-
-
-def _any(line: Line) -> Line | None:
-    """The line with so much less text that it takes one line less on a phone; None if it cannot be cut so far."""
-    wanted = _wrapped(line.plain) - 1
-    for limit in range(len(line.text) - 1, SHORTEST - 1, -1):
-        shorter = replace(line, text=_even(_cut(line.text, limit)))
-        if _wrapped(shorter.plain) <= wanted:
-            return shorter
-    return None
-
-
-def _even(text: str) -> str:
-    """The text with its last quotation closed, and without marks of code if one of them is alone."""
-    closed = f"{text}”" if text.count("“") > text.count("”") else text
-    return closed if closed.count("`") % 2 == 0 else closed.replace("`", "")
-
-
-def _wrapped(text: str) -> int:
-    return len(textwrap.wrap(text, PHONE_WIDTH))
-
-
 def _line(
     label: str,
     text: str,
@@ -567,22 +367,9 @@ def _line(
     subtle: bool = False,
 ) -> Iterator[Line]:
     """A line, none that says nothing."""
-    said = _cut(text, MAX_TEXT)
+    said = cut(text, MAX_TEXT)
     if said or code or links:
         yield Line(label, said, badge, code, links, subtle)
-
-
-def _cut(text: str, limit: int) -> str:
-    """One line of at most `limit` characters; of a huge text no more is looked at than could be shown."""
-    head = text[: 4 * limit]
-    line = " ".join(head.split())
-    if len(line) <= limit and len(head) == len(text):
-        return line
-    whole = line[:limit].rsplit(" ", 1)[0] if " " in line[limit // 2 : limit] else line[: limit - 1]
-    words = whole[: limit - 1].split(" ")
-    while len(words) > 1 and words[-1].casefold() in LEADING_WORDS:
-        words.pop()
-    return f"{' '.join(words).rstrip(' ,;.:')}…"
 
 
 def _minute(at: datetime, day: datetime) -> str:

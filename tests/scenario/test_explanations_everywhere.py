@@ -17,7 +17,8 @@ from adapters.console.render import Renderer
 from adapters.slack.render import render as in_slack
 from adapters.teams.render import render as in_teams
 from adapters.terminal import render as in_terminal
-from core.incidents.incident_view import MORE, RIGHT_OR_WRONG, incident_view
+from core.incidents.incident_layout import MORE, RIGHT_OR_WRONG
+from core.incidents.incident_view import incident_view
 from core.model.incident import Explanation, Gap, GapReason
 from core.model.messages import IncidentDetails, IncidentMessage, Message, Verdict
 from core.model.trajectory import Responsibility

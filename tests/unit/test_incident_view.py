@@ -9,18 +9,8 @@ import pytest
 
 from core import samples
 from core.incidents.incident_details import incident_details, votes_told
-from core.incidents.incident_view import (
-    CAUSE,
-    LAST_TIME,
-    MAX_CONTROLS,
-    NEXT,
-    OWNER,
-    PHONE_LINES,
-    IncidentView,
-    Mood,
-    incident_view,
-    owner_told,
-)
+from core.incidents.incident_layout import CAUSE, HELPED, MAX_CONTROLS, NEXT, OWNER, PHONE_LINES, IncidentView, Mood
+from core.incidents.incident_view import incident_view, owner_told
 from core.model.incident import (
     Gap,
     GapReason,
@@ -154,7 +144,7 @@ def test_the_next_action_is_the_runbook_s_with_its_command_and_the_fix_of_last_t
     past = SimilarIncident("INC-7", "Pool", "payments", "Pool of 4", "Pool size back to 40.", 0.9, same_cause=True)
     view = seen(explained_incident(owner=owner(precedents=(past,))), runbook=runbook)
     assert line(view, NEXT) == "Next Set the pool back to 40. · slipway rollback x · runbook"
-    assert line(view, LAST_TIME) == "Last time INC-7: Pool size back to 40."
+    assert line(view, HELPED) == "Helped Pool size back to 40. · INC-7"
 
 
 def test_a_command_is_shown_whole_or_not_at_all() -> None:

@@ -1,0 +1,237 @@
+"""The parts of an incident's message, and how it is made to fit a phone."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from core.model.messages import Verdict
+
+PHONE_WIDTH = 45  # characters of one line on a phone
+PHONE_LINES = 12  # of a message without its controls: what a phone shows at once
+MAX_CONTROLS = 4  # in sight, the menu of the others not counted
+LEADING_WORDS = frozenset(
+    "a an and at by for from in of on or that the to with".split()
+)  # no cut ends with one of these
+
+RIGHT_OR_WRONG = "Right or wrong?"
+MORE = "More"
+OWNER, CAUSE, NEXT, HELPED = "Owner", "Cause", "Next", "Helped"
+
+SHORTEST = 20  # characters below which a text that is cut says nothing
+HELPED_LINES = 2  # of a phone that a past fix may take
+LEFT = 0.5  # of a text, which its first clauses must hold to stand for it
+_ASIDE = re.compile(r"\(([^()]{30,})\)")
+_BRACKETS = re.compile(r" \([^()]*\)")
+_CLAUSE_END = re.compile(r"(?<!…)(?<!\. Or)(?<!about as likely)[,;:.](?= )")
+
+
+class Mood(StrEnum):
+    """What colour and sign a message has."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+    INFO = "info"
+    RESOLVED = "resolved"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A page that a line names. `incident_id` is that of another incident, empty for any other page. Untrusted."""
+
+    text: str
+    url: str
+    incident_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A paragraph: `label`, then `text` (Markdown, untrusted), then `code` (verbatim, to be copied), then links.
+
+    `badge` says how sure a claim is. A `subtle` line is an aside.
+    """
+
+    label: str
+    text: str
+    badge: str = ""
+    code: str = ""
+    links: tuple[Link, ...] = ()
+    subtle: bool = False
+
+    @property
+    def plain(self) -> str:
+        """Return the line as it is read, without any markup."""
+        said = (self.text.replace("`", ""), self.code, " ".join(link.text for link in self.links), self.badge)
+        return " ".join(filter(None, (self.label, " · ".join(filter(None, said)))))
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A button or an entry of a menu: what it says, and what is pressed; a page to open where `url` is not empty."""
+
+    label: str
+    verdict: Verdict | None = None
+    subject: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A claim and the controls that say whether it is right."""
+
+    claim: str
+    controls: tuple[Control, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentView:
+    """The message of an incident.
+
+    `progress` says what is being done, empty once nothing is. `buttons` are in sight, `judging` is one menu in sight
+    with a part for each claim (RIGHT_OR_WRONG), `more` is behind the menu that every platform has for the rest.
+    """
+
+    mood: Mood
+    headline: str
+    state: str
+    lines: tuple[Line, ...]
+    progress: str
+    buttons: tuple[Control, ...]
+    judging: tuple[Judged, ...]
+    more: tuple[Control, ...]
+
+    @property
+    def summary(self) -> str:
+        """Return the line that stands in for the message in a notification or a screen reader."""
+        told = [line for line in self.lines if line.label in (OWNER, CAUSE)]
+        return " · ".join((self.headline, self.state, *(f"{line.label}: {line.text}" for line in told))).replace(
+            "`", ""
+        )
+
+    @property
+    def phone_lines(self) -> int:
+        """Return how many lines of PHONE_WIDTH characters its words take, controls not counted."""
+        return sum(map(_wrapped, (self.headline, self.state, *(line.plain for line in self.lines), self.progress)))
+
+    @property
+    def in_sight(self) -> int:
+        """Return the number of controls in sight, the menu of the others not counted."""
+        return len(self.buttons) + bool(self.judging)
+
+    @property
+    def subjects(self) -> dict[Verdict, str]:
+        """Return what can be pressed, and the id that each press is about."""
+        judged = [control for each in self.judging for control in each.controls]
+        offered = (*self.buttons, *judged, *self.more)
+        return {control.verdict: control.subject for control in offered if control.verdict is not None}
+
+
+def fitted(view: IncidentView) -> IncidentView:
+    """Return the view with less and less of what matters least, until a phone shows all of it at once.
+
+    A command is never cut, and a sentence is cut at the end of a clause if it can be.
+    """
+    steps = (_aside_line, _helped, _next_clause, _aside, _bare_command, _helped_clause, _no_aside, _cause_clause)
+    for shorten in steps:
+        for number in reversed(range(len(view.lines))):
+            while view.phone_lines > PHONE_LINES and (shorter := shorten(view.lines[number])) is not None:
+                view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))
+    if view.phone_lines > PHONE_LINES:  # the details have it, too
+        view = replace(view, lines=tuple(line for line in view.lines if line.label != HELPED))
+    for kept in ((OWNER, CAUSE), (OWNER,)):  # who is asked and what broke it are cut last, if at all
+        while view.phone_lines > PHONE_LINES:
+            lengths = [_wrapped(line.text) if line.label not in kept else 0 for line in view.lines]
+            number = max(range(len(lengths)), key=lengths.__getitem__, default=-1)
+            if number < 0 or not lengths[number] or (shorter := _any(view.lines[number])) is None:
+                break
+            view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))
+    while view.phone_lines > PHONE_LINES and any(line.subtle for line in view.lines):
+        last = max(number for number, line in enumerate(view.lines) if line.subtle)  # the details have it, too
+        view = replace(view, lines=(*view.lines[:last], *view.lines[last + 1 :]))
+    return view
+
+
+def _aside_line(line: Line) -> Line | None:
+    return _any(line) if line.label not in (OWNER, CAUSE, NEXT, HELPED) else None
+
+
+def _aside(line: Line) -> Line | None:
+    """What stands in brackets is said in fewer words."""
+    aside = _ASIDE.search(line.text)
+    if aside is None or line.label == OWNER:
+        return None
+    named, _, more = aside[1].partition(": ")
+    return replace(line, text=line.text.replace(aside[1], named if more else cut(aside[1], SHORTEST), 1))
+
+
+def _helped(line: Line) -> Line | None:
+    """What helped before, in a few lines."""
+    is_long = line.label == HELPED and _wrapped(line.plain) > HELPED_LINES
+    return _clause(line, SHORTEST) or _any(line) if is_long else None
+
+
+def _helped_clause(line: Line) -> Line | None:
+    """Its first clause, without the name of the incident."""
+    if line.label != HELPED:
+        return None
+    return _clause(line, SHORTEST) or (replace(line, links=()) if line.links else None)
+
+
+def _next_clause(line: Line) -> Line | None:
+    return _clause(line) if line.label == NEXT else None
+
+
+def _bare_command(line: Line) -> Line | None:
+    """Half an instruction misleads; the command and the link to the runbook do not."""
+    return replace(line, text="") if line.label == NEXT and line.code and line.text else None
+
+
+def _no_aside(line: Line) -> Line | None:
+    text = _BRACKETS.sub("", line.text) if line.label == CAUSE else line.text
+    return replace(line, text=text) if text != line.text else None
+
+
+def _cause_clause(line: Line) -> Line | None:
+    return _clause(line) if line.label == CAUSE else None
+
+
+def _clause(line: Line, shortest: float | None = None) -> Line | None:
+    """The line without its last clause; None if that leaves less than `shortest` characters, or than LEFT of it."""
+    least = len(line.text) * LEFT if shortest is None else shortest
+    end = max((match.start() for match in _CLAUSE_END.finditer(line.text) if match.start() >= least), default=None)
+    return replace(line, text=_even(line.text[:end] + "…")) if end is not None else None
+
+
+def _any(line: Line) -> Line | None:
+    """The line with so much less text that it takes one line less on a phone; None if it cannot be cut so far."""
+    wanted = _wrapped(line.plain) - 1
+    for limit in range(len(line.text) - 1, SHORTEST - 1, -1):
+        shorter = replace(line, text=_even(cut(line.text, limit)))
+        if _wrapped(shorter.plain) <= wanted:
+            return shorter
+    return None
+
+
+def _even(text: str) -> str:
+    """The text with its last quotation closed, and without marks of code if one of them is alone."""
+    closed = f"{text}”" if text.count("“") > text.count("”") else text
+    return closed if closed.count("`") % 2 == 0 else closed.replace("`", "")
+
+
+def _wrapped(text: str) -> int:
+    return len(textwrap.wrap(text, PHONE_WIDTH))
+
+
+def cut(text: str, limit: int) -> str:
+    """One line of at most `limit` characters; of a huge text no more is looked at than could be shown."""
+    head = text[: 4 * limit]
+    line = " ".join(head.split())
+    if len(line) <= limit and len(head) == len(text):
+        return line
+    whole = line[:limit].rsplit(" ", 1)[0] if " " in line[limit // 2 : limit] else line[: limit - 1]
+    words = whole[: limit - 1].split(" ")
+    while len(words) > 1 and words[-1].casefold() in LEADING_WORDS:
+        words.pop()
+    return f"{' '.join(words).rstrip(' ,;.:')}…"
