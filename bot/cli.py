@@ -155,7 +155,7 @@ def replay(
     """Work on one incident from a recorded webhook, in the terminal. Nothing of it is kept."""
     from bot.commands.commands import run_replay
 
-    _run(lambda settings: run_replay(settings, file, source, out, as_json=as_json))
+    _run(lambda settings: run_replay(settings, file, source, out, err, as_json=as_json))
 
 
 @app.command()

@@ -63,9 +63,7 @@ def _line(line: Line) -> str:
     label = f"*{line.label}*  " if line.label else ""
     said = prose(line.text, TEXT)
     text = f"_{said}_" if line.subtle and said else said
-    told = dotted(text, *map(_page, line.links), escape(line.badge, NAME))
-    command = code(line.code, TEXT)
-    return f"{label}{told}" + (f"\n{command}" if command else "")
+    return label + dotted(text, code(line.code, TEXT), *map(_page, line.links), escape(line.badge, NAME))
 
 
 def _page(page: Page) -> str:

@@ -177,18 +177,6 @@ def titled(title: str, elements: list[Element]) -> list[Element]:
     return [heading(title), *elements] if elements else []
 
 
-def labelled(label: str, elements: list[Element]) -> list[Element]:
-    """A row with a label at its left, none without elements."""
-    if not elements:
-        return []
-    name = line([run(label, MAX_SUMMARY, isSubtle=True)])
-    columns = [
-        {"type": "Column", "width": "84px", "items": name},
-        {"type": "Column", "width": "stretch", "items": elements},
-    ]
-    return [{"type": "ColumnSet", "columns": columns, "spacing": "Small"}]
-
-
 def container(elements: list[Element], **style: Any) -> Element:
     return {"type": "Container", "items": elements, **style}
 

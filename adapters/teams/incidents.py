@@ -17,7 +17,6 @@ from adapters.teams.elements import (
     control_actions,
     dotted,
     heading,
-    labelled,
     line,
     listing,
     note,
@@ -64,9 +63,9 @@ def _line(shown: Line, room: Room) -> list[Element]:
     limit = min(room.characters, 400)
     text = [run(shown.text, limit, **SMALL)] if shown.subtle else prose(shown.text, limit)
     badge = [run(shown.badge, MAX_NAME, weight="Bolder", size="Small", color="Accent")]
-    told = line(dotted(text, *([_page(link, room)] for link in shown.links), badge))
-    command = line([_code(shown.code, MAX_SUMMARY)]) if shown.code else []
-    return labelled(shown.label, [*told, *command]) if shown.label else [*told, *command]
+    command = [_code(shown.code, MAX_SUMMARY)] if shown.code else []
+    label = [run(shown.label, MAX_SUMMARY, isSubtle=True), SPACE] if shown.label else []
+    return line([*label, *dotted(text, command, *([_page(link, room)] for link in shown.links), badge)])
 
 
 def _section(section: Section, room: Room) -> list[Element]:

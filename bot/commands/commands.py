@@ -7,7 +7,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -24,7 +24,7 @@ from bot.wiring.application import Core, ingest, learn_owners, new_incident_id, 
 from bot.wiring.behaviours import behaviours
 from core.answering.answer import Answer
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
-from core.model.errors import ConfigurationError, MalformedInput
+from core.model.errors import ConfigurationError, IndexUnavailable, MalformedInput
 from core.model.incident import Incident
 from core.model.messages import AnswerMessage
 from handlers.incidents.open_incident import open_incident
@@ -141,24 +141,33 @@ def _nothing_to_read(settings: Settings) -> str:
     )
 
 
-async def run_replay(settings: Settings, file: Path, source: str, out: Console, *, as_json: bool) -> int:
-    """Work on a recorded webhook with a throw-away database; the tools and the history are the real ones."""
+async def run_replay(settings: Settings, file: Path, source: str, out: Console, err: Console, *, as_json: bool) -> int:
+    """Work on a recorded webhook with a throw-away database; tools, history, documents and learned models are the real ones.
+
+    While another process holds the documents, nothing is quoted of them, and standard error says so.
+    """
     workspace = load_workspace(settings.config)
     parse = webhook_parser(workspace.webhooks, source)
     body = await asyncio.to_thread(recorded, file)
-    with tempfile.TemporaryDirectory(prefix="plumbline-replay-") as folder:
-        private = settings.model_copy(update={"data_dir": Path(folder), "database_url": "", "qdrant_url": ""})
-        async with open_core(private, workspace) as core:
-            delivery = parse(body, core.clock.now())
-            incident = delivery and await open_incident(
-                delivery, store=core.store, places_for=lambda _: (TERMINAL,), new_id=new_incident_id
-            )
-            if incident is None:
-                raise MalformedInput(f"{file} holds no firing alert: there is nothing to work on.")
-            messenger = TerminalMessenger(Console(quiet=True) if as_json else out)
-            await _investigate(core, incident.id, messenger)
-            async with core.store.transaction() as transaction:
-                done = await transaction.incidents.get(incident.id)
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="plumbline-replay-"))
+        kept = settings.model_copy(update={"database_url": f"sqlite:///{folder}/replay.sqlite"})
+        try:
+            core = await stack.enter_async_context(open_core(kept, workspace))
+        except IndexUnavailable as error:
+            err.print(f"Without documents: {error}", markup=False, highlight=False, soft_wrap=True)
+            bare = kept.model_copy(update={"data_dir": Path(folder), "qdrant_url": ""})
+            core = await stack.enter_async_context(open_core(bare, workspace))
+        delivery = parse(body, core.clock.now())
+        incident = delivery and await open_incident(
+            delivery, store=core.store, places_for=lambda _: (TERMINAL,), new_id=new_incident_id
+        )
+        if incident is None:
+            raise MalformedInput(f"{file} holds no firing alert: there is nothing to work on.")
+        messenger = TerminalMessenger(Console(quiet=True) if as_json else out)
+        await _investigate(core, incident.id, messenger)
+        async with core.store.transaction() as transaction:
+            done = await transaction.incidents.get(incident.id)
     if as_json and done is not None:
         print_json(TypeAdapter(Incident), done)
     return 0

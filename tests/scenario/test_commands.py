@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.qdrant_edge import EdgeIndex
 from bot import cli
 from tests.fakes.monitoring_systems.home_made import HomeMade
 from tests.fakes.monitoring_systems.system import encoded
@@ -96,16 +98,32 @@ def test_a_channel_that_is_none_is_refused(plumbline: Command) -> None:
 
 def test_a_recorded_alert_is_worked_on_and_nothing_of_it_is_kept(plumbline: Command, folder: Path) -> None:
     recorded = folder / "alert.json"
-    recorded.write_text(json.dumps(delivery("group", alert())))
+    raised = alert()
+    raised["annotations"]["runbook_url"] = "https://wiki.example/runbooks/till-latency"
+    recorded.write_text(json.dumps(delivery("group", raised)))
     for _ in range(2):
         code, printed, _ = plumbline("replay", str(recorded), "--json")
         assert code == 0
         incident = json.loads(printed)
         assert incident["owner"]["owner"]["team_id"] == "payments"
         assert incident["stage"] == "done"
+        assert incident["runbook"]["citation"]["title"], "the documents are the real ones"
     code, printed, _ = plumbline("replay", str(recorded))
     assert code == 0
     assert "Payments" in printed
+    assert "restore the old value" in printed
+
+
+async def test_a_recorded_alert_is_worked_on_without_the_documents_while_another_process_has_them(
+    plumbline: Command, folder: Path
+) -> None:
+    recorded = folder / "alert.json"
+    recorded.write_text(json.dumps(delivery("group", alert())))
+    index = EdgeIndex(folder / "data" / "index")
+    code, printed, error = await asyncio.to_thread(plumbline, "replay", str(recorded))
+    await index.close()
+    assert (code, "Payments" in printed) == (0, True)
+    assert error.startswith("Without documents: ")
 
 
 @pytest.mark.parametrize(
