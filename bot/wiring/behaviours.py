@@ -93,7 +93,7 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
         await learn_owners(core)
 
     return Behaviours(
-        answer=partial(run_command, commands=_commands(core, poster, investigations, ask)),
+        answer=partial(run_command, commands=_commands(core, poster, investigations, ask), poster=poster),
         apologise=apologise,
         retract=partial(retract_question, under_way=under_way, store=store, poster=poster),
         feedback=feedback,

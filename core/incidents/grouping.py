@@ -46,10 +46,11 @@ def explanation_by(
     """Return why `incident` is to be shown as a part of `other`; empty if it is not.
 
     Either it tells of the same alert, later, or it depends on the service of the other, began within MINUTES of it, and
-    its investigation found the cause in that very service. Never across audiences: whoever sees one of the two may see
-    both.
+    its investigation found the cause in that very service. Never before the triage of a critical incident, and never
+    across audiences: whoever sees one of the two may see both.
     """
-    if not _may_join(incident, other, channels):
+    is_untouched = incident.owner is None and incident.explanation is None
+    if not _may_join(incident, other, channels) or (is_untouched and incident.severity is Severity.CRITICAL):
         return ""
     if tells_the_same(incident, other):
         return SAME_ALERT if _order(other) < _order(incident) else ""

@@ -258,7 +258,7 @@ def shown_severity(incident: Incident) -> SeveritySuggestion | None:
 
 
 def _progress(incident: Incident) -> str:
-    if is_put_off(incident) or incident.stage is Stage.DONE:
+    if incident.absorbed is not None or incident.silenced is not None or incident.stage is Stage.DONE:
         return ""
     doing = f": {cut(incident.progress, MAX_NAME)}" if incident.progress else ""
     return f"{str(incident.stage).capitalize()}{doing} …"

@@ -65,11 +65,16 @@ class Audience:
 
 
 def cut_message(text: str) -> str:
-    """Return the first MAX_MESSAGE characters of what a chat sent.
+    """Return the first MAX_MESSAGE characters of what a chat sent, the last one of them “…” if there were more.
 
     Every adapter of a chat calls it before anything else looks at the text.
     """
-    return text[:MAX_MESSAGE]
+    return text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 1]}…"
+
+
+def was_cut(text: str) -> bool:
+    """Return whether `cut_message` cut a text, even if its mentions and markup were taken out since."""
+    return len(text) > MAX_MESSAGE // 2 and text.endswith("…")
 
 
 class Speaker(StrEnum):

@@ -19,7 +19,7 @@ from core.incidents.grouping import (
 )
 from core.model.conversation import Channel
 from core.model.errors import ToolUnavailable
-from core.model.incident import Absorption, Incident, IncidentState, Stage
+from core.model.incident import Absorption, Incident, IncidentState, Severity, Stage
 from core.model.silences import Maintenance, Silence, silenced_now
 from core.model.team import Team
 from core.ports import AlertMonitor, Clock, Store, Transaction
@@ -46,8 +46,9 @@ class Surroundings:
 async def arrange_incident(incident_id: str, around: Surroundings, *, store: Store, clock: Clock) -> Incident:
     """Return the incident as it is to be shown now; what changed about that is saved.
 
-    Where it stands is settled before it is first posted, and once more when its own investigation found the cause in
-    another service: otherwise only people and `watch_incidents` change it later.
+    Where it stands is settled before it is first posted, once more when its own investigation found the cause in
+    another service, and of a critical incident after its triage: otherwise only people and `watch_incidents` change it
+    later.
     """
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
@@ -132,7 +133,8 @@ def _is_to_be_arranged(incident: Incident) -> bool:
         return True
     cause = incident.explanation.cause if incident.explanation is not None else None
     is_elsewhere = cause is not None and cause.service != incident.service
-    return incident.absorbed is None and (is_elsewhere or incident.suggested_parent is not None)
+    is_triaged = incident.severity is Severity.CRITICAL and incident.stage is Stage.EXPLAINING
+    return incident.absorbed is None and (is_elsewhere or is_triaged or incident.suggested_parent is not None)
 
 
 async def _near(incident: Incident, around: Surroundings, transaction: Transaction) -> list[Incident]:

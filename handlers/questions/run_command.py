@@ -6,12 +6,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from core.incidents.command import CommandName, parse_command
-from core.model.conversation import Question
+from core.model.conversation import MAX_MESSAGE, Question, was_cut
+from core.model.messages import Notice
+from handlers.questions.post_message import Poster
+
+CUT = f"Your message is longer than I read: only its first {MAX_MESSAGE:,} characters count."
 
 
 async def run_command(
-    question: Question, *, commands: Mapping[CommandName, Callable[[Question], Awaitable[None]]]
+    question: Question, *, commands: Mapping[CommandName, Callable[[Question], Awaitable[None]]], poster: Poster
 ) -> None:
-    """Run the command with what follows its name as the question's text."""
+    """Run the command with what follows its name as the question's text, and say so if that was cut."""
     command = parse_command(question.text)
     await commands[command.name](replace(question, text=command.argument))
+    if was_cut(question.text):
+        await poster.post_once(f"cut:{question.id}", question.place, Notice(CUT))

@@ -11,7 +11,7 @@ import pytest
 from core.incidents.grouping import MINUTES, explanation_by, leader_of, may_absorb, related_services, suggested_parent
 from core.model.conversation import Channel, Place, Platform
 from core.model.incident import Absorption, Hop, Incident, IncidentState, Severity
-from core.samples import START, alert, explanation, hypothesis, incident
+from core.samples import START, alert, explanation, hypothesis, incident, owner
 
 CALLS = {"web": ("api",), "api": ("db", "cache"), "db": ("disk",), "ping": ("pong",), "pong": ("ping",)}
 PUBLIC = Channel("incidents", {Platform.SLACK: "C0INC"})
@@ -81,15 +81,25 @@ def test_what_is_only_information_explains_nothing_worse() -> None:
 
 def test_the_same_alert_in_another_group_is_a_part_of_the_earlier_incident() -> None:
     earlier = struck("api", id="earlier")
-    later = struck("api", MINUTE, id="later", group_key="another", alerts=earlier.alerts)
+    later = struck("api", MINUTE, id="later", group_key="another", alerts=earlier.alerts, owner=owner())
     assert why(later, earlier) == "the same alert"
     assert why(earlier, later) == ""
+
+
+def test_a_critical_incident_is_triaged_before_it_is_a_part_of_another() -> None:
+    earlier = struck("api", id="earlier")
+    later = struck("api", MINUTE, id="later", group_key="another", alerts=earlier.alerts)
+    assert why(later, earlier) == ""
+    assert why(replace(later, owner=owner(owner=None)), earlier) == "the same alert", "also if nobody was found"
+    assert why(replace(later, severity=Severity.WARNING), earlier) == "the same alert"
 
 
 def test_the_same_alert_from_another_source_is_known_by_its_service_and_name() -> None:
     earlier = struck("api", id="earlier")
     told = replace(earlier.alerts[0], fingerprint="other", name="[FIRING:1]  API is  slow")
-    later = struck("api", MINUTE, id="later", source="pagerduty", title="[FIRING:1] api is slow", alerts=(told,))
+    later = struck(
+        "api", MINUTE, id="later", source="pagerduty", title="[FIRING:1] api is slow", alerts=(told,), owner=owner()
+    )
     assert why(later, earlier) == "the same alert"
     assert why(replace(later, source=earlier.source), earlier) == "", "one source tells its alerts apart itself"
     assert why(replace(later, service="shelf"), earlier) == ""

@@ -38,9 +38,11 @@ class World:
         self.poster = Poster(self.store, {Platform.SLACK: self.chat})
         self.clock = FakeClock(START)
 
-    async def opens(self, service: str, channel: str = "C0INC", cause: str = "") -> str:
+    async def opens(self, service: str, channel: str = "C0INC", cause: str = "", fingerprint: str = "") -> str:
         """An alert of a service arrives, and its cause is found in service `cause`; the id of its incident is the service."""
-        fired = replace(alert(), fingerprint=service, service=service, summary=f"{service} is slow", name=service)
+        fired = replace(
+            alert(), fingerprint=fingerprint or service, service=service, summary=f"{service} is slow", name=service
+        )
         fired = replace(fired, starts_at=self.clock.now(), labels={"service": service})
         arrived = AlertDelivery(service, "alertmanager", service, (fired,), self.clock.now())
         place = Place(Platform.SLACK, channel)

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from core.incidents.grouping import MINUTES
-from core.model.incident import Absorption
+from core.incidents.incident_view import incident_view
+from core.model.incident import Absorption, Severity, Stage
 from core.model.messages import IncidentMessage
 from core.model.silences import Maintenance, Matcher, Silence
-from core.samples import START
+from core.samples import START, owner
 from handlers.incidents import arrange_incident as arrange_module
 from handlers.incidents.arrange_incident import Surroundings, watch_incidents
 from handlers.incidents.present_incident import present_details
@@ -45,6 +46,19 @@ async def test_once_its_cause_is_found_in_the_failing_service_it_is_shown_as_a_p
     assert [(each.incident_id, each.alert_count) for each in world.message("db").parts] == [("api", 1)]
     await present_details("api", store=world.store, poster=world.poster)
     assert len(world.chat.posted) == 3, "what was found is told in its own thread"
+
+
+async def test_a_critical_incident_of_the_same_alert_is_triaged_before_it_is_shown_as_a_part(world: World) -> None:
+    await world.shows(await world.opens("db"))
+    world.clock.advance(9)
+    alone = await world.shows(await world.opens("again", fingerprint="db"))
+    assert (alone.severity, alone.absorbed, alone.owner) == (Severity.CRITICAL, None, None)
+    triaged = replace(alone, owner=owner(), stage=Stage.EXPLAINING, revision=alone.revision + 1)
+    await world.store.incidents.save(triaged)
+    part = await world.shows("again")
+    assert part.absorbed is not None
+    assert part.absorbed.leader == "db"
+    assert incident_view(world.message("again")).progress == "", "nobody goes on with it"
 
 
 async def test_once_its_cause_is_found_elsewhere_nothing_is_suggested(world: World) -> None:

@@ -12,6 +12,7 @@ import pytest
 from core.incidents.command import CommandName
 from core.model.audience import channel_audience, with_outsiders
 from core.model.conversation import (
+    MAX_MESSAGE,
     Audience,
     Channel,
     MessageReference,
@@ -21,6 +22,7 @@ from core.model.conversation import (
     Question,
     Speaker,
     Turn,
+    cut_message,
 )
 from core.model.incident import IncidentState
 from core.model.messages import Notice
@@ -75,7 +77,7 @@ def said(chat: RecordingMessenger) -> str:
     ],
 )
 async def test_a_command_gets_what_follows_its_name_as_its_question(
-    text: str, name: CommandName, argument: str
+    text: str, name: CommandName, argument: str, poster: Poster, chat: RecordingMessenger
 ) -> None:
     heard: list[tuple[CommandName, Question]] = []
 
@@ -85,8 +87,20 @@ async def test_a_command_gets_what_follows_its_name_as_its_question(
 
         return handler
 
-    await run_command(question(text), commands={each: hear(each) for each in CommandName})
+    await run_command(question(text), commands={each: hear(each) for each in CommandName}, poster=poster)
     assert heard == [(name, replace(question(text), text=argument))]
+    assert chat.posted == []
+
+
+async def test_whoever_sends_more_than_is_read_is_told(poster: Poster, chat: RecordingMessenger) -> None:
+    async def hear(_asked: Question) -> None:
+        """Answered."""
+
+    commands = dict.fromkeys(CommandName, hear)
+    await run_command(question("a" * MAX_MESSAGE), commands=commands, poster=poster)
+    assert chat.posted == []
+    await run_command(question(cut_message("a" * MAX_MESSAGE + "b")), commands=commands, poster=poster)
+    assert "first 30,000 characters" in said(chat)
 
 
 async def test_help_in_the_thread_of_an_incident_that_was_spoken_about_names_every_command(
