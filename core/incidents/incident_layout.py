@@ -138,8 +138,10 @@ def fitted(view: IncidentView) -> IncidentView:
         for number in reversed(range(len(view.lines))):
             while view.phone_lines > PHONE_LINES and (shorter := shorten(view.lines[number])) is not None:
                 view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))
-    if view.phone_lines > PHONE_LINES:  # the details have it, too
-        view = replace(view, lines=tuple(line for line in view.lines if line.label != HELPED))
+    for spared in (_is_subtle, _is_helped):  # the details have it, too
+        while view.phone_lines > PHONE_LINES and any(map(spared, view.lines)):
+            last = max(number for number, line in enumerate(view.lines) if spared(line))
+            view = replace(view, lines=(*view.lines[:last], *view.lines[last + 1 :]))
     for kept in ((OWNER, CAUSE), (OWNER,)):  # who is asked and what broke it are cut last, if at all
         while view.phone_lines > PHONE_LINES:
             lengths = [_wrapped(line.text) if line.label not in kept else 0 for line in view.lines]
@@ -147,10 +149,15 @@ def fitted(view: IncidentView) -> IncidentView:
             if number < 0 or not lengths[number] or (shorter := _any(view.lines[number])) is None:
                 break
             view = replace(view, lines=(*view.lines[:number], shorter, *view.lines[number + 1 :]))
-    while view.phone_lines > PHONE_LINES and any(line.subtle for line in view.lines):
-        last = max(number for number, line in enumerate(view.lines) if line.subtle)  # the details have it, too
-        view = replace(view, lines=(*view.lines[:last], *view.lines[last + 1 :]))
     return view
+
+
+def _is_subtle(line: Line) -> bool:
+    return line.subtle
+
+
+def _is_helped(line: Line) -> bool:
+    return line.label == HELPED
 
 
 def _aside_line(line: Line) -> Line | None:

@@ -56,6 +56,21 @@ TEAMS = (
 def answered(**fields: object) -> Answer:
     """The answer to a question about a page."""
     question = "How do I roll back a canary?"
+    said = _found(question, known=1.0, lexical=9.0)
+    usual = {"question": question, "sentences": (), "excerpts": said.excerpts, "citations": said.citations}
+    return answer(**(usual | fields))
+
+
+def unanswered(**fields: object) -> Answer:
+    """What is said where the nearest page does not answer."""
+    question = "Who feeds the harbour cat at weekends?"
+    said = _found(question, known=0.0, lexical=0.1)
+    usual = {"question": question, "sentences": (), "citations": said.citations, "badge": None, "prediction_id": None}
+    return answer(**(usual | fields))
+
+
+def _found(question: str, *, known: float, lexical: float) -> Answer:
+    """The engine's answer to a question for which retrieval found the page with this lexical score."""
     passage = Passage(
         id="handbook/deployment/rolling-back.md#1",
         document_id="handbook/deployment/rolling-back.md",
@@ -73,7 +88,7 @@ def answered(**fields: object) -> Answer:
     )
     weights = dict.fromkeys(terms(question), 1.0)
     retrieval = Retrieval(
-        [RankedPassage(passage, lexical=9.0, dense=0.0, score=1.0)], weights, known=1.0, attainable=9.0
+        [RankedPassage(passage, lexical=lexical, dense=0.0, score=1.0)], weights, known=known, attainable=9.0
     )
     asked = Question(
         "sample",
@@ -84,8 +99,7 @@ def answered(**fields: object) -> Answer:
         START,
     )
     said, _ = find.answer(asked, question, retrieval)
-    usual = {"question": question, "sentences": (), "excerpts": said.excerpts, "citations": said.citations}
-    return answer(**(usual | fields))
+    return said
 
 
 @cache
@@ -93,6 +107,15 @@ def found() -> Explanation:
     """The explanation of an outage after a change of the connection pool."""
     found, _ = explain(_observations())
     return replace(found, badge=UNCALIBRATED, prediction_id="cause-1")
+
+
+@cache
+def not_found() -> Explanation:
+    """The explanation where nothing was changed and nothing is unusual."""
+    seen = _observations()
+    ordinary = tuple(line for line in seen.logs if line.level == "INFO")
+    found, _ = explain(replace(seen, logs=ordinary, series=(), changes=()))
+    return found
 
 
 def triaged(**fields: object) -> OwnerProposal:

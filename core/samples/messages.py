@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from core.model.conversation import Person, Platform
@@ -30,23 +31,18 @@ from core.model.messages import (
     ProposalMessage,
     RelatedIncident,
 )
-from core.samples.engine import answered, investigated, triaged
+from core.samples.engine import answered, investigated, not_found, triaged, unanswered
 from core.samples.parts import (
     CALIBRATED,
     HANDBOOK,
     START,
     UNCALIBRATED,
-    abstention,
     alert,
-    answer,
     asked_teams,
     badge_explanation,
     confirmed,
     drift_alarm,
-    explained_incident,
-    explanation,
     incident,
-    owner,
     proposed,
     suggested_duplicate,
     suggested_severity,
@@ -56,16 +52,14 @@ from core.samples.parts import (
 SAMPLES: dict[str, Message] = {
     "answer": AnswerMessage(answered()),
     "answer with an uncalibrated badge": AnswerMessage(answered(badge=UNCALIBRATED)),
-    "abstention": AnswerMessage(abstention()),
-    "abstention without anything near": AnswerMessage(abstention(citations=())),
+    "abstention": AnswerMessage(unanswered()),
+    "abstention without anything near": AnswerMessage(unanswered(citations=())),
     "incident just arrived": IncidentMessage(incident()),
     "incident with its owner": IncidentMessage(incident(stage=Stage.EXPLAINING, owner=triaged())),
     "incident explained": IncidentMessage(investigated()),
-    "incident without an owner": IncidentMessage(explained_incident(owner=owner(owner=None))),
+    "incident without an owner": IncidentMessage(investigated(owner=triaged(owner=None, asked=(), on_call=()))),
     "incident whose owner is unclear": IncidentMessage(investigated(owner=unclear_owner())),
-    "incident without a culprit": IncidentMessage(
-        explained_incident(explanation=explanation(hypotheses=(), badge=None, prediction_id=None))
-    ),
+    "incident without a culprit": IncidentMessage(investigated(explanation=not_found(), runbook=None)),
     "incident that is a storm": IncidentMessage(investigated(alert_count=10_000, taken_by="Asha Brandt")),
     "incident resolved": IncidentMessage(
         investigated(
@@ -76,7 +70,7 @@ SAMPLES: dict[str, Message] = {
         )
     ),
     "incident that leads others": IncidentMessage(
-        explained_incident(flapping=True, reopened_count=4, cut_short="It was resolved before I looked closer."),
+        investigated(flapping=True, reopened_count=4, cut_short="It was resolved before I looked closer."),
         parts=(
             RelatedIncident("incident-2", "booking-api answers slowly", 12, is_open=True, url=f"{HANDBOOK}/2"),
             RelatedIncident("incident-3", "web-store returns errors", 1, is_open=False),
@@ -91,20 +85,13 @@ SAMPLES: dict[str, Message] = {
     ),
     "details": IncidentDetails(investigated()),
     "details without a culprit": IncidentDetails(
-        explained_incident(
-            explanation=explanation(
-                hypotheses=(),
-                badge=None,
-                prediction_id=None,
-                gaps=(Gap("loki", GapReason.TIMED_OUT, "no answer within 8 s"),),
-            )
-        )
+        investigated(explanation=replace(not_found(), gaps=(Gap("loki", GapReason.TIMED_OUT, "no answer within 8 s"),)))
     ),
     "correction request": CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
     "handover request": HandoverRequest("incident-1", "Payments", (("bookings", "Bookings"), ("fleet", "Fleet"))),
     "join request": JoinRequest("incident-1", (("incident-2", "booking-api answers slowly"),)),
     "answer that is still being checked": AnswerMessage(
-        answer(badge=None, prediction_id=None), Person(Platform.SLACK, "U0INES", "Ines Okafor")
+        answered(badge=None, prediction_id=None), Person(Platform.SLACK, "U0INES", "Ines Okafor")
     ),
     "proposal": ProposalMessage(proposed()),
     "proposal that was confirmed": ProposalMessage(confirmed()),
@@ -115,7 +102,7 @@ SAMPLES: dict[str, Message] = {
     ),
     "ping": OwnerPing("Payments", "S0PAYMENTS", CALIBRATED),
     "incident with suggestions": IncidentMessage(
-        explained_incident(suggested_severity=suggested_severity(), suggested_duplicate=suggested_duplicate())
+        investigated(suggested_severity=suggested_severity(), suggested_duplicate=suggested_duplicate())
     ),
     "ping of a team without a mention": OwnerPing("Payments", "", CALIBRATED),
     "question to two teams": OwnerQuestion(tuple(zip(asked_teams(), ("S0PAYMENTS", ""), strict=True))),
