@@ -208,7 +208,10 @@ def _clause(line: Line, shortest: float | None = None) -> Line | None:
     """The line without its last clause; None if that leaves less than `shortest` characters, or than LEFT of it."""
     least = len(line.text) * LEFT if shortest is None else shortest
     end = max((match.start() for match in _CLAUSE_END.finditer(line.text) if match.start() >= least), default=None)
-    return replace(line, text=_even(line.text[:end] + "…")) if end is not None else None
+    if end is None:
+        return None
+    left = line.text[:end]
+    return replace(line, text=_even(left if left.endswith(("…", "…”")) else f"{left}…"))
 
 
 def _any(line: Line) -> Line | None:

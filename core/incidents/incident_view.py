@@ -229,9 +229,15 @@ def _next(incident: Incident) -> Iterator[Line]:
         yield from _line(NEXT, runbook.next_action, code=command, links=(source,))
     else:
         named = (Link("runbook", runbook.url),) if runbook is not None and runbook.url else ()
-        yield from _line(NEXT, cause.next_check if cause is not None else "", links=named)
+        yield from _line(NEXT, cause.next_check if cause is not None else _first_look(incident), links=named)
     if (past := incident.precedent) is not None:
         yield from _line(HELPED, past.fix, links=(Link(cut(past.id, MAX_NAME), past.url),))
+
+
+def _first_look(incident: Incident) -> str:
+    """Where to begin without a cause: at the service in which the trouble showed first."""
+    first = incident.explanation.first_failing if incident.explanation is not None else ""
+    return f"Look at {cut(first, MAX_NAME)}: the trouble showed there first." if first else ""
 
 
 def _suggested(incident: Incident) -> Iterator[Line]:

@@ -37,19 +37,19 @@ ROLL_BACK = "Roll back {id} on one instance of {service} and watch it."
 
 NO_CHANGE = {
     Origin.EXTERNAL: (
-        "Not a change of ours: {subject} is failing, and {service} depends on it",
-        "Check the status of {subject}, and call it by hand from {service}.",
+        "No change of ours fits: {subject} is failing, and {service} depends on it",
+        "Check the status of {subject}; call it by hand from {service}.",
     ),
     Origin.LOAD: (
-        "Not a change of ours: {service} gets more requests than usual",
+        "No change of ours fits: {service} gets more requests than usual",
         "Find out who sends the requests; scale {service} out or limit them.",
     ),
     Origin.DATA: (
-        "Not a change of ours: all errors of {service} are about {subject}",
+        "No change of ours fits: all errors of {service} are about {subject}",
         "Set {subject} aside, and see whether {service} processes the others.",
     ),
     Origin.PLATFORM: (
-        "Not a change of ours: what {service} runs on is in trouble",
+        "No change of ours fits: what {service} runs on is in trouble",
         "Check the nodes, disks and databases of {service} and of what else is in trouble.",
     ),
 }
@@ -123,9 +123,9 @@ def _unchanged(suspect: Suspect, scene: Scene) -> str:
     services = list(dict.fromkeys(signal.service for signal in suspect.signals))
     if suspect.origin is Origin.PLATFORM and len(services) > 1:
         where = f" on {suspect.subject}" if suspect.subject else ""
-        named = " and ".join(filter(None, (", ".join(services[:3][:-1]), services[:3][-1])))
-        others = f" and {len(services) - 3} more" if len(services) > 3 else ""
-        return f"Not a change of ours: {named}{others} got into trouble at the same time{where}; {signs}."
+        *first, last = services if len(services) <= 4 else [*services[:3], f"{len(services) - 3} more"]
+        named = f"{', '.join(first)} and {last}"
+        return f"No change of ours fits: {named} got into trouble at the same time{where}; {signs}."
     if suspect.origin in NO_CHANGE:
         subject = suspect.subject or "something outside that it depends on"
         return f"{NO_CHANGE[suspect.origin][0].format(service=suspect.service, subject=subject)}; {signs}."

@@ -147,6 +147,11 @@ def test_the_next_action_is_the_runbook_s_with_its_command_and_the_fix_of_last_t
     assert line(view, HELPED) == "Helped Pool size back to 40. · INC-7"
 
 
+def test_without_a_cause_and_a_runbook_the_service_that_failed_first_is_looked_at_next() -> None:
+    unknown = explained_incident(explanation=samples.explanation(hypotheses=(), first_failing="pg-payments"))
+    assert line(seen(unknown), NEXT) == "Next Look at pg-payments: the trouble showed there first."
+
+
 def test_a_command_is_shown_whole_or_not_at_all() -> None:
     said = "First look at the dashboard, then decide. " * 5
     for command in ("kubectl " + "x" * 150, "kubectl " + "x" * 300):
