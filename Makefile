@@ -11,6 +11,8 @@ export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export UV_SYSTEM_CERTS := 1
+# The tests start many processes, each of which would compile everything that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test check format external fuzz lock clean
 .DEFAULT_GOAL := help
