@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import lru_cache
 
 from core.model.incident import (
     AskedTeam,
@@ -552,6 +553,7 @@ def _even(text: str) -> str:
     return text if text.count("`") % 2 == 0 else text.replace("`", "")
 
 
+@lru_cache(maxsize=1024)  # the same lines are counted each time that one of them was shortened
 def _wrapped(text: str) -> int:
     return len(textwrap.wrap(text, PHONE_WIDTH))
 
