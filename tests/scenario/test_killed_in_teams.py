@@ -90,7 +90,7 @@ async def is_added(home: TeamsHome, address: str) -> None:
     await home.deliver(address, type="conversationUpdate", membersAdded=[{"id": BOT}], conversation=general)
 
 
-@pytest.mark.parametrize(("consented", "deaths"), [(True, [ALERT, ALERT, DETAILS]), (False, [ALERT])])
+@pytest.mark.parametrize(("consented", "deaths"), [(True, [ALERT, DETAILS]), (False, [ALERT])])
 async def test_an_incident_is_told_once_where_somebody_consented_and_else_once_more(
     home: TeamsHome, consented: bool, deaths: list[Death]
 ) -> None:

@@ -26,8 +26,15 @@ DEATHS = {
     "while a workflow is started": [Death(Moment.AFTER_START)],
     "before each step": [Death(Moment.BEFORE_STEP, step + 1) for step in range(len(INCIDENT_STEPS))],
     "after each step": [Death(Moment.AFTER_STEP, step + 1) for step in range(len(INCIDENT_STEPS))],
-    "after each word": [Death(Moment.SAID, step) for step in SPEAKING_STEPS],
+    "after each post": [Death(Moment.SAID, step) for step in SPEAKING_STEPS],
 }
+EACH_KIND = [
+    Death(Moment.AFTER_START),
+    Death(Moment.SAID, 1),
+    Death(Moment.BEFORE_STEP, 4),
+    Death(Moment.AFTER_STEP, 5),
+    Death(Moment.SAID, 8),
+]
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.external)])
@@ -41,12 +48,16 @@ async def home(request: pytest.FixtureRequest, furnished: Path, tmp_path: Path) 
                 yield Home(tmp_path, slack, url)
 
 
-@pytest.mark.parametrize("when", DEATHS)
-async def test_an_incident_is_told_whole_and_once_when_the_bot_is_killed(home: Home, when: str) -> None:
+@pytest.mark.parametrize(
+    "deaths",
+    [EACH_KIND, *(pytest.param(deaths, marks=pytest.mark.external) for deaths in DEATHS.values())],
+    ids=["once of each kind", *DEATHS],
+)
+async def test_an_incident_is_told_whole_and_once_when_the_bot_is_killed(home: Home, deaths: list[Death]) -> None:
     async with home.life(Death(Moment.ASLEEP)) as bot:
         assert (await alarm(await bot.address()))[0] == 202
         bot.kill()
-    for death in DEATHS[when]:
+    for death in deaths:
         async with home.life(death) as bot:
             await bot.dies()
     async with home.life() as bot:
