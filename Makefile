@@ -26,7 +26,7 @@ demo: $(VENV)/.runtime ## start the bot on the sample company, and print the add
 
 test: $(VENV)/.dev ## run the tests that need nothing but Python
 	@echo "Running the tests with $(WORKERS) workers."
-	@$(BIN)/python -m pytest -q -n $(WORKERS) $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 check: $(VENV)/.dev ## lint, formatting, types and layers
 	@echo "Linting with ruff."
