@@ -22,8 +22,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("core", "handlers", "adapters", "bot")
 USES = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub", "subn")
 
-LENGTH = 10_000  # characters; the longer text has twice as many
-FLOOR = 0.02  # seconds of processor time that LENGTH characters may take whatever their growth
+LENGTH = 5_000  # characters; the longer text has twice as many
+FLOOR = 0.005  # seconds of processor time that LENGTH characters may take whatever their growth
 MAX_RATIO = 3.0  # of twice the text to the text: 2 is linear, 4 is quadratic
 LINEAR_AT_ONCE = 2.5  # of twice the text to the text, each read once: up to here nothing is measured again
 CLEARLY_LINEAR = 8.0  # of the text to a fifth of it: 5 is linear, 25 quadratic; up to here MAX_RATIO is not reached

@@ -14,10 +14,9 @@ import pytest
 
 from tests.databases import new_postgres_database
 from tests.scenario.home import Home, alarm, furnished
-from tests.scenario.mortal_bot import Death, Moment
+from tests.scenario.mortal_bot import INCIDENT_STEPS, Death, Moment
 from tests.scenario.slack import WatchedSlack
 
-INCIDENT_STEPS = ("present", "triage", "present", "explain", "present", "conclude", "present", "details")
 SPEAKING_STEPS = (1, 3, 5, 8)  # the raw alert, its owner, its cause, the details; the conclusion shows nothing new
 
 __all__ = ["furnished"]  # the fixture

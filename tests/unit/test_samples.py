@@ -23,7 +23,7 @@ TEXTS = {
     "many lines": ("line\n" * 500, 30),
     "one endless word": ("x" * 5_000, 30),
     "markup": ("<!channel> <@U1> *b* `c` [a](https://x) <at>y</at> &amp; " * 40, 20),
-    "escaped in JSON": ('"\\' * 5_000, 400),
+    "escaped in JSON": ('"\\' * 5_000, 60),
     "characters of many bytes": ("漢💩é" * 500, 30),
     "invisible": ("\u200b\u202e\x00\x07 \n" * 50, 5),
 }
