@@ -25,6 +25,7 @@ from tests.fakes.answering import (
     composing,
     last,
     question,
+    retriever,
 )
 from tests.fakes.answering_script import AnsweringScript, Statements, agreeing, prompt, task
 from tests.fakes.calibrators import calibrator
@@ -32,6 +33,8 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
 from tests.fakes.store import InMemoryStore
+
+__all__ = ["retriever"]  # the fixture
 
 
 async def test_an_answer_is_posted_with_its_citation_and_its_badge(
