@@ -11,6 +11,8 @@ export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export UV_SYSTEM_CERTS := 1
+# The tests start many processes, each of which would compile everything that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test check format external fuzz lock clean
 .DEFAULT_GOAL := help
@@ -24,7 +26,7 @@ demo: $(VENV)/.runtime ## start the bot on the sample company, and print the add
 
 test: $(VENV)/.dev ## run the tests that need nothing but Python
 	@echo "Running the tests with $(WORKERS) workers."
-	@$(BIN)/python -m pytest -q -n $(WORKERS) $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 check: $(VENV)/.dev ## lint, formatting, types and layers
 	@echo "Linting with ruff."

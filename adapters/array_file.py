@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Loaded(Generic[T]):
-    """What was read, and the state of the file it was read from (inode, modification time in ns)."""
+    """The value that was read, and the state of its file (inode, modification time in ns)."""
 
     state: tuple[int, int]
     content: T | None

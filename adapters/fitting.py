@@ -37,7 +37,10 @@ async def fit_owners_apart(
 
 
 async def apart(function: Callable[..., T], *arguments: object) -> T:
-    """What `function` returns, computed on one core of a fresh process. Raises BrokenProcessPool if that is killed."""
+    """Return the result of `function`, computed on one core of a fresh process.
+
+    Raises BrokenProcessPool if that process is killed.
+    """
     spawn = get_context("spawn")
     with ProcessPoolExecutor(max_workers=1, mp_context=spawn, initializer=_end_with_parent) as process:
         return await asyncio.get_running_loop().run_in_executor(process, _on_one_core, function, arguments)

@@ -25,7 +25,7 @@ PAUSE = 30.0  # seconds for which a channel rests when its platform asks to wait
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a platform allows: a post in a channel, and an edit in a channel, every so many seconds.
+    """The rate limits of a platform: the seconds between two posts, and between two edits, in a channel.
 
     `burst` are those that may come at once after a rest; each takes its share of the time all the same.
     """
@@ -49,7 +49,7 @@ def slack_budget(post: float) -> Budget:
 
 @dataclass(slots=True)
 class Writer:
-    """What this process writes in one lane: one message after the other, each answered before the next is sent."""
+    """The writer of one lane in this process: it sends each message after the one before was answered."""
 
     pace: Pace
     writing: Lock = field(default_factory=Lock)

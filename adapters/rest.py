@@ -43,7 +43,7 @@ class Refused(SourceUnavailable):
 
 
 class Credentials(Protocol):
-    """What a request is authorised with."""
+    """The credentials of a request."""
 
     async def header(self) -> str:
         """The value of the Authorization header. Raises TryAgain, or SourceUnavailable where that is no use."""

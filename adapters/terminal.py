@@ -62,7 +62,7 @@ class TerminalMessenger:
         self._console.print(render(message))
 
     async def delete(self, reference: MessageReference) -> None:
-        """What was printed stays printed."""
+        """Do nothing: a terminal cannot take back what was printed."""
 
     async def link(self, reference: MessageReference) -> str:
         return ""

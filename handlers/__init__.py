@@ -1,1 +1,1 @@
-"""What the bot does, one behaviour per file: a message and the ports it needs, nothing else."""
+"""The behaviours of the bot, one in each file, which know nothing but a message and the ports that they need."""

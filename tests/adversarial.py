@@ -22,9 +22,10 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("core", "handlers", "adapters", "bot")
 USES = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub", "subn")
 
-LENGTH = 10_000  # characters; the longer text has twice as many
-FLOOR = 0.02  # seconds of processor time that LENGTH characters may take whatever their growth
+LENGTH = 5_000  # characters; the longer text has twice as many
+FLOOR = 0.005  # seconds of processor time that LENGTH characters may take whatever their growth
 MAX_RATIO = 3.0  # of twice the text to the text: 2 is linear, 4 is quadratic
+LINEAR_AT_ONCE = 2.5  # of twice the text to the text, each read once: up to here nothing is measured again
 CLEARLY_LINEAR = 8.0  # of the text to a fifth of it: 5 is linear, 25 quadratic; up to here MAX_RATIO is not reached
 HOPELESS = 3.0  # seconds of processor time after which no ratio is needed
 
@@ -283,8 +284,8 @@ def _within(character: str, members: Any) -> bool:
 def growth_of(read: Callable[[str], object], text: tuple[str, str, str], *, hopeless: float = HOPELESS) -> float:
     """Return the time of twice LENGTH characters divided by that of LENGTH, the least of several each.
 
-    It is 0 where LENGTH characters take less than FLOOR or clearly no more than in proportion, and infinite where one reading takes longer than `hopeless`
-    seconds.
+    It is 0 where LENGTH characters take less than FLOOR or clearly no more than in proportion, and infinite where one
+    reading takes longer than `hopeless` seconds.
     """
 
     def made(length: int) -> str:
@@ -299,6 +300,8 @@ def growth_of(read: Callable[[str], object], text: tuple[str, str, str], *, hope
     first = _seconds(read, short, hopeless)
     if first == inf or first < max(FLOOR, CLEARLY_LINEAR * least):
         return inf if first == inf else 0.0
+    if _seconds(read, long, hopeless) < LINEAR_AT_ONCE * first:
+        return 0.0
     shorter = min(_seconds(read, short, hopeless) for _ in range(3))
     return min(_seconds(read, long, hopeless) for _ in range(3)) / shorter if shorter > FLOOR else 0.0
 

@@ -1,14 +1,22 @@
-"""What tests of more than one folder share."""
+"""Settings and fixtures that tests of more than one folder share."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
 
 from bot.config.settings import Settings
 from tests.databases import postgres_server
+
+# Each worker has a core of its own: the threads of a numeric library would only wait for those of the other worker.
+# The limit is for the libraries that are loaded by now, the variables for those that are loaded later.
+threadpool_limits(1)
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
 
 # How long an example takes says how busy the machine is, and nothing about the property.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -109,7 +109,7 @@ def _alert(alert: _Alert, received_at: datetime) -> Alert:
 
 
 def _note(annotations: Mapping[str, str]) -> str:
-    """What the annotations say of how it ended, as the note of `core.confidence.resolution`."""
+    """Return the end of the incident as the annotations tell it, as a note of `core.confidence.resolution`."""
     said = ((name, fields.first(annotations, names)) for name, names in NOTES.items())
     cut = ((name, fields.text(text, fields.MAX_SUMMARY_LENGTH)) for name, text in said if text)
     return "\n".join(f"{name}: {' '.join(text.split())}" for name, text in cut)

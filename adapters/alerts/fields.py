@@ -1,4 +1,4 @@
-"""What every webhook format has in common: bounded texts, labels, severities, times and refusals."""
+"""Parts that all webhook formats share: bounded texts, labels, severities, times and refusals."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def first(texts: Mapping[str, str], names: Sequence[str]) -> str:
 
 
 def severity(*words: str) -> Severity:
-    """What the first of the words says that is known; WARNING where none is."""
+    """Return the severity that the first known word means; WARNING if no word is known."""
     known = (SEVERITY_OF.get(word.strip().lower()) for word in words)
     return next((each for each in known if each is not None), Severity.WARNING)
 

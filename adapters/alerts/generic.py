@@ -42,7 +42,7 @@ _TIME = TypeAdapter[datetime](AwareDatetime)
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Where in a body what stands, as JSONPath. An empty path is none.
+    """The JSONPaths of the fields of a body. An empty path stands for none.
 
     `group` tells which requests are about one incident; without it the title does. `status` tells how it stands;
     without it every request fires. `by` is who acknowledged. `statuses` are words beside the usual ones, and what each

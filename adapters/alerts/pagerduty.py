@@ -71,7 +71,7 @@ class _IncidentWebhook(Payload):
 
 
 def is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
-    """Whether one of the signatures is ours; there are several while a secret is exchanged for another."""
+    """Return whether one of the signatures is ours; there are several while a secret is exchanged for another."""
     given = (each.strip().partition("=") for each in headers.get(SIGNATURES, "").split(","))
     return any(signature.matches(value, body, secret) for version, _, value in given if version == "v1")
 

@@ -7,6 +7,6 @@ import hmac
 
 
 def matches(given: str, body: bytes, secret: str) -> bool:
-    """Whether `given` is the hexadecimal HMAC-SHA256 of the body. Takes the same time for every wrong one."""
+    """Return whether `given` is the hexadecimal HMAC-SHA256 of the body. Takes the same time for every wrong one."""
     expected = hmac.new(secret.encode(errors="surrogateescape"), body, hashlib.sha256).hexdigest()
     return hmac.compare_digest(given.strip().encode(errors="surrogateescape"), expected.encode())

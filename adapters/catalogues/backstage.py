@@ -107,7 +107,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _parsed(path: PurePosixPath, text: str) -> Iterator[_Entity]:
-    """What is no entity is left out and named in the log: one wrong entity or file must not hide all others."""
+    """Yield the entities; log and leave out what is none, because one wrong entity or file must not hide all others."""
     try:
         for document in yaml.load_all(text, _Loader):
             if document is not None and (entity := _entity(path, document)) is not None:

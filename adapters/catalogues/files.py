@@ -1,4 +1,4 @@
-"""Where a catalogue lies: a folder of this machine, or a repository that is fetched as a source."""
+"""Places of a catalogue: a folder of this machine, or a repository that is fetched as a source."""
 
 from __future__ import annotations
 

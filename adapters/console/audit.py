@@ -18,7 +18,7 @@ class AuditLog:
         self._console = console
 
     async def record(self, request: web.Request, act: Act) -> None:
-        """Who did what here. The client's address stands for the person: the page knows one token and no accounts.
+        """Record who did what. The client's address stands for the person: the page knows one token and no accounts.
 
         Of the query only the channel is kept: the rest may quote documents.
         """

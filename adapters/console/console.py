@@ -1,4 +1,4 @@
-"""What every page of the local page is made from."""
+"""The parts from which every page of the local page is made."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Console:
         raise PageNotFound("There is no such channel on this page: choose one from the list on the left.")
 
     def audience(self, channel_id: str) -> Audience:
-        """What may be read in a channel. Raises PageNotFound."""
+        """Return the audience of a channel. Raises PageNotFound if there is no such channel."""
         self.channel(channel_id)
         return channel_audience(Place(Platform.CONSOLE, channel_id), self.channels)
 

@@ -201,7 +201,7 @@ class Conversation:
     async def _judged(
         self, form: dict[str, str]
     ) -> tuple[Answer | Incident | CorrectionRequest | HandoverRequest | JoinRequest | CuratedAnswer, Place]:
-        """What a verdict is about, and where a reply to the verdict belongs."""
+        """Return the subject of a verdict, and the place for a reply to it."""
         if "incident" in form:
             async with self._console.store.transaction() as transaction:
                 incident = await transaction.incidents.get(form["incident"])
@@ -217,7 +217,7 @@ class Conversation:
         return about, Place(Platform.CONSOLE, message.channel, str(message.root))
 
     async def _asked_for(self, question_id: str) -> tuple[Incident, Place]:
-        """What somebody asked to be looked into, which is no incident of the store, as its message shows it."""
+        """Return an incident that somebody asked about, which is not in the store, as its message shows it."""
         message = await self._console.messages.find(investigation_intent(question_id))
         content = decode(message.kind, message.payload) if message else None
         if message is None or not isinstance(content, IncidentMessage):

@@ -53,7 +53,7 @@ class RenderedDocument:
 
 
 def document_url(document_id: str, channel: str | None, quote: str = "", anchor: str = "") -> str:
-    """Where the local page shows a document, to the readers of a channel, at a heading, with a quote marked."""
+    """Return the address of a document on the local page, for a channel's readers, at a heading, with a quote marked."""
     query = {name: value for name, value in (("channel", channel), ("quote", quote[:MAX_QUOTE])) if value}
     path = f"/documents/{percent_encoded(document_id, safe='/')}"
     return urlunsplit(("", "", path, urlencode(query), percent_encoded(anchor)))
@@ -207,7 +207,7 @@ def _put_marks(tokens: Sequence[Token], quote: str) -> bool:
 
 
 def _shown(piece: Token) -> str:
-    """What a reader sees of a piece of a block."""
+    """Return the text that a reader sees of a piece of a block."""
     if piece.type in ("text", "code_inline", "fence", "code_block"):
         return piece.content
     return "\n" if piece.type in ("softbreak", "hardbreak") else ""

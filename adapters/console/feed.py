@@ -1,4 +1,4 @@
-"""What one open page is told while it is open: server-sent events that carry finished HTML."""
+"""Server-sent events for an open page, which carry finished HTML."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Feed:
         self._latest: Mapping[str, int] | None = None
 
     async def events(self, reader: Reader) -> AsyncIterator[bytes]:
-        """What has changed, as often as the reader is woken, until it is closed."""
+        """Yield the changes each time that the reader is woken, until it is closed."""
         while not reader.closed:
             events = [event async for event in self._news()]
             yield b"".join(events) or b": nothing new\n\n"

@@ -1,4 +1,4 @@
-"""What a browser posts: read with bounds, or refused in a sentence."""
+"""Forms that a browser posts, read within bounds or refused with a sentence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def read_form(request: web.Request) -> dict[str, str]:
 
 
 def message_text(form: dict[str, str]) -> str:
-    """What somebody wrote: no control characters, not empty, at most MAX_TEXT characters. Raises MalformedInput."""
+    """Return the text of a form without control characters: 1 to MAX_TEXT characters. Raises MalformedInput."""
     text = _CONTROL.sub("", form.get("text", "").replace("\r\n", "\n")).strip()
     if not text:
         raise MalformedInput("The message is empty: write a question first.")

@@ -83,7 +83,9 @@ class Guard:
             raise Unauthorized("This page needs the console token: log in first.")
 
     def knows(self, request: web.Request, token: str) -> bool:
-        """Whether this client gives the token. Raises TooManyGuesses without looking if it gave too many wrong ones."""
+        """Return whether this client gives the token. Raises TooManyGuesses without looking if it gave too
+        many wrong ones.
+        """
         client, now = client_key(request.remote), self._clock.now()
         if seconds := self._guesses.wait(client, now):
             raise TooManyGuesses(seconds)
@@ -99,7 +101,7 @@ class Guard:
         response.set_cookie(COOKIE, session, max_age=SESSION, path="/", httponly=True, samesite="Strict", secure=secure)
 
     def _session(self, begin: int) -> str:
-        """What the cookie holds: proof of the token since `begin` (seconds) that does not give the token away."""
+        """Return the cookie's content: proof of the token since `begin` (seconds) that does not reveal the token."""
         proof = hmac.new((self._token or "").encode(), f"plumbline console session {begin}".encode(), hashlib.sha256)
         return f"{begin}.{proof.hexdigest()}"
 

@@ -186,7 +186,7 @@ def _became(outcome: Outcome | None) -> str:
 
 
 def _timeline(incident: Incident) -> list[TimelineEntry]:
-    """What the investigation found, and what Plumbline itself saw."""
+    """Return the timeline of the investigation, with the events that Plumbline itself saw."""
     explained = incident.explanation.timeline if incident.explanation else ()
     entries = list(explained) or [TimelineEntry(incident.started_at, f"Alert: {incident.title}")]
     entries.append(TimelineEntry(incident.opened_at, "The alert arrived here."))

@@ -1,4 +1,4 @@
-"""What the messages of the local page say, to and from JSON."""
+"""The content of the local page's messages, to and from JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from core.model.messages import (
 
 @dataclass(frozen=True, slots=True)
 class PersonMessage:
-    """What a person wrote on the page. Untrusted."""
+    """A message that a person wrote on the page. Untrusted."""
 
     name: str
     text: str
@@ -61,7 +61,7 @@ def encode(content: Content) -> tuple[str, dict[str, Any]]:
 
 
 def decode(kind: str, payload: Mapping[str, Any]) -> Content:
-    """What `encode` was given."""
+    """Return the content that `encode` was given."""
     return _adapter(kind).validate_python(payload)
 
 

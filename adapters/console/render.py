@@ -92,7 +92,7 @@ class Renderer:
 def verdict_subjects(
     content: Answer | Incident | CorrectionRequest | HandoverRequest | JoinRequest | CuratedAnswer,
 ) -> dict[Verdict, str]:
-    """What can be judged here, and the id that each judgement is about.
+    """Return the verdicts that can be given here, each with the id of its subject.
 
     An answer that is no prediction has nothing to be judged: then only a person can be asked.
     """

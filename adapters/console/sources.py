@@ -10,7 +10,7 @@ STALE_AFTER = timedelta(hours=24)  # without a reading, a source's knowledge is 
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
-    """What is indexed from a source. `passages` is None where the index cannot tell them apart by source.
+    """The state of a source. `passages` is None if the index does not tell passages apart by source.
 
     `read_at` is when the source was last tried, None if never; `failure` why that failed, empty if it did not.
     `left_out` names documents that could not be indexed, each with the reason.

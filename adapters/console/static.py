@@ -17,7 +17,7 @@ def files() -> dict[str, bytes]:
 
 
 def url(name: str) -> str:
-    """Where a file is served; the address changes with its content, so that a browser may keep it for ever."""
+    """Return the address of a file; it changes with the content, so that a browser may keep the file for ever."""
     return f"/console/static/{name}?v={_version(name)}"
 
 

@@ -1,4 +1,4 @@
-"""What the templates call by name: the product's wording, and what tells one kind of content from another."""
+"""Names for the templates: the product's wording, and the tests for each kind of content."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class Piece(BaseModel):
 
 @dataclass(slots=True)
 class GrowingReply:
-    """What has come of one reply. `prompt_tokens` is our own count, for a server that does not tell.
+    """The part of a reply that has arrived. `prompt_tokens` is our own count, for a server that does not tell.
 
     `copied`: its slot took over the prompt that another reply's slot had computed.
     """

@@ -152,7 +152,7 @@ def _authorization(address: URL, api_key: str) -> dict[str, str]:
 
 
 def _reason(body: bytes) -> str:
-    """What a server says in an error, by whichever key it says it."""
+    """Return the message of a server's error, under whichever key it stands."""
     try:
         error = json.loads(body)["error"]
         return f"{error.get('type')} {error.get('code')} {error.get('message')}"[:MAX_REASON]

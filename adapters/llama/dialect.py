@@ -1,4 +1,4 @@
-"""What the two kinds of llama.cpp server say differently, and what one server cannot do: found out once."""
+"""Differences between the two kinds of llama.cpp server, and the abilities of one server, found out once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Dialect(Protocol):
         ...
 
     async def prepare(self, connection: LlamaConnection, request: ModelRequest) -> Prepared:
-        """What to send. The prompt is counted a little too long where the server does not tell its chat template."""
+        """Prepare a request. The prompt is counted a little too long if the server does not tell its chat template."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Whether a llama.cpp server is well, also while it works."""
+"""The health of a llama.cpp server, also while it works."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class ChatMessage(_Model):
 
     @property
     def is_said(self) -> bool:
-        """Whether it holds what somebody said: it is no event, not deleted, and not withheld by a policy."""
+        """Return whether it holds what somebody said: it is no event, not deleted, and not withheld by a policy."""
         return (
             self.messageType == "message"
             and self.deletedDateTime is None
@@ -94,13 +94,13 @@ class ChatMessage(_Model):
 
     @property
     def named(self) -> Iterator[_Identity]:
-        """Who sent it, and who is mentioned in it."""
+        """Yield the sender, and everybody who is mentioned."""
         sets = [self.sender, *(mention.mentioned for mention in self.mentions or ())]
         return (each.user for each in sets if each and each.user)
 
 
 def text_of(message: ChatMessage, addressed: str = "") -> str:
-    """What it says, as Markdown: its subject, its text with the names of those mentioned, its attachments by name.
+    """Return the message as Markdown: its subject, its text with the names of those mentioned, its attachments by name.
 
     The application of the id `addressed` is left out of those mentioned.
     """

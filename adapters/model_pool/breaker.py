@@ -36,7 +36,7 @@ class CircuitBreaker:
 
     @property
     def allows(self) -> bool:
-        """Whether a request may start now."""
+        """Return whether a request may start now."""
         state = self.state
         return state is BreakerState.CLOSED or (state is BreakerState.HALF_OPEN and not self._trying)
 

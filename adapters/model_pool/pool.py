@@ -62,7 +62,7 @@ class ModelPool:
             return await anext(answers)
 
     async def _answers(self, ask: Callable[[LanguageModel], Awaitable[int]]) -> AsyncGenerator[int]:
-        """What the servers answer that do, one after the other. Raises ModelUnavailable if none does."""
+        """Yield the answers of the servers, one after the other. Raises ModelUnavailable if no server answers."""
         failure, answered = self._down(), False
         for load in self._reachable():
             try:
@@ -256,7 +256,7 @@ class ModelPool:
         return not _is_over(ticket) and self._has_server(ticket)
 
     def _has_server(self, ticket: Ticket) -> bool:
-        """Whether a server is left for it, free or not."""
+        """Return whether a server is left for it, free or not."""
         return any(
             index not in ticket.tried and load.breaker.state is not BreakerState.OPEN
             for index, load in enumerate(self._servers)

@@ -1,4 +1,4 @@
-"""Who is next: requests that wait for a language model, in the order in which they will be served."""
+"""The queue of requests that wait for a language model, in the order in which they will be served."""
 
 from __future__ import annotations
 

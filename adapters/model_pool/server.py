@@ -30,7 +30,7 @@ class ModelServer:
 
 
 class RequestOutcome(StrEnum):
-    """What became of a request to a server."""
+    """The outcome of a request to a server."""
 
     ANSWERED = "answered"  # also with a refusal of this very request
     FAILED = "failed"

@@ -1,1 +1,1 @@
-"""Who is on call, read from the systems that hold the schedules."""
+"""Readers of on-call schedules, one for each system that holds them."""

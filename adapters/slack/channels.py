@@ -1,4 +1,4 @@
-"""What kind of conversation a Slack channel id is, and so who reads along."""
+"""The kinds of Slack conversations, by channel id, and the audience of each."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ChannelDirectory:
 
 
 def audience_of(kind: ChannelKind, place: Place, person: Person, channels: Sequence[Channel]) -> Audience:
-    """Who reads an answer in a channel of this kind.
+    """Return the audience of an answer in a channel of this kind.
 
     Where people of another organisation may read along, only what is shared with exactly this channel may be shown.
     """

@@ -100,7 +100,7 @@ async def call(method: str, response: Awaitable[AsyncSlackResponse]) -> dict[str
 
 
 def error_code(error: PlumblineError) -> str:
-    """What Slack called the error that this one was made from; empty if Slack said nothing."""
+    """Return Slack's name for the error that caused this one; empty if Slack gave none."""
     response = getattr(error.__cause__, "response", None)
     body = getattr(response, "data", None)
     code = body.get("error", "") if isinstance(body, dict) else ""

@@ -1,4 +1,4 @@
-"""What is right instead of a wrong answer, in Slack: asked for, proposed, confirmed."""
+"""Corrections of wrong answers in Slack: asked for, proposed, confirmed."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ _SPECIAL = re.compile(r"!(?:subteam|date)\^\S*")
 
 
 def plain_text(text: str, bot_user_id: str) -> str:
-    """What a person reads in the message, without the mentions of the bot itself."""
+    """Return the text that a person reads in the message, without mentions of the bot itself."""
     without_bot = re.sub(rf"<@{re.escape(bot_user_id)}(\|[^<>]*)?>", " ", text)
     readable = _ENTITY.sub(lambda match: _readable(match[1]), without_bot)
     # &amp; last: it may hide what only looks like another escape.

@@ -44,7 +44,7 @@ AS_IT_STANDS = "Leave it empty to ask what the message itself asks."
 
 
 class Origin(BaseModel):
-    """What a form is about: it travels in the form, and comes back with what was filled in."""
+    """The subject of a form, which travels in the form and comes back with the entries."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -85,7 +85,7 @@ def feedback_form(form: Form, about: Origin) -> Block:
 
 
 def question_form(about: Origin) -> Block:
-    """What is to be asked about a message that somebody chose."""
+    """Return the form that asks for a question about a message that somebody chose."""
     field = blocks.text_field(INPUT, YOUR_QUESTION, MAX_TEXT) | {"optional": True, "hint": _plain(AS_IT_STANDS)}
     return _view(ASK, "Ask about this", [*context(escape(about.quoted, 2 * LINE)), field], about, submit="Ask")
 

@@ -1,4 +1,4 @@
-"""Who in a Slack workspace is a guest: somebody from outside, who sees only the channels that he was invited to.
+"""The guests of a Slack workspace: people from outside, who see only the channels to which they were invited.
 
 What every member of the workspace may read, a guest may not. A person of another organisation, who is there because a
 channel is shared with it, has none of Slack's marks of a guest, but another team: https://docs.slack.dev/reference/objects/user-object
@@ -51,12 +51,14 @@ class GuestDirectory:
         self._channels: dict[str, tuple[bool, datetime]] = {}
 
     async def is_guest(self, user_id: str) -> bool:
-        """Whether this person is a guest, or may be one, as is everybody whom Slack does not name. Does not raise."""
+        """Return whether this person is a guest, or may be one, as is everybody whom Slack does not name.
+        Does not raise.
+        """
         people = await self._known()
         return people is None or user_id not in people.members
 
     async def read_along(self, channel_id: str) -> bool:
-        """Whether a member of the channel is a guest, or may be one. Does not raise."""
+        """Return whether a member of the channel is a guest, or may be one. Does not raise."""
         people = await self._known()
         if people is None or not people.guests:
             return people is None

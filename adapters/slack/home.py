@@ -78,7 +78,7 @@ class HomeTab:
         await call("views.publish", self._client.views_publish(user_id=person.id, view=view))
 
     async def _url(self, message: MessageReference | None) -> str:
-        """Where the message stands; empty if it stands nowhere in Slack, or Slack does not say."""
+        """Return the address of the message; empty if it is not in Slack, or Slack does not give one."""
         if message is None or message.place.platform is not Platform.SLACK:
             return ""
         where = {"channel": message.place.channel, "message_ts": message.message_id}

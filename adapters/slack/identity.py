@@ -1,4 +1,4 @@
-"""Who the bot is in its workspace."""
+"""The identity of the bot in its workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do in Slack, handed to the inbox: one place that listens, and a module for each kind of thing that they do.
+"""The events of Slack, handed to the inbox: one place that listens, and a module for each kind of event.
 
 HTTP and Socket Mode take the same path. An event is acknowledged once the inbox has recorded it; if that fails, Slack
 gets an error and sends the event again.

@@ -1,4 +1,4 @@
-"""What a message was posted for, kept in its metadata: how a post is found again after a crash.
+"""The intent of a message, kept in its metadata, by which a post is found again after a crash.
 
 https://docs.slack.dev/messaging/message-metadata
 """

@@ -1,4 +1,4 @@
-"""What people in Slack say of what the bot said: buttons, the forms that they open, and reactions."""
+"""Judgements of people in Slack: buttons, the forms that they open, and reactions."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Judgements:
         await ack()
 
     async def _open_form(self, verdict: Verdict, subject: str, press: ButtonPress, audience: Audience) -> bool:
-        """Whether a form stands before the person now. If not, what it would ask is asked in the thread."""
+        """Open a form, and return whether it is open. If not, the same is asked in the thread."""
         if press.trigger_id is None:
             return False
         try:
@@ -152,7 +152,7 @@ class Judgements:
 
 
 def _pressed(press: ButtonPress) -> tuple[Verdict, str]:
-    """What was pressed, and what it is about: a button names it in its ids, a menu in the value that was picked."""
+    """Return the verdict and its subject: a button names both in its ids, a menu in the value that was picked."""
     action = press.action
     verdict, subject = action.action_id.removeprefix(ACTION_PREFIX), action.value
     if action.selected_option is not None:

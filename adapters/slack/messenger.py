@@ -132,7 +132,7 @@ class SlackMessenger:
         return True
 
     async def _set_status(self, place: Place, status: str, shown: list[str]) -> bool:
-        """Whether Slack took it."""
+        """Set the status, and return whether Slack accepted it."""
         setting = self._client.assistant_threads_setStatus(
             channel_id=place.channel, thread_ts=place.thread or "", status=status, loading_messages=shown
         )
@@ -175,7 +175,7 @@ class SlackMessenger:
             await self._files.attach(reference, _file_name(reference), text.encode(), title, title)
 
     def _remember(self, reference: MessageReference, *, has_file: bool) -> None:
-        """Whether it may have a file that a later edit must take away; of those not known here, each may."""
+        """Remember whether a later edit must remove a file from the message; an unknown message may have one."""
         self._without_file.pop(_key(reference), None)
         if not has_file:
             self._without_file[_key(reference)] = None

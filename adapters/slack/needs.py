@@ -1,4 +1,4 @@
-"""What the app must be allowed and told in a Slack workspace. `deploy/slack/manifest.yaml` asks for exactly this."""
+"""The scopes and events that the app needs in a Slack workspace; `deploy/slack/manifest.yaml` asks for exactly these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the messages have in common: their shape, their buttons and the small parts in them."""
+"""Parts that the messages share: their shape, their buttons and the small parts in them."""
 
 from __future__ import annotations
 

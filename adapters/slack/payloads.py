@@ -91,7 +91,7 @@ class _Edit(_Payload):
 
 
 class _Version(_Payload):
-    """What a message says before or after a change."""
+    """The text of a message before or after a change."""
 
     ts: Timestamp
     user: Id | None = None
@@ -112,12 +112,12 @@ class ChangeEvent(_Payload):
 
     @property
     def is_deletion(self) -> bool:
-        """Whether the message was deleted: one with replies leaves a stone where it stood."""
+        """Return whether the message was deleted: one with replies leaves a stone where it stood."""
         return self.message.subtype == "tombstone"
 
     @property
     def is_edit(self) -> bool:
-        """Whether a person changed the words of the message."""
+        """Return whether a person changed the words of the message."""
         before = self.previous_message
         by_person = self.message.user is not None and self.message.bot_id is None
         return by_person and self.message.edited is not None and (before is None or before.text != self.message.text)
@@ -166,7 +166,7 @@ class _Field(_Payload):
 
 
 class _State(_Payload):
-    """What stands in the fields of a message or a form; a field and its block have the same name."""
+    """The entries in the fields of a message or a form; a field and its block have the same name."""
 
     values: dict[str, dict[str, _Field]] = {}
 
@@ -193,7 +193,7 @@ class ButtonPress(_Payload):
         return self.actions[0]
 
     def typed(self, field: str) -> str:
-        """What stands in a field of the message, empty if it has none."""
+        """Return the entry in a field of the message; empty if there is no such field."""
         return self.state.typed(field)
 
     def picked(self, field: str) -> str:
@@ -260,7 +260,7 @@ class Submission(_Payload):
     view: _View
 
     def typed(self, field: str) -> str:
-        """What stands in a field, empty if it has none."""
+        """Return the entry in a field; empty if there is no such field."""
         return self.view.state.typed(field)
 
     def picked(self, field: str) -> str:

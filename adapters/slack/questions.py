@@ -1,4 +1,4 @@
-"""What people ask in Slack: mentions, direct messages and slash commands, and what becomes of them afterwards."""
+"""Questions of people in Slack: mentions, direct messages and slash commands, and their later edits and deletions."""
 
 from __future__ import annotations
 

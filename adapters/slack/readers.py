@@ -1,4 +1,4 @@
-"""Who reads along in a Slack conversation: everybody who sees what is said there, guests and outsiders included."""
+"""The readers of a Slack conversation: everybody who sees what is said there, including guests and outsiders."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Readers:
         return ChannelKind.DIRECT if channel_type == "im" else await self._directory.kind(channel)
 
     async def audience(self, kind: ChannelKind, place: Place, person: Person) -> Audience:
-        """Who reads an answer to this person in this place. Does not raise."""
+        """Return the audience of an answer to this person in this place. Does not raise."""
         audience = audience_of(kind, place, person, self._channels)
         if PUBLIC not in audience.readers:
             return audience
@@ -37,7 +37,7 @@ class Readers:
         return with_outsiders(audience) if await guests else audience
 
     async def audience_alone(self, person: Person) -> Audience:
-        """What this person may read where nobody else reads along."""
+        """Return the audience of this person where nobody else reads along."""
         return await self.audience(ChannelKind.DIRECT, Place(Platform.SLACK, person.id), person)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What Plumbline says, as Block Kit: one function per message of core.model.messages."""
+"""Messages as Block Kit: one function for each message of `core.model.messages`."""
 
 from __future__ import annotations
 

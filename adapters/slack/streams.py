@@ -112,7 +112,7 @@ class Streams:
 
 
 def is_streaming(error: ChatUnavailable) -> bool:
-    """Whether a message could not be edited because it is still a stream."""
+    """Return whether a message could not be edited because it is still a stream."""
     return isinstance(error.__cause__, SlackApiError) and error_code(error) == "streaming_state_conflict"
 
 

@@ -1,4 +1,4 @@
-"""What was said in a Slack thread."""
+"""Readers of a Slack thread."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class SlackThreads:
 
 
 def _text_of(message: dict[str, Any]) -> str:
-    """What it says, which of an alert often stands in its attachments alone; empty for what was deleted."""
+    """Return the text of a message, from its attachments if it has no other; empty if it was deleted."""
     if message.get("subtype") == "tombstone":
         return ""
     attached = (

@@ -50,7 +50,7 @@ class _Position:
 
     @classmethod
     def parsed(cls, cursor: str, setting: str) -> _Position:
-        """Where `cursor` says; the start if it says nothing, or was made with other settings."""
+        """Return the position in `cursor`; the start if there is none, or it was made with other settings."""
         try:
             value = json.loads(cursor)
             position = cls(value["setting"], value["since"], dict(value["marks"]))
@@ -176,7 +176,7 @@ class ConfluenceSource:
         return {page.id: self._effective(page, own) for page in listed.values()}
 
     def _effective(self, page: Page, own: Mapping[str, frozenset[str] | None]) -> frozenset[str]:
-        """Who may read a page may read every page above it: restrictions are inherited."""
+        """Return the readers of a page, who may also read every page above it: restrictions are inherited."""
         if page.ancestors is None:
             return frozenset({NOBODY})
         chain = [own[page_id] for page_id in (page.id, *(above.id for above in page.ancestors))]

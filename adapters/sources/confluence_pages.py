@@ -76,7 +76,7 @@ class Page(_Model):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may read what. `readers` may read what is not restricted.
+    """The rights to read. `readers` may read what is not restricted.
 
     `identities` maps a Confluence group or user, as `group:NAME` or `user:ID` (account id, user name or user key), to
     the readers that it stands for here. One that is not mapped stands for a reader that nobody is.

@@ -43,7 +43,7 @@ HOW = "list `public`, `channel:NAME` or `person:PLATFORM:ID`"
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """What the head of a document states; an empty title, and readers that are None, were not stated."""
+    """The properties in the head of a document; an empty title, and readers that are None, were not stated."""
 
     title: str = ""
     owner: str = ""

@@ -39,7 +39,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """Where a repository is, and where people read its files.
+    """The place of a repository, and the addresses at which people read its files.
 
     `url` (https, ssh or file) is fetched into the bare repository at `clone`, with `token` for https; empty: `clone` is
     a clone that somebody else keeps up to date. `branch`: empty for the one that HEAD names. `links` is the address of

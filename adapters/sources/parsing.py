@@ -44,7 +44,7 @@ _COMMAND = (sys.executable, "-P", "-X", "utf8", "-m", "adapters.sources.parsing_
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What is known of a file apart from its content. `path` is relative to the source, `url` where it is published.
+    """Facts about a file apart from its content. `path` is relative to the source, `url` is its public address.
 
     `readers` may read it unless it states its own readers.
     """
@@ -175,7 +175,7 @@ class _Process:
 
     @property
     def still_waits(self) -> bool:
-        """Whether it will still be there when it is asked, rather than end for want of work meanwhile."""
+        """Return whether it will still be there when it is asked, rather than end for want of work meanwhile."""
         return self._process.poll() is None and time.monotonic() - self.waits_since < IDLE_SECONDS / 2
 
     def reply(self, request: bytes, content: bytes) -> bytes:

@@ -252,7 +252,7 @@ class SlackChannelsSource:
 
 
 def names_of(user: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a user of Slack is known by, the name that others see first."""
+    """Return the names of a Slack user, first the one that others see."""
     profile: Mapping[str, Any] = user.get("profile") or {}
     named = (
         profile.get("display_name"),

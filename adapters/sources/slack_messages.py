@@ -87,7 +87,7 @@ class Message(_Model):
 
     @property
     def is_thread(self) -> bool:
-        """Whether it can be the beginning of a document: a bot's message is one only if somebody answered it."""
+        """Return whether it can be the beginning of a document: a bot's message is one only if somebody answered it."""
         return self.is_said and self.is_root and (not self.is_by_bot or self.reply_count > 0)
 
 
@@ -130,7 +130,7 @@ class SlackChannel:
 
 
 def text_of(message: Message, directory: Directory) -> str:
-    """What it says, with names for ids; for a message without text, that of its attachments. Files are there by name."""
+    """Return the text, with names for ids; of a message without text, that of its attachments. Files appear by name."""
     text = message.text or "\n\n".join(
         "\n".join(filter(None, (each.title, each.text or each.fallback))) for each in message.attachments or ()
     )

@@ -25,7 +25,7 @@ class TeamsChannel:
 
 
 def readers_of(channel_id: str, *, everybody: bool, siblings: Iterable[str], people: Iterable[str]) -> frozenset[str]:
-    """Who may read a channel: everybody, or its people and the channels (`siblings`) of the very same people."""
+    """Return the readers of a channel: everybody, or its members and the channels (`siblings`) with the same members."""
     if everybody:
         return frozenset({PUBLIC, f"channel:teams:{channel_id}"})
     persons = [f"person:teams:{user}" for user in people]

@@ -1,4 +1,4 @@
-"""What is set for a channel, and the incidents that its quiet hours hold back, on SQL."""
+"""The settings of a channel, and the incidents that its quiet hours hold back, on SQL."""
 
 from __future__ import annotations
 

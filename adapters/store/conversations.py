@@ -1,4 +1,4 @@
-"""What was said in threads, on SQL."""
+"""The conversations of threads, on SQL."""
 
 from __future__ import annotations
 

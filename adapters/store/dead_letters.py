@@ -1,4 +1,4 @@
-"""What could not be posted, on SQL."""
+"""Messages that could not be posted, on SQL."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ _SAID = "person"  # the kind of a message that a person wrote on the local page
 
 @dataclass(slots=True)
 class _Events:
-    """What a person or a thread did.
+    """The events of a person or a thread.
 
     The keys and subjects of its tasks, threads of the local page, names, and ids of chats with this person alone.
     """
@@ -169,7 +169,7 @@ async def _forget_on_the_page(connection: AsyncConnection, events: _Events) -> N
 
 
 def _is_by(column: sa.Column[str], person: str) -> sa.ColumnElement[bool]:
-    """Whether a column names them, by id or by platform and id."""
+    """Return whether a column names them, by id or by platform and id."""
     return sa.or_(column == person, column.endswith(f":{person}", autoescape=True))
 
 
@@ -192,7 +192,7 @@ async def _forget_labels(connection: AsyncConnection, person: str) -> None:
 
 
 async def _forget_ids(connection: AsyncConnection, person: str) -> None:
-    """What they proposed was once called by an id that names who did: it gets the one that it would have today."""
+    """Replace the ids of proposals that name a person by the ids that they would have today."""
     named = sa.select(curated_answers.c.id).where(curated_answers.c.id.contains(person, autoescape=True))
     for old in list((await connection.execute(named)).scalars()):
         if _without(old, person) == old:

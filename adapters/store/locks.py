@@ -99,7 +99,7 @@ class PostgresLocks:
             raise StoreUnavailable(f"Another process calls itself {name}.")
 
     async def is_lost(self, name: str) -> bool:
-        """Whether no process was seen to keep this lock for PATIENCE: one whose session broke may open another.
+        """Return whether no process was seen to keep this lock for PATIENCE: one whose session broke may open another.
 
         To be asked again and again. It remembers for how long it saw the lock free, so that a session of its own that
         breaks in between delays little, and an outage in between does not count as if somebody could have taken it.

@@ -76,7 +76,7 @@ class SqlPacer:
                 return decided
 
     async def _locked(self, connection: AsyncConnection, name: str) -> tuple[dict[str, Any], float]:
-        """What is kept of a lane, nothing for a new one, and the time since its row is ours."""
+        """Return the stored state of a lane, empty for a new one, and the time since its row is ours."""
         lock = sa.select(lanes.c.body).where(lanes.c.name == name).with_for_update()
         while (row := (await connection.execute(lock)).one_or_none()) is None:
             await insert_if_absent(connection, lanes, {"name": name, "body": {}, "used_at": datetime.now(UTC)})

@@ -65,7 +65,7 @@ class Driver(aiosqlite.Connection):
         return EagerCursor(self, self._conn.cursor())
 
     async def run(self, sql: str, execute: Callable[..., T], *arguments: Any) -> T:
-        """What `execute` returns, which executes `sql`."""
+        """Return the result of `execute`, which executes `sql`."""
         if self._begins:
             await self._begin()
         elif time.thread_time() - self._turn > TURN:

@@ -64,7 +64,7 @@ class SqlStore:
 
     @property
     def locks(self) -> PostgresLocks | LocalLocks:
-        """What `lock` takes, and who of the other replicas lives."""
+        """The locks that `lock` takes, and the replicas that are alive."""
         return self._locks
 
     def lock(self, name: str) -> AbstractAsyncContextManager[None]:

@@ -133,19 +133,19 @@ class Activity(_Wire):
 
     @property
     def is_addressed(self) -> bool:
-        """Whether the bot is meant: always in a personal chat, elsewhere if it is mentioned."""
+        """Return whether the bot is meant: always in a personal chat, elsewhere if it is mentioned."""
         return self.is_personal or bool(self._own_mentions)
 
     @property
     def brings_us(self) -> bool:
-        """Whether it tells that the app was added to this conversation."""
+        """Return whether it tells that the app was added to this conversation."""
         if self.type == "installationUpdate":
             return self.action in ("", "add")
         return self.type == "conversationUpdate" and self.recipient.id in {each.id for each in self.members_added}
 
     @property
     def removes_us(self) -> bool:
-        """Whether it tells that the app was taken out of this conversation."""
+        """Return whether it tells that the app was taken out of this conversation."""
         if self.type == "installationUpdate":
             return self.action.startswith("remove")
         return self.type == "conversationUpdate" and self.recipient.id in {each.id for each in self.members_removed}
@@ -188,7 +188,7 @@ class Activity(_Wire):
 
 
 class Pressed(_Wire):
-    """What a button of ours carries, and what was typed into the card's field."""
+    """The data of a button, and the text that was typed into the card's field."""
 
     verdict: Verdict
     subject: str = Field(min_length=1, max_length=1000)
@@ -208,7 +208,7 @@ class QuotedMessage(_Wire):
 
     @property
     def said(self) -> str:
-        """What people read of it, as far as anybody types."""
+        """Return the text that people read of it, no longer than anybody types."""
         content = cut_message(self.body.content)
         return clean(content if self.body.content_type == "text" else plain_text(content))
 

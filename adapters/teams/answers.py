@@ -45,7 +45,7 @@ def spoken(answer: Answer) -> str:
 
 
 def footer_card(answer: Answer, room: Room) -> Card:
-    """What stands below the sentences of an answer that were streamed."""
+    """Return the card that stands below the streamed sentences of an answer."""
     return card([*_tentative(answer), *_below(answer, room)], _buttons(answer), spoken(answer))
 
 
@@ -66,7 +66,7 @@ def _tentative(answer: Answer) -> list[Element]:
 
 
 def _below(answer: Answer, room: Room) -> list[Element]:
-    """What contradicts the sentences, the badge, and the sources."""
+    """Return the contradictions, the badge, and the sources."""
     contradicting = [source for conflict in answer.conflicts for source in conflict.sources]
     return [
         *titled(

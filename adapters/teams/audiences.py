@@ -1,4 +1,4 @@
-"""Who reads along where something is said in Teams."""
+"""The audiences of conversations in Teams."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ class TeamsAudiences:
 
 
 def _is_open_to_guests(activity: Activity) -> bool:
-    """Whether people from outside the organisation may read along: in a shared channel and in a meeting's chat."""
+    """Return whether outsiders may read along: in a shared channel and in a meeting's chat."""
     return activity.channel_data.channel.type.lower() == "shared" or bool(activity.channel_data.meeting)

@@ -86,7 +86,7 @@ class SigningKeys:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a valid token vouches for."""
+    """The claims of a valid token."""
 
     service_url: str
     channels: frozenset[str]
@@ -108,7 +108,7 @@ class Authenticator:
         self._keys = SigningKeys(cloud.metadata_url, clock)
 
     async def check(self, authorization: str | None) -> Credential:
-        """What the token in an Authorization header vouches for.
+        """Return the claims of the token in an Authorization header.
 
         Raises Unauthorized for anything but a valid token, ChatUnavailable if the signing keys cannot be fetched.
         """

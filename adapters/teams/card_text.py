@@ -1,4 +1,4 @@
-"""What people read of a card that some application posted, as far as it is text."""
+"""The text of a card that some application posted."""
 
 from __future__ import annotations
 

@@ -69,6 +69,6 @@ def happened_at(activity: Activity, now: datetime) -> datetime:
 
 
 def approves(reaction: str) -> bool | None:
-    """Whether a reaction says yes or no; None if it says neither."""
+    """Return True if a reaction says yes, False if it says no, None if it says neither."""
     named = next((says for name, says in EMOJI if reaction.startswith(name)), None)
     return REACTIONS.get(reaction, named)

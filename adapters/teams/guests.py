@@ -1,4 +1,4 @@
-"""Whether a guest of the organisation reads along in a Teams conversation: what is for its members, he may not read."""
+"""Guests of the organisation in a Teams conversation, who may not read what is for its members."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TeamsGuests:
         self._known: dict[str, tuple[bool, datetime]] = {}
 
     async def read_along(self, service_url: str, conversation_id: str, tenant_id: str) -> bool:
-        """Whether one of its members is a guest, or of another tenant than this one, or may be. Does not raise."""
+        """Return whether a member is or may be a guest, or of another tenant than this one. Does not raise."""
         now = self._clock.now()
         if (known := self._known.get(conversation_id)) is not None and now < known[1]:
             return known[0]
@@ -81,5 +81,7 @@ class TeamsGuests:
 
 
 def _is_outsider(member: _Member, tenant_id: str) -> bool:
-    """Who joins a chat from another organisation, by external access, has the role of a user and a tenant of his own."""
+    """Return whether a member is from another organisation: by external access such a person has a user's
+    role, but another tenant.
+    """
     return (member.userRole or "").lower() in GUESTS or (member.tenantId or tenant_id) != tenant_id

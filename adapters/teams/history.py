@@ -1,4 +1,4 @@
-"""What was said in a conversation, through Microsoft Graph: the connector service does not tell.
+"""The history of a conversation, through Microsoft Graph: the connector service does not give it.
 
 https://learn.microsoft.com/graph/api/channel-list-messages · https://learn.microsoft.com/graph/api/chat-list-messages
 

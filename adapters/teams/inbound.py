@@ -173,7 +173,9 @@ class TeamsInbound:
                 )
 
     async def _greeting(self, activity: Activity) -> Question:
-        """What is said where the app was added: once, although Teams tells of it in several ways."""
+        """Return the question that a greeting answers, once, although Teams tells in several ways that the
+        app was added.
+        """
         place = replace(place_of(activity), thread=activity.channel)
         return Question(
             id=f"teams:greeting:{activity.channel}",

@@ -1,4 +1,4 @@
-"""What a message was posted for, kept in its card: how a post is found again after a crash.
+"""The intent of a message, kept in its card, by which a post is found again after a crash.
 
 Teams has no metadata of a message that Microsoft Graph would show, but Graph returns a card with the ids of its elements
 (https://learn.microsoft.com/graph/api/resources/chatmessageattachment), which nobody sees.
@@ -25,7 +25,7 @@ def marked(card: Card, intent: str) -> Card:
 
 
 def is_for(message: ChatMessage, intent: str, app_id: str) -> bool:
-    """Whether this app posted the message for this intent.
+    """Return whether this app posted the message for this intent.
 
     A card with the same id from anybody else is not ours; nor is one of ours in whose text somebody wrote the id: within
     a text of JSON, no quotation mark stands without a backslash.

@@ -1,4 +1,4 @@
-"""What Teams asks for and waits on: pressed buttons, cards to be shown afresh, dialogs, and the message extension."""
+"""Requests of Teams that wait for a reply: pressed buttons, cards to refresh, dialogs, and the message extension."""
 
 from __future__ import annotations
 

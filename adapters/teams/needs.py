@@ -1,4 +1,4 @@
-"""What the app needs of Teams: what its manifest has to say, and nothing more."""
+"""The needs of the app in Teams: the entries that its manifest must have, and nothing more."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONSENTS = frozenset({("ChannelMessage.Read.Group", "Application"), ("ChatMessag
 
 
 def manifest_differences(manifest: Mapping[str, Any], app_id: str) -> list[str]:
-    """What an app manifest says otherwise than this bot needs it, each in one line."""
+    """Return the differences between an app manifest and the needs of this bot, each in one line."""
     bot = next((bot for bot in manifest.get("bots", ()) if bot.get("botId") == app_id), None)
     if bot is None:
         return [f"bots: none of them is {app_id}"]

@@ -1,4 +1,4 @@
-"""Where a conversation can be reached: kept from what it last sent us, so that we can speak first."""
+"""References to conversations, kept from the last activity of each, so that the bot can speak first."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def remember(references: ConversationReferences, conversation_id: str, ref
 
 
 async def is_member(references: ConversationReferences, conversation_id: str, team_id: str) -> bool:
-    """Whether the app is known to be in a conversation, or in the team that it belongs to."""
+    """Return whether the app is known to be in a conversation, or in the team that it belongs to."""
     keys = [conversation_id, *([_team_key(team_id)] if team_id else [])]
     return any([await references.get(key) is not None for key in keys])
 

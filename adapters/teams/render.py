@@ -1,4 +1,4 @@
-"""What Plumbline says, as Adaptive Cards: one function per message of core.model.messages."""
+"""Messages as Adaptive Cards: one function for each message of `core.model.messages`."""
 
 from __future__ import annotations
 

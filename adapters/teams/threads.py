@@ -1,4 +1,4 @@
-"""What was said in a thread of a Teams channel."""
+"""Readers of a thread of a Teams channel."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class MessageTooLarge(Undeliverable):
 
 
 class StreamPhase(StrEnum):
-    """What an update of a streamed message is: a sign of work, a part of the text, or all of it."""
+    """The kind of update of a streamed message: a sign of work, a part of the text, or all of it."""
 
     INFORMATIVE = "informative"
     STREAMING = "streaming"
@@ -96,7 +96,7 @@ def open_transport(sdk: Sdk, token: AccessToken | None) -> Transport:
 
 
 def failure(status: int, retry_after: str | None, detail: str) -> PlumblineError:
-    """What an answer other than success means to us."""
+    """Return the error that a response other than success stands for."""
     if status == 429:
         return ChatBusy("Teams asks to wait (HTTP 429).", _seconds(retry_after))
     if status in (408, 412) or (status >= 500 and status != 501):  # what is not implemented never will be

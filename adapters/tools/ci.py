@@ -1,4 +1,4 @@
-"""What a build server did for a service: its last runs, and the log of one that failed. One port, three systems."""
+"""The last runs of a service on a build server, and the log of one that failed, for three systems."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class BuildLink:
-    """What the address of a page of a build server names: a run, or one job of it; the other may be empty."""
+    """The run or the job that the address of a build server's page names; the other may be empty."""
 
     project: str
     run: str
@@ -57,7 +57,7 @@ class BuildServer(Protocol):
     """One build server. Raises ToolUnavailable."""
 
     def link(self, url: URL) -> BuildLink | None:
-        """What a link names; None if it leads elsewhere."""
+        """Return the run or job that a link names; None if it leads elsewhere."""
         ...
 
     async def run(self, project: str, link: BuildLink) -> Run: ...

@@ -194,7 +194,7 @@ def _receiver(node: Node) -> str:
 
 
 def _references(node: Node, grammar: _Grammar) -> tuple[str, ...]:
-    """What is called and which types are named, in order."""
+    """Return the names of the functions that are called and of the types, in order."""
     found: dict[str, None] = {}
     for each in _within(node):
         callee = each.child_by_field_name(grammar.callees[each.type]) if each.type in grammar.callees else None

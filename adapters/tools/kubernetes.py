@@ -33,7 +33,7 @@ _EVENTS = TypeAdapter(List[Event])
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Where a service runs: its namespace and the label selector of its pods."""
+    """The location of a service: its namespace and the label selector of its pods."""
 
     namespace: str
     selector: str
@@ -148,7 +148,7 @@ def _namespace(workload: Workload) -> str:
 
 
 def _has_log(pod: Pod, container: str) -> bool:
-    """Whether it ever started: of one that waits for its image or its turn, Kubernetes refuses to give the log."""
+    """Return whether it ever started: before that, Kubernetes refuses to give the log."""
     status = next((each for each in pod.status.containerStatuses if each.name == container), None)
     if status is None:
         return pod.status.phase != "Pending"

@@ -60,7 +60,7 @@ class McpServer:
                 raise ToolUnavailable(f"The tool {name} of {self.name} {problem}: take it out of plumbline.yaml.")
 
     async def ask(self, tool: str, arguments: Mapping[str, str | int]) -> str:
-        """What a tool answers, in text. Raises ToolUnavailable."""
+        """Call a tool and return its answer as text. Raises ToolUnavailable."""
         async with self._client() as client:
             result = await client.call_tool(tool, dict(arguments), read_timeout_seconds=TIMEOUT)
         text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))

@@ -74,7 +74,7 @@ class FolderFiles(Generic[T]):
             return content
 
     def is_growing(self, path: Path) -> bool:
-        """Whether a file was written to just now, so that keeping its content would be of no use."""
+        """Return whether a file was written to just now, so that keeping its content would be of no use."""
         return not _is_settled(path.stat().st_mtime_ns)
 
     def _folder(self, folder: str) -> tuple[int, list[str], list[str]] | None:

@@ -1,1 +1,1 @@
-"""What the command line does."""
+"""The commands of the command line."""

@@ -91,7 +91,7 @@ def _embedded(settings: Settings) -> Path:
 
 @contextmanager
 def _alone(folder: Path) -> Generator[bool]:
-    """Whether no bot works on the workspace; none can begin to before the block ends."""
+    """Yield whether no bot works on the workspace; none can begin to before the block ends."""
     with (folder / f"{STATE}.lock").open("ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

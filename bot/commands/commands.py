@@ -1,4 +1,4 @@
-"""What `serve`, `ask`, `replay` and `ingest` do."""
+"""The commands `serve`, `ask`, `replay` and `ingest`."""
 
 from __future__ import annotations
 

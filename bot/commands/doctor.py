@@ -177,7 +177,7 @@ async def _language_models(settings: Settings) -> Finding:
 
 
 async def check_source(section: SourceSection, settings: Settings, session: aiohttp.ClientSession) -> Finding:
-    """Whether the source is there and lets us in, without reading it."""
+    """Check that the source is there and lets us in, without reading it."""
     what = f"source {section.name}"
     path = getattr(section, "path", None)
     if path is not None and not path.exists():
@@ -195,7 +195,7 @@ async def check_source(section: SourceSection, settings: Settings, session: aioh
 
 
 async def check_tool(tool: sections.ToolSection, session: aiohttp.ClientSession) -> Finding:
-    """Whether a tool is there and lets us in."""
+    """Check that a tool is there and lets us in."""
     match tool:
         case sections.LogFilesTool() | sections.MetricFilesTool() | sections.ChangeFilesTool():
             if tool.path.is_dir():
@@ -221,7 +221,7 @@ async def _asked(tool: sections.ToolSection, session: aiohttp.ClientSession) -> 
 
 
 async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession) -> Finding:
-    """Whether the system that knows who is on call lets us in. Without it the triage goes on."""
+    """Check that the system of the on-call schedules lets us in. Without it the triage goes on."""
     try:
         async with asyncio.timeout(TOOL_TIMEOUT):
             await open_schedule(section, session).check()
@@ -233,7 +233,7 @@ async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession)
 
 
 async def check_catalogue(section: CatalogueSection, workspace: Workspace, settings: Settings) -> Finding:
-    """Whether a catalogue of teams can be read. Without it the teams of plumbline.yaml count."""
+    """Check that a catalogue of teams can be read. Without it the teams of plumbline.yaml count."""
     what = f"{section.kind} {section.place}"
     try:
         async with asyncio.timeout(TOOL_TIMEOUT):

@@ -26,7 +26,7 @@ ALL_LAYERS = 999  # more than any model has
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What a server can use: processor cores, and the free memory of all GPUs together in bytes (0: no GPU)."""
+    """The resources for a server: processor cores, and the free memory of all GPUs together in bytes (0: no GPU)."""
 
     cores: int
     gpu_memory: int
@@ -43,7 +43,7 @@ class Launch:
 
 
 async def hardware() -> Hardware:
-    """What this machine has. A GPU counts if `nvidia-smi` lists it."""
+    """Return the hardware of this machine. A GPU counts if `nvidia-smi` lists it."""
     return Hardware(cores=os.cpu_count() or 1, gpu_memory=await _gpu_memory())
 
 

@@ -1,4 +1,4 @@
-"""What a language model's server can do: asked, not believed."""
+"""The abilities of a language model's server, found by trying them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVIDENCE = "The refunds worker of the payment gateway retries a failed transfer 
 
 @dataclass(frozen=True, slots=True)
 class Ability:
-    """Whether a server can do something, and what was found. Without a `needed` one Plumbline cannot use the model."""
+    """An ability of a server, and what was found. Without a `needed` one Plumbline cannot use the model."""
 
     name: str
     works: bool

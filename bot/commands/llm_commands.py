@@ -1,4 +1,4 @@
-"""What `plumbline llm up` and `plumbline llm check` do."""
+"""The commands `plumbline llm up` and `plumbline llm check`."""
 
 from __future__ import annotations
 

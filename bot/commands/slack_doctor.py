@@ -194,7 +194,7 @@ class AppManifest(BaseModel):
 
 
 def missing_in(manifest: AppManifest) -> set[str]:
-    """What the bot needs and a manifest does not have, in words."""
+    """Return the needs of the bot that a manifest does not meet, in words."""
     features, settings = manifest.features, manifest.settings
     commands = {each.command for each in features.slash_commands}
     shortcuts = {each.callback_id for each in features.shortcuts}

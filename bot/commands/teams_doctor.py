@@ -95,7 +95,7 @@ def _is_uuid(text: str) -> bool:
 async def _service(
     service_url: str, bearer: str, workspace: Workspace, session: aiohttp.ClientSession
 ) -> AsyncIterator[Finding]:
-    """Whether the connector service answers, and the app is in the channels that plumbline.yaml names."""
+    """Check that the connector service answers, and that the app is in the channels that plumbline.yaml names."""
     headers = {"Authorization": f"Bearer {bearer}"}
     channels = [channel for channel in workspace.channels if Platform.TEAMS in channel.ids]
     try:
@@ -118,7 +118,7 @@ async def _service(
 async def _histories(
     settings: Settings, workspace: Workspace, session: aiohttp.ClientSession, token: AccessToken, cloud: Cloud
 ) -> AsyncIterator[Finding]:
-    """Whether Microsoft Graph shows what is said in the channels that plumbline.yaml names."""
+    """Check that Microsoft Graph shows what is said in the channels that plumbline.yaml names."""
     channels = [channel for channel in workspace.channels if Platform.TEAMS in channel.ids]
     password = settings.teams_app_password
     if not channels or password is None:

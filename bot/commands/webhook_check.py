@@ -22,7 +22,7 @@ from core.model.incident import Alert, AlertDelivery
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a webhook says, None if nothing of an alert, and where the incident that it would open would be posted."""
+    """The content of a webhook, None if it holds no alert, and the place where its incident would be posted."""
 
     delivery: AlertDelivery | None
     places: tuple[Place, ...]

@@ -32,7 +32,7 @@ def check_doors(settings: Settings) -> Finding:
 
 
 def check_webhooks(settings: Settings, webhooks: WebhooksSection) -> Iterator[Finding]:
-    """Whether the secret of each source is there and long enough, and the paths of the generic one are paths."""
+    """Check that the secret of each source is there and long enough, and that the paths of the generic one are paths."""
     try:
         sources = webhook_sources(webhooks)
     except ConfigurationError as error:

@@ -1,4 +1,4 @@
-"""What every section of plumbline.yaml has in common."""
+"""The base of every section of plumbline.yaml."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class Settings(BaseSettings):
-    """What the operator sets. Every field is optional; DESIGN and README list what each does."""
+    """The settings of the operator. Every field is optional; README lists what each does."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", populate_by_name=True, env_ignore_empty=True)
 
@@ -80,7 +80,7 @@ class Settings(BaseSettings):
 
     @property
     def local(self) -> bool:
-        """Whether only this machine can reach the bot."""
+        """Return whether only this machine can reach the bot."""
         return not self.ways_in
 
     @property
@@ -93,7 +93,7 @@ class Settings(BaseSettings):
 
     @property
     def slack_over_http(self) -> bool:
-        """Whether Slack sends its events to us, instead of through Socket Mode."""
+        """Return whether Slack sends its events to us, instead of through Socket Mode."""
         return self.slack_enabled and self.slack_signing_secret is not None and self.slack_app_token is None
 
     @property
@@ -120,7 +120,7 @@ class Settings(BaseSettings):
 
     @property
     def workflow_database(self) -> str:
-        """Where the durable workflows keep their state: the same PostgreSQL, or a SQLite file of their own."""
+        """The database of the durable workflows: the same PostgreSQL, or a SQLite file of their own."""
         return self.database_url or f"sqlite:///{self.data_dir / 'workflows.sqlite'}"
 
 

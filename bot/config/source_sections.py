@@ -23,7 +23,7 @@ class _SourceSection(Section):
 
     @property
     def place(self) -> str:
-        """Where it reads, in a few words."""
+        """The place that it reads, in a few words."""
         raise NotImplementedError
 
 

@@ -23,7 +23,9 @@ Ids = Annotated[tuple[Id, ...], Field(min_length=1)]
 
 
 class MentionSection(Section):
-    """What pings a team: in Slack the id of a user group, in Teams a person's directory id or address, or a tag's id."""
+    """The mention of a team: in Slack the id of a user group, in Teams a person's directory id or address,
+    or a tag's id.
+    """
 
     slack: Annotated[str, Field(pattern=r"^S[A-Z0-9]{2,20}$")] | None = None
     teams: Annotated[str, Field(pattern=r"^[A-Za-z0-9@._:-]{3,200}$")] | None = None

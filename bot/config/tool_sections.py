@@ -56,7 +56,7 @@ class TraceFilesTool(Section):
 
 
 class TraceGraphTool(Section):
-    """Where traces are kept: which service calls which is read of them, beside `dependencies`."""
+    """The store of traces, from which the calls between services are read, beside `dependencies`."""
 
     kind: Literal["jaeger", "zipkin"]
     name: str = "traces"

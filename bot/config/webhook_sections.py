@@ -18,7 +18,7 @@ class WebhookSection(Section):
 
 
 class GenericWebhookSection(WebhookSection):
-    """Where in a body what stands, see `adapters.alerts.generic.Paths`."""
+    """The paths of the fields in a body, see `adapters.alerts.generic.Paths`."""
 
     title: Annotated[Path, Field(min_length=1)]
     group: Path = ""

@@ -96,7 +96,7 @@ class _File(Section):
 
 
 class Workspace(BaseModel):
-    """What plumbline.yaml says, with every path made absolute and every team document read."""
+    """The content of plumbline.yaml, with every path made absolute and every team document read."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -210,7 +210,9 @@ def _line(text: str, location: Location) -> int:
 
 
 def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
-    """What pydantic cannot see: names that are given twice, or to nothing, and incidents that would have no place."""
+    """Yield the errors that pydantic cannot see: names that are given twice, or to nothing, and incidents
+    without a place.
+    """
     channels = {channel.name for channel in file.channels or (DEFAULT_CHANNEL,)}
     names = {
         "channels": [channel.name for channel in file.channels],
@@ -236,7 +238,7 @@ def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
 
 
 def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
-    """Where the file speaks of a channel, and which."""
+    """Yield each mention of a channel in the file, with its name."""
     for index, team in enumerate(file.teams):
         if team.channel:
             yield ("teams", index, "channel"), team.channel

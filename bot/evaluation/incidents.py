@@ -51,7 +51,7 @@ AMONG = 3
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What is known of a case."""
+    """The truth about a case."""
 
     kind: str
     culprits: frozenset[str]

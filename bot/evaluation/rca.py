@@ -40,7 +40,7 @@ Keys = tuple[tuple[str, ...], ...]  # groups, of each of which one alternative i
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What an engine is given, and what its answer is compared with."""
+    """The input of an engine, and the answer that its own is compared with."""
 
     given: Given
     kind: str
@@ -101,7 +101,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
 
 
 def holds(text: str, keys: Keys) -> bool:
-    """Whether a text has one alternative of every group."""
+    """Return whether a text has one alternative of every group."""
     plain = _plain(text)
     return all(any(_plain(alternative) in plain for alternative in group) for group in keys)
 
@@ -187,7 +187,7 @@ def _case(row: Mapping[str, Any]) -> Case:
 
 
 def _question(asked: Any) -> str:
-    """What is asked, empty if nothing is; several turns of a conversation one below the other."""
+    """Return the question, empty if there is none; several turns of a conversation stand one below the other."""
     return asked if isinstance(asked, str) else "\n".join(str(turn) for turn in cast("list[object]", asked or []))
 
 

@@ -18,7 +18,7 @@ _KEYWORDS = (phrases(CAUSE), phrases(COMPLAINT))
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What an engine may see of a case."""
+    """The part of a case that an engine may see."""
 
     question: str
     outputs: tuple[ToolOutput, ...]
@@ -26,7 +26,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What an engine says: an empty `cause` means that none was found. `steps` are the outputs that it looked at."""
+    """The answer of an engine. An empty `cause` means that none was found; `steps` are the outputs that it read."""
 
     cause: str
     quotes: tuple[str, ...]

@@ -43,7 +43,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Expert:
-    """What complains in an output that is too long to be shown, word for word and the strongest first."""
+    """An expert that quotes the complaints in an output that is too long to be shown, the strongest first."""
 
     name: str = "read_for_trouble"
     description: str = "The lines of an earlier observation that tell of trouble, the most telling first."

@@ -41,5 +41,5 @@ def _part(table: Table, columns: Sequence[Column]) -> Table:
 
 
 def _width(table: Table, console: Console) -> int:
-    """What it takes if no cell is wrapped."""
+    """Return the width of the table if no cell is wrapped."""
     return Measurement.get(console, console.options.update(max_width=10_000), table).maximum

@@ -136,7 +136,7 @@ class _Corpus:
         }
 
     async def confidence(self, text: str) -> float:
-        """What decides whether a question is answered."""
+        """Return the measure that decides whether a question is answered."""
         question = Question("", text, Person(Platform.TERMINAL, ""), Place(Platform.TERMINAL, ""), Audience(), _NOW)
         retrieval = await search(text, Audience(), self.retriever)
         return answer(question, text, retrieval)[1].coe

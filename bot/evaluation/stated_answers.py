@@ -80,7 +80,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What one method shows for a question: the answer, and what it offers below it."""
+    """The reply of one method to a question: the answer, and the offers below it."""
 
     case: Case
     shown: str

@@ -77,7 +77,7 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a method made of one ticket: the teams it would ask, best first, and how sure it is of the first.
+    """The result of a method for one ticket: the teams it would ask, best first, and how sure it is of the first.
 
     `confidence` orders tickets; `probability` in [0, 1] is what it claims.
     """

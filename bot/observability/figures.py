@@ -1,4 +1,4 @@
-"""What the database knows for GET /metrics: queue, dead letters, sources, calibration. Looked at when it is asked for."""
+"""Figures of the database for GET /metrics: queue, dead letters, sources, calibration. Read on request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATIENCE = 5.0  # seconds that the database has
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What was found at a time."""
+    """The figures that were read at a time."""
 
     at: datetime
     backlog: Backlog

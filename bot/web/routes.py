@@ -92,7 +92,7 @@ class Webhooks:
         return web.json_response({"incident": incident}, status=202)
 
     def has_secret(self, name: str) -> bool:
-        """Whether a sender to the source of this name must show a secret."""
+        """Return whether a sender to the source of this name must show a secret."""
         source = self._sources.get(name)
         return bool((source.secret if source is not None else None) or self._secret)
 

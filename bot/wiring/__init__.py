@@ -1,1 +1,1 @@
-"""What is connected with what, part by part."""
+"""The wiring of ports and adapters, part by part."""

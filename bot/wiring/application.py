@@ -157,7 +157,7 @@ def _owner_models(settings: Settings, engine: AsyncEngine, clock: Clock) -> Owne
 
 
 def is_shared(engine: AsyncEngine) -> bool:
-    """Whether several processes may work on this database; one is alone on a SQLite file."""
+    """Return whether several processes may work on this database; one is alone on a SQLite file."""
     return engine.dialect.name == "postgresql"
 
 
@@ -267,14 +267,14 @@ def records_of(core: Core) -> Records:
 
 
 def redactor(core: Core) -> Redactor:
-    """What takes names, addresses and secrets out of whatever is kept."""
+    """The redactor, which removes names, addresses and secrets from everything that is kept."""
     from adapters.secret_detector import DetectSecrets
 
     return Redactor(DetectSecrets(), core.workspace.private_names)
 
 
 def incident_platforms(settings: Settings) -> tuple[Platform, ...]:
-    """Where an incident is posted: the first platform that has the channel."""
+    """The platforms on which incidents are posted; of a channel, the first one that has it."""
     platforms = [Platform.SLACK] if settings.slack_enabled else []
     if settings.teams_app_id:
         platforms.append(Platform.TEAMS)
@@ -294,7 +294,7 @@ def places_for(settings: Settings, workspace: Workspace) -> Callable[[AlertDeliv
 
 
 def operators_place(core: Core) -> Place | None:
-    """Where the operators are told what is wrong with Plumbline itself; None where plumbline.yaml names no channel."""
+    """The place for news about Plumbline itself for the operators; None if plumbline.yaml names no channel."""
     name, channels = core.workspace.operators, core.workspace.channels
     return incident_place({}, [Route((name,))], channels, incident_platforms(core.settings)) if name else None
 

@@ -118,7 +118,7 @@ def behaviours(core: Core, poster: Poster, threads: Mapping[Platform, ThreadRead
 def _commands(
     core: Core, poster: Poster, investigations: Investigations, ask: Callable[[Question], Awaitable[None]]
 ) -> dict[CommandName, Callable[[Question], Awaitable[None]]]:
-    """What answers each command; `ask` answers a question."""
+    """Return the function that answers each command; `ask` answers a question."""
     store, clock, knowledge = core.store, core.clock, core.knowledge
     channels, redact = core.workspace.channels, redactor(core)
     services = {
@@ -184,7 +184,7 @@ def _commands(
 
 
 def _feedback(core: Core, poster: Poster) -> Callable[[Feedback], Awaitable[None]]:
-    """What becomes of a pressed button: a label, unless it asks for something."""
+    """Return the function that handles a pressed button: it saves a label, unless the button asks for something."""
     store, redact = core.store, redactor(core)
 
     async def publish() -> None:

@@ -51,7 +51,7 @@ async def with_catalogues(workspace: Workspace, settings: Settings) -> Workspace
 
 
 async def read_catalogue(section: CatalogueSection, workspace: Workspace, settings: Settings) -> Catalogue:
-    """What one section names. Raises SourceUnavailable, and ConfigurationError for a token that is not set."""
+    """Read the catalogue of a section. Raises SourceUnavailable, and ConfigurationError for a token that is not set."""
     files = _files(section, workspace, settings)
     match section:
         case CodeownersSection():

@@ -128,7 +128,7 @@ class GrowingHistory:
 
 
 async def _owner_labels(incident: Incident, transaction: Transaction) -> OwnerLabels:
-    """What people said of the owner that was proposed last; a note says more."""
+    """Return the labels of the owner that was proposed last; a note says more."""
     proposal = incident.owner
     if incident.resolution is not None or proposal is None or proposal.owner is None:
         return OwnerLabels()

@@ -1,4 +1,4 @@
-"""What is done about an incident, with every port in hand."""
+"""The work on an incident, with every port in hand."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Investigations:
         )
 
     async def triage(self, incident: Incident, audience: Audience, show: Show | None = None) -> Incident:
-        """Who should own it: the teams negotiate, played by the language model if there is one.
+        """Find the owner: the teams negotiate, played by the language model if there is one.
 
         `show` gets what the evidence alone says, before the model is asked.
         """

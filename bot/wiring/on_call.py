@@ -33,7 +33,7 @@ def open_on_call(
 
 
 def open_schedule(section: OnCallSection, session: aiohttp.ClientSession) -> PagerDuty | Opsgenie:
-    """What one section describes. Raises ConfigurationError."""
+    """Open what one section describes. Raises ConfigurationError."""
     token = named_secret(section.token_env, section.name)
     match section:
         case PagerDutySection():

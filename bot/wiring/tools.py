@@ -34,7 +34,7 @@ from core.ports import (
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the investigator may read."""
+    """The tools that the investigator may read."""
 
     logs: tuple[LogReader, ...] = ()
     metrics: tuple[MetricReader, ...] = ()
@@ -66,7 +66,7 @@ def open_tools(tool_sections: Sequence[sections.ToolSection], session: aiohttp.C
 
 
 def open_tool(section: sections.ToolSection, session: aiohttp.ClientSession) -> Tools:
-    """What one section describes. Raises ConfigurationError."""
+    """Open what one section describes. Raises ConfigurationError."""
     match section:
         case sections.LogFilesTool():
             return Tools(logs=(LogFiles(section.name, section.path),))
@@ -195,7 +195,7 @@ def _mcp(section: sections.McpTool) -> Toolbox:
 
 
 def _system(name: str, url: str) -> str:
-    """What a system is called in errors, which are shown in chats: its address without a name and password."""
+    """Return the name of a system for errors, which chats show: its address without a name and password."""
     return f"{name} at {URL(url).with_user(None)}"
 
 

@@ -155,7 +155,7 @@ async def _is_unfinished(workflow_id: str) -> bool:
 
 
 async def left_by(replicas: list[str]) -> list[WorkflowStatus]:
-    """What dead replicas did not finish, except what is queued for others of its version."""
+    """Return the unfinished workflows of dead replicas, except those queued for others of its version."""
     left = await _unfinished(replicas)
     return [each for each in left if not (each.status == "ENQUEUED" and each.app_version == VERSION)]
 

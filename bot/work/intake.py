@@ -1,4 +1,4 @@
-"""What arrives at the same time is written in one transaction: the disk is waited for once for all of it."""
+"""Arrivals at the same time are written in one transaction, so that they wait for the disk once together."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Intake(Generic[Arrival, Stored]):
         self._writer: asyncio.Task[None] | None = None
 
     async def take(self, arrival: Arrival) -> Stored:
-        """What became of an arrival, once it is stored. Raises what storing it raised."""
+        """Store an arrival and return the outcome. Raises what storing it raised."""
         outcome: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
         self._waiting.append((arrival, outcome))
         if self._writer is None or self._writer.done():

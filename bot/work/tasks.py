@@ -109,7 +109,7 @@ class TaskInbox:
         return is_new
 
     async def _write(self, accepted: Sequence[tuple[Task, AuditEntry | None]]) -> list[bool]:
-        """Whether each task is new."""
+        """Write the tasks, and return for each whether it is new."""
         async with self._store.transaction() as transaction:
             are_new = [await transaction.tasks.add(task) for task, _ in accepted]
             for _, entry in accepted:

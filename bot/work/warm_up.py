@@ -1,4 +1,4 @@
-"""What a first question or a first message would otherwise have to wait for is done once the bot is ready."""
+"""Work that a first question or message would otherwise wait for, done once the bot is ready."""
 
 from __future__ import annotations
 

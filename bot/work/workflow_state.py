@@ -27,7 +27,7 @@ _ERRORS = {
 
 
 class RecordedError(PlumblineError):
-    """What a step raised before its process ended, and was none of Plumbline's own errors."""
+    """An error that a step raised before its process ended, and that is none of Plumbline's own errors."""
 
 
 class JsonSerializer(Serializer):

@@ -39,7 +39,7 @@ class BadgeReference:
 
 @dataclass(frozen=True, slots=True)
 class BadgeExplanation:
-    """What a badge rests on. `hidden` counts the references that its reader may not see, or that are gone.
+    """The basis of a badge. `hidden` counts the references that its reader may not see, or that are gone.
 
     `evidence` says what speaks for the claim, line by line, and `changes` what would change it, empty for what holds
     for its kind; both are untrusted. Of such claims `judged` were judged by people, and `right` of them were right.
@@ -87,7 +87,7 @@ class BadgeExplanation:
 
     @property
     def withheld(self) -> str:
-        """What to say of the references that are not shown; empty if there are none."""
+        """Return a sentence about the references that are not shown; empty if there are none."""
         return f"{self.hidden} more that cannot be shown here" if self.hidden else ""
 
 

@@ -89,7 +89,7 @@ class Calibrator:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a prediction was made of, whether it was right, and the team or source that it was about."""
+    """The measures of a prediction, whether it was right, and the team or source that it was about."""
 
     evaluation: Evaluation
     correct: bool

@@ -1,4 +1,4 @@
-"""Whether the badges shown of late still tell the truth."""
+"""Return whether the badges shown of late still tell the truth."""
 
 from __future__ import annotations
 

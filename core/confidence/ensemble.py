@@ -53,7 +53,9 @@ def _likelihoods(known: Tally, held_out: Tally) -> FloatArray:
 
 
 def _members(tally: Tally) -> FloatArray:
-    """What every member says at every level, shape (members, levels), no surer than the number of labels allows."""
+    """Return each member's probability at each level, shape (members, levels), no surer than the number
+    of labels allows.
+    """
     counts = tally.counts
     total = counts.sum()
     middle = np.cumsum(counts) - counts / 2  # labels below a level and half of those on it

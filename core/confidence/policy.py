@@ -1,4 +1,4 @@
-"""What a calibrated badge changes about how a claim is put: by the workspace's own policy, by default nothing."""
+"""The effect of a calibrated badge on how a claim is put, by the workspace's own policy; by default there is none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Policy:
 
     @property
     def calls_owners(self) -> bool:
-        """Whether any owner is ever pinged."""
+        """Return whether any owner is ever pinged."""
         return self.ping_owner_above is not None
 
     def asks(self, badge: Badge | None) -> bool:

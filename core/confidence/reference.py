@@ -33,7 +33,7 @@ def settled_case(incident: PastIncident) -> Reference:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is to be judged: a conclusion (answer, owner or cause) about a situation (a question or an incident)."""
+    """A claim to be judged: a conclusion (answer, owner or cause) about a situation (a question or an incident)."""
 
     id: str
     situation: str

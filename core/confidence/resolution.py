@@ -28,7 +28,7 @@ _FIELD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What somebody noted when an incident ended; a field that the note lacks is empty. Untrusted text."""
+    """The note on the end of an incident; a field that it lacks is empty. Untrusted text."""
 
     root_cause: str = ""
     fix: str = ""
@@ -46,7 +46,7 @@ def read_resolution(note: str) -> Resolution:
 
 
 def is_resolution(text: str) -> bool:
-    """Whether a text begins as a note does: with the name of a field and a colon."""
+    """Return whether a text begins as a note does: with the name of a field and a colon."""
     return _FIELD.match(text.lstrip()) is not None
 
 

@@ -1,4 +1,4 @@
-"""What became of the badges that said about the same as this one."""
+"""The outcomes of the badges that said about the same as this one."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import re
 import textwrap
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 
 from core.model.messages import Verdict
 
@@ -230,6 +231,7 @@ def _even(text: str) -> str:
     return closed if closed.count("`") % 2 == 0 else closed.replace("`", "")
 
 
+@lru_cache(maxsize=1024)  # the same lines are counted each time that one of them was shortened
 def _wrapped(text: str) -> int:
     return len(textwrap.wrap(text, PHONE_WIDTH))
 

@@ -18,7 +18,7 @@ class AnchorStyle(StrEnum):
 
 
 def anchor(style: AnchorStyle, title: str, heading: str, repeat: int = 0) -> str:
-    """What follows the # of a link to a heading of a page with this title, below `repeat` others of the same text."""
+    """Return the part after the # of a link to a heading with this title, below `repeat` others of the same text."""
     match style:
         case AnchorStyle.SLUG:
             return f"{slug(heading)}-{repeat}" if repeat else slug(heading)

@@ -1,4 +1,4 @@
-"""What may be read in a place: the readers that every one of its members holds. And who may read what is said there."""
+"""Audiences: the readers that every member of a place holds, and the people who may read what is said there."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def kept_private(audience: Audience) -> Audience:
 
 
 def may_see_incident(audience: Audience, incident: Incident, channels: Sequence[Channel]) -> bool:
-    """Whether an incident may be spoken of before this audience: it is for the readers of its own channels."""
+    """Return whether an incident may be spoken of before this audience: it is for the readers of its own channels."""
     return audience.may_read(incident_audience(incident, channels).disclosed_to)
 
 

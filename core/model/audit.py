@@ -1,4 +1,4 @@
-"""Who saw and did what: the entries of the audit log. They name ids, and hold no text that anybody wrote."""
+"""The entries of the audit log: who saw and did what. They name ids, and hold no text that anybody wrote."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 class Act(StrEnum):
-    """What can be done. The value is what is stored."""
+    """The acts that are recorded. The value is stored."""
 
     ASKED = "asked"
     NOTED = "noted"  # what somebody said in an incident's thread is read for its cause

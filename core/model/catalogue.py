@@ -1,4 +1,4 @@
-"""What a catalogue says of teams, and how it is put together with what plumbline.yaml says."""
+"""The teams of a catalogue, and how they are merged with those of plumbline.yaml."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def merged_teams(written: Sequence[Team], found: Iterable[Team]) -> tuple[Team, 
 
 
 def merged_dependencies(written: Dependencies, found: Iterable[Dependencies]) -> dict[str, tuple[str, ...]]:
-    """What is written of a service stands; of the others, all that any catalogue says."""
+    """Merge the dependencies: of a service in plumbline.yaml those written there, of the others all that
+    any catalogue names.
+    """
     calls: dict[str, tuple[str, ...]] = {}
     for each in found:
         for service, callees in each.items():

@@ -1,4 +1,4 @@
-"""What the people of a channel set for it by command: when it wants to be left alone."""
+"""The settings that people give a channel by command: its quiet hours."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class QuietHours:
     loud: Severity = Severity.CRITICAL
 
     def cover(self, at: datetime) -> bool:
-        """Whether it is quiet at a time (with a zone)."""
+        """Return whether it is quiet at a time (with a zone)."""
         clock = at.astimezone(ZoneInfo(self.zone)).time()
         if self.start < self.end:
             return self.start <= clock < self.end
         return clock >= self.start or clock < self.end
 
     def hold(self, severity: Severity, at: datetime) -> bool:
-        """Whether an incident of this severity is not told at a time (with a zone)."""
+        """Return whether an incident of this severity is not told at a time (with a zone)."""
         return self.cover(at) and _RANKS[severity] > _RANKS[self.loud]
 
     def left(self, at: datetime) -> timedelta:
@@ -58,13 +58,15 @@ class QuietHours:
 
 @dataclass(frozen=True, slots=True)
 class ChannelSettings:
-    """What holds in one channel; as it is made, nothing was set."""
+    """The settings of one channel; without arguments, nothing was set."""
 
     quiet: QuietHours | None = None
 
 
 def parse_quiet_hours(text: str) -> QuietHours | None:
-    """What follows the word `quiet`: hours, or None for `off`. Raises MalformedInput saying what to write instead."""
+    """Parse the text after the word `quiet`: hours, or None for `off`. Raises MalformedInput saying what
+    to write instead.
+    """
     if text.strip().lower() == "off":
         return None
     said = _QUIET.fullmatch(text.strip())

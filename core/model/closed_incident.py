@@ -12,7 +12,7 @@ from core.model.team import NOBODY, Team, current_team, means_nobody, team_named
 
 @dataclass(frozen=True, slots=True)
 class OwnerLabels:
-    """What people said of the owner that was proposed last: the team, if it was right, and those that it was not."""
+    """The labels of the owner that was proposed last: the right team, if it is known, and the wrong ones."""
 
     right: str = ""
     wrong: frozenset[str] = frozenset()

@@ -79,7 +79,7 @@ class CodeOwners:
 
     @classmethod
     def parsed(cls, text: str, services: frozenset[str] = frozenset()) -> CodeOwners:
-        """What cannot be understood is left out, as GitHub and GitLab do."""
+        """Parse the rules; leave out a line that cannot be understood, as GitHub and GitLab do."""
         return cls(tuple(_rules(text))[:MAX_RULES], services)
 
     @property
@@ -144,12 +144,12 @@ def _owners(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_anchored(pattern: str) -> bool:
-    """Whether it names a path from the top on, and not something of this name in any folder."""
+    """Return whether it names a path from the top on, and not something of this name in any folder."""
     return "/" in pattern.rstrip("/")
 
 
 def _covers(pattern: str, parts: Sequence[str]) -> bool:
-    """Whether a pattern names the path or a folder that it is in. Takes time in proportion to both."""
+    """Return whether a pattern names the path or a folder that it is in. Takes time in proportion to both."""
     steps = [step for step in pattern.split("/") if step]
     if not steps:
         return bool(parts)

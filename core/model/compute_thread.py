@@ -15,5 +15,5 @@ _THREAD = ThreadPoolExecutor(1, "aside")
 
 
 async def aside(work: Callable[[*Arguments], Result], *arguments: *Arguments) -> Result:
-    """What `work` returns, done in the order of asking; for work of some milliseconds. Raises what it raises."""
+    """Run `work`, of some milliseconds, in the order of the calls, and return its result. Raises what it raises."""
     return await asyncio.get_running_loop().run_in_executor(_THREAD, work, *arguments)

@@ -1,4 +1,4 @@
-"""Who asks what, where, and who reads along."""
+"""Questions: the person, the place, the text, and the audience."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """What the place that is answered in may read, and who may read what is said there.
+    """The documents that a place may read, and the people who may read what is said there.
 
     `readers` are the reader names that every member of the place holds: `public`, `channel:NAME`, `person:ID`.
     A document may be shown if it names at least one of them. `disclosed_to` are the reader names that what is said in

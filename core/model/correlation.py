@@ -1,4 +1,4 @@
-"""What everything that is done about one request has in common: one id in every log line and in every trace.
+"""The correlation of all work on one request: one id in every log line and in every trace.
 
 It is written as a `traceparent` (W3C Trace Context, section 3.2), so that it also says what it is a part of.
 """
@@ -34,7 +34,7 @@ def new_correlation() -> Correlation:
 
 
 def parse_correlation(text: str) -> Correlation | None:
-    """What `str` of one gave; None for anything else."""
+    """Parse the result of `str`; None for anything else."""
     match = _FORM.fullmatch(text)
     return Correlation(match[1], match[2]) if match else None
 
@@ -47,7 +47,7 @@ def current_correlation() -> str:
 
 @contextmanager
 def correlated(correlation: Correlation) -> Generator[None]:
-    """What is done in the block belongs to it."""
+    """Let everything that is done in the block belong to the correlation."""
     token = _current.set(correlation)
     try:
         yield

@@ -18,7 +18,7 @@ LIFETIME = timedelta(days=180)  # after its confirmation, unless plumbline.yaml 
 
 @dataclass(frozen=True, slots=True)
 class CuratedAnswer:
-    """What somebody said is right. `question` and `text` hold no names, addresses or secrets.
+    """An answer that somebody gave. `question` and `text` hold no names, addresses or secrets.
 
     It is no document before somebody confirmed it: `confirmed_by`, `confirmed_at` and `expires_at` are set together.
     `readers` are the reader names that may see it: those of the place where it was said.
@@ -36,7 +36,7 @@ class CuratedAnswer:
 
     @property
     def attestation(self) -> str:
-        """Who vouches for it, since when and until when; empty for a proposal."""
+        """Return who vouches for it, since when and until when; empty for a proposal."""
         if self.confirmed_by is None:
             return ""
         since, until = f"{self.confirmed_at:%Y-%m-%d}", f"{self.expires_at:%Y-%m-%d}"
@@ -53,7 +53,7 @@ def answer_id(event: str) -> str:
 
 
 def may_confirm(answer: CuratedAnswer, person: Person) -> bool:
-    """Whether this person's word makes the proposal a document: four eyes see more than two.
+    """Return whether this person's word makes the proposal a document: four eyes see more than two.
 
     Where nobody else is there to confirm, in a direct message and on the local page, its author may.
     """

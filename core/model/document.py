@@ -1,4 +1,4 @@
-"""What a knowledge source yields."""
+"""The documents that a knowledge source yields."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ class Passage:
 
     @property
     def prefix(self) -> str:
-        """What stands before the text where it is indexed: title and number (Ericsson chatbot, section V-A)."""
+        """Return the prefix of the indexed text: title and number (Ericsson chatbot, section V-A)."""
         if self.kind is DocumentKind.PAGE:
             return f"{PAGE_TITLE}{self.title}\nPassage {self.number}\n{PAGE_CONTENT}\n"
         return f"{self.title}\nPassage {self.number}\n"
 
     @property
     def indexed_text(self) -> str:
-        """What is indexed."""
+        """Return the text that is indexed."""
         return f"{self.prefix}{self.text}"

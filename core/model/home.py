@@ -1,4 +1,4 @@
-"""What a person finds on their own page in a chat: their incidents, what the bot knows, how it is set, what it can do."""
+"""The home page of a person in a chat: their incidents, the bot's knowledge, its settings and its abilities."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class AlertDelivery:
 
     @property
     def fires(self) -> bool:
-        """Whether at least one of its alerts fires."""
+        """Return whether at least one of its alerts fires."""
         return any(alert.status is AlertStatus.FIRING for alert in self.alerts)
 
     @property
@@ -119,7 +119,7 @@ class TeamScore:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What the manager of team `voter` said in one round: whose incident it is, or None if it abstained, and why.
+    """The vote of the manager of team `voter` in one round: the owner, None if it abstained, and the reason.
 
     `hop` counts how often people had sent the incident on before: after each, the rounds begin anew. `voter_name` is what
     the team was called, empty where it was not kept.
@@ -165,7 +165,7 @@ class SimilarIncident:
 
 @dataclass(frozen=True, slots=True)
 class OwnerProposal:
-    """Who probably owns the incident. `candidates` are best first and begin with the owner.
+    """The probable owner of the incident. `candidates` are best first and begin with the owner.
 
     `owner` is None when nobody can be named: then the teams in `asked` are asked, the best two candidates that anything
     speaks for. `votes` are those of the negotiation, in its order, after those before earlier hops. `note` says what went
@@ -248,7 +248,7 @@ class Evidence:
 
 
 class Origin(StrEnum):
-    """What a cause is: a change of ours, or something else."""
+    """The kind of a cause: a change of ours, or something else."""
 
     CHANGE = "change"
     EXTERNAL = "external"  # an outside system failed, or something of it expired or was used up
@@ -337,7 +337,7 @@ class GapReason(StrEnum):
 
     @property
     def is_failure(self) -> bool:
-        """Whether a tool that is there could not be asked, so that it may be able to answer later."""
+        """Return whether a tool that is there could not be asked, so that it may be able to answer later."""
         return self in (GapReason.REFUSED, GapReason.TIMED_OUT, GapReason.FAILED)
 
 
@@ -387,7 +387,7 @@ class SuggestedParent:
 
 @dataclass(frozen=True, slots=True)
 class ThreadNote:
-    """What somebody wrote in the incident's thread that bears on its cause. All texts are untrusted."""
+    """A note in the incident's thread that bears on its cause. All texts are untrusted."""
 
     person: str
     text: str
@@ -426,7 +426,7 @@ class Explanation:
 
     @property
     def is_tied(self) -> bool:
-        """Whether the second cause is about as likely as the first, so that both are to be told."""
+        """Return whether the second cause is about as likely as the first, so that both are to be told."""
         return len(self.hypotheses) > 1 and self.hypotheses[1].score >= TIED * self.hypotheses[0].score
 
     @property
@@ -477,7 +477,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """What happens, as far as it is known. Stored as a whole; `revision` grows by one with every change.
+    """An incident, as far as it is known. Stored as a whole; `revision` grows by one with every change.
 
     `alerts` are the kept ones, the firing ones first. `also_firing` holds the fingerprints, in order, of alerts that
     fire as well and are too many to be kept. `alert_count` counts distinct alerts that ever belonged to it, and of these

@@ -1,4 +1,4 @@
-"""What is said to a language model and what it says back. Everything that it says is untrusted text."""
+"""Requests to a language model, and its replies. Everything in a reply is untrusted text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ChatMessage:
 
 
 class Urgency(IntEnum):
-    """Who waits for a reply; the lower number goes first."""
+    """The urgency of a request; the lower number goes first."""
 
     PERSON = 0  # somebody looks at the chat and waits
     INCIDENT = 1  # an incident is being worked on
@@ -51,7 +51,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What the model said. `complete` is False if it was cut at `max_tokens`.
+    """The reply of the model. `complete` is False if it was cut at `max_tokens`.
 
     `cached_tokens` of the `prompt_tokens` were not computed again; 0 where the server does not tell.
     """

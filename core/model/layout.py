@@ -25,9 +25,9 @@ def thread_text(message: str, replies: Sequence[str]) -> str:
 
 
 def thread_urls(message: str, url: str, replies: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """Where each part of a thread's text between blank lines is read; `replies` are their texts and addresses.
+    """Return the address of each part of a thread's text between blank lines; `replies` are their texts and addresses.
 
-    None if none of the messages has an address.
+    Returns nothing if none of the messages has an address.
     """
     said = [(message, url), (RESPONSES, url), *replies] if replies else [(message, url)]
     urls = [address for text, address in said for _ in _parts(text)]

@@ -29,7 +29,7 @@ class AnswerMessage:
 
 @dataclass(frozen=True, slots=True)
 class RelatedIncident:
-    """What an incident's message says of another one. `url` leads to the other's message, empty where none is known."""
+    """An incident, as another one's message names it. `url` leads to its own message, empty if none is known."""
 
     incident_id: str
     title: str
@@ -88,7 +88,7 @@ class HandoverRequest:
 
     @property
     def subject(self) -> str:
-        """What is spoken of: the claim, so that a late answer says nothing of the next one; else the incident."""
+        """Return the id of the claim, so that a late answer does not count for the next one; else of the incident."""
         return self.claim or self.incident_id
 
 
@@ -102,7 +102,7 @@ class JoinRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProposalMessage:
-    """What somebody said is right, with a button to confirm it; once confirmed, by whom and until when."""
+    """A proposed answer, with a button to confirm it; once confirmed, by whom and until when."""
 
     answer: CuratedAnswer
 

@@ -1,4 +1,4 @@
-"""Who is on call by a rota that plumbline.yaml holds."""
+"""On-call rotas that plumbline.yaml holds."""
 
 from __future__ import annotations
 

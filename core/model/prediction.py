@@ -1,4 +1,4 @@
-"""What Plumbline claimed, with all that its badge was made from, and what became of it."""
+"""Predictions: Plumbline's claims, with all that their badges were made from, and their outcomes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PredictionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Estimator:
-    """What made a prediction's measures. Only predictions of the same one can share a calibrator.
+    """The origin of a prediction's measures. Only predictions of the same one can share a calibrator.
 
     `engine` is `evidence` or the language model's name; `version` that of its formulas or prompts.
     """

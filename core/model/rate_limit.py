@@ -42,7 +42,7 @@ class RateLimit:
 
 
 def client_key(address: str | None) -> str:
-    """Who a client is by its address: an IPv6 address stands for its network."""
+    """Return the key of a client by its address: an IPv6 address stands for its network."""
     try:
         parsed = ip_address((address or "").partition("%")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""Where an incident is posted."""
+"""The places in which an incident is posted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.model.team import Route, Team
 
 
 def routing_facts(delivery: AlertDelivery, teams: Sequence[Team]) -> Facts:
-    """What routes may ask of the incident that a delivery opens (at least one of its alerts fires).
+    """Return the facts that routes may match of the incident that a delivery opens (at least one of its alerts fires).
 
     Its labels, and beside what they say: its `source`, its `service`, its `severity` in our words, and as `team` the
     ids of the teams that own the service.
@@ -23,7 +23,7 @@ def routing_facts(delivery: AlertDelivery, teams: Sequence[Team]) -> Facts:
 def incident_places(
     facts: Facts, routes: Sequence[Route], channels: Sequence[Channel], platforms: Sequence[Platform]
 ) -> tuple[Place, ...]:
-    """Where the first matching route leads: `incident_place`, and then the places where it is to be posted as well."""
+    """Return the places of the first matching route: `incident_place`, then the others in which it is posted."""
     main = incident_place(facts, routes, channels, platforms)
     route = next(route for route in routes if _main_place(route, facts, channels, platforms) == main)
     others = (place for name in route.also for place in _places(name, channels, platforms))

@@ -49,7 +49,7 @@ class Matcher:
 
 
 def _is_quick(pattern: str) -> bool:
-    """Whether an expression that somebody else wrote takes a bounded time on any value."""
+    """Return whether an expression that somebody else wrote takes a bounded time on any value."""
     if len(pattern) > MAX_PATTERN or GROUP.search(pattern):
         return False
     alternatives = pattern.split("|") if "[" not in pattern else [pattern]  # in brackets, a bar parts nothing
@@ -79,7 +79,7 @@ class Silence:
 
     @property
     def told(self) -> str:
-        """What it covers, in a line."""
+        """Return the matchers of the silence, in one line."""
         return ", ".join(f"{each.name} {' or '.join(sorted(each.values))}" for each in self.matchers)
 
 
@@ -123,7 +123,9 @@ class Maintenance:
 
 
 def alert_facts(alert: Alert, source: str, teams: Sequence[Team]) -> Facts:
-    """What silences and routes may ask of an alert: its labels, and our `source`, `service`, `severity` and `team`."""
+    """Return the facts that silences and routes may match: an alert's labels, and our `source`, `service`,
+    `severity` and `team`.
+    """
     ours = {
         "source": {source},
         "service": {alert.service},

@@ -66,13 +66,13 @@ def current_ids(teams: Sequence[Team]) -> dict[str, str]:
 
 
 def means_nobody(text: str) -> bool:
-    """Whether somebody means that an incident was no team's."""
+    """Return whether somebody means that an incident was no team's."""
     return text.strip(" \t\r\n.,@#").casefold() in NO_TEAM
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where an incident is posted of which all of `match` is true. The first route that matches is taken.
+    """A route for incidents of which all of `match` is true. The first route that matches is taken.
 
     It is posted to the first of `channels` that is there, and to all of `also` on every platform at once.
 
@@ -84,5 +84,5 @@ class Route:
     also: tuple[str, ...] = ()
 
     def matches(self, facts: Mapping[str, frozenset[str]]) -> bool:
-        """Whether it is for an incident of which `facts` are true (see `core.model.routing.routing_facts`)."""
+        """Return whether it is for an incident of which `facts` are true (see `core.model.routing.routing_facts`)."""
         return all(not accepted.isdisjoint(facts.get(name, frozenset())) for name, accepted in self.match)

@@ -1,4 +1,4 @@
-"""What an investigation by a language model did, step by step, and what it concluded."""
+"""The trajectory of an investigation by a language model: its steps, and its conclusion."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Responsibility(StrEnum):
-    """Who can put it right (RCAgent, section 4.2.1)."""
+    """The responsibility for the repair (RCAgent, section 4.2.1)."""
 
     PLATFORM = "platform"
     OWN_CODE = "own code"
@@ -27,7 +27,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the model reports when it finalises. `evidence` is what it claims to quote; `service` is where the cause lies."""
+    """The report of the model when it finalises. `evidence` is what it claims to quote; `service` has the cause."""
 
     thought: str
     root_cause: str

@@ -1,4 +1,4 @@
-"""What fits into the model's context: the one place that decides it."""
+"""The budget of the model's context: the one place that decides what fits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEPARATOR_TOKENS = 2  # tokens that may stand between a piece and the next
 
 @dataclass(frozen=True, slots=True)
 class FittedContext:
-    """What a prompt may hold: positions in the evidence and in the history that were offered, ascending.
+    """The content that a prompt may hold: ascending positions in the evidence and in the history that were offered.
 
     `prompt_tokens` is an upper bound of what the prompt then costs. `evidence_left_out` and `history_left_out` say how
     many pieces and turns did not fit.

@@ -24,7 +24,7 @@ class TokenStep:
 
 @dataclass(frozen=True, slots=True)
 class LabelReading:
-    """What one reply tells; everything adds up to 1.
+    """The reading of one reply; all probabilities add up to 1.
 
     `settled`: label → probability. `undecided`: labels that go on alike off the path that was generated → the
     probability that they share; a reply constrained to them alone tells how.

@@ -78,7 +78,7 @@ class ThreadReader(Protocol):
     """Reads on one chat platform what people said to each other. Untrusted."""
 
     async def earlier(self, place: Place, before: datetime, limit: int) -> tuple[Turn, ...]:
-        """What was said in the thread at `place` before that time, oldest first; empty outside a thread.
+        """Return the turns of the thread at `place` before that time, oldest first; empty outside a thread.
 
         Of more than `limit` (at least 2) messages, the one that began the thread and the latest ones. A thread that is
         gone is empty. Raises ChatUnavailable.
@@ -87,7 +87,7 @@ class ThreadReader(Protocol):
 
 
 class Inbox(Protocol):
-    """Where the inbound adapters hand in what people do in a chat.
+    """The inbox to which the inbound adapters hand what people do in a chat.
 
     Each call returns as soon as the event is durably recorded (milliseconds), so that the chat can be acknowledged;
     the work happens afterwards. An event whose key was handed in before is dropped.
@@ -124,7 +124,7 @@ class Inbox(Protocol):
 
 
 class Standing(Protocol):
-    """What a message of ours shows, for platforms that ask for it again."""
+    """The current content of a message of ours, for platforms that ask for it again."""
 
     async def message(self, reference: MessageReference) -> Message | None:
         """As it would be shown now, within milliseconds; None for one that nothing can change any more.
@@ -135,7 +135,7 @@ class Standing(Protocol):
 
 
 class Forms(Protocol):
-    """What is asked of somebody whose press leaves a question open, for platforms that can ask it in a form."""
+    """The forms for a press that leaves a question open, for platforms that can show a form."""
 
     async def form(self, verdict: Verdict, subject: str, audience: Audience) -> Form | None:
         """The form for a press of this button, within milliseconds; None if nothing is to be asked.

@@ -1,4 +1,4 @@
-"""Where knowledge comes from, and where it is found again."""
+"""Ports of knowledge: its sources, and the index in which it is found."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ class ChangingSource(Protocol):
         ...
 
     def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
-        """What changed since `cursor`, in parts to be applied in order; since ever if it is empty or not understood.
+        """Yield the changes since `cursor`, in parts to be applied in order; all documents if it is empty
+        or not understood.
 
         `known_ids` are the ids of the source's documents that are indexed. After the last part the index holds exactly
         what the source holds. A part is indexed before its cursor is kept, so that a killed process loses none.
@@ -93,7 +94,7 @@ class SecretDetector(Protocol):
     """Finds passwords, keys and tokens."""
 
     def find(self, text: str) -> list[tuple[int, int]]:
-        """Where the secrets stand in `text`: start and end of each, in order, none overlapping."""
+        """Return the start and the end of each secret in `text`, in order, none overlapping."""
         ...
 
 
@@ -116,7 +117,7 @@ class EncodedPassage:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What a search found: the id of a passage, and its score, an inner product, higher is better."""
+    """A hit of a search: the id of a passage, and its score, an inner product, higher is better."""
 
     passage_id: str
     score: float

@@ -151,7 +151,7 @@ class CodeReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolParameter:
-    """What a tool wants to know: an id, a service, a snapshot key; never a query. `choices` are all allowed values.
+    """A parameter of a tool: an id, a service or a snapshot key, never a query. `choices` are all allowed values.
 
     With `snapshot` the value is the key of an earlier observation, and the tool gets the observation itself.
     """
@@ -175,7 +175,7 @@ class Tool(Protocol):
 
     @property
     def description(self) -> str:
-        """What it tells, in one sentence."""
+        """A description of its output, in one sentence."""
         ...
 
     @property
@@ -267,7 +267,7 @@ class AlertMonitor(Protocol):
     def name(self) -> str: ...
 
     async def firing(self, incident: Incident) -> bool | None:
-        """Whether an alert of this incident fires, silenced or not; None if this system cannot tell."""
+        """Return whether an alert of this incident fires, silenced or not; None if this system cannot tell."""
         ...
 
     async def silences(self) -> list[Silence]:

@@ -1,4 +1,4 @@
-"""Who is on call."""
+"""The port of on-call schedules."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Protocol
 
 
 class OnCall(Protocol):
-    """Who is on call, team by team."""
+    """The people on call, team by team."""
 
     @property
     def name(self) -> str:
-        """What people call the system that holds the schedules."""
+        """The name by which people know the system that holds the schedules."""
         ...
 
     @property

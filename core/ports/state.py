@@ -1,4 +1,4 @@
-"""What is remembered of incidents, predictions, conversations and settings."""
+"""Ports of stored state: incidents, predictions, conversations and settings."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class PredictionStore(Protocol):
 
 
 class ConversationStore(Protocol):
-    """What was said in the threads that Plumbline took part in."""
+    """The conversations in the threads that Plumbline took part in."""
 
     async def add(self, key: str, place: Place, turn: Turn, at: datetime) -> None:
         """Remember a turn; one with a known key is left as it is."""
@@ -211,7 +211,7 @@ class CursorStore(Protocol):
     """How far each changing source has been read."""
 
     async def load(self, source: str) -> SourceCursor | None:
-        """Where reading goes on; None for a source that was never read."""
+        """Return the cursor at which reading goes on; None for a source that was never read."""
         ...
 
     async def save(self, source: str, cursor: SourceCursor) -> None:
@@ -256,7 +256,7 @@ class BuildFailureStore(Protocol):
 
 
 class AuditStore(Protocol):
-    """Who saw and did what. Entries are added, and forgotten when they are old; none is ever changed."""
+    """The audit log. Entries are added, and forgotten when they are old; none is ever changed."""
 
     async def add(self, entry: AuditEntry) -> None:
         """Add an entry; one with a known key is left as it is."""
@@ -276,10 +276,10 @@ class AuditStore(Protocol):
 
 
 class ChannelSettingsStore(Protocol):
-    """What is set for a channel. Of a place, only the platform and the channel matter."""
+    """The settings of channels. Of a place, only the platform and the channel matter."""
 
     async def get(self, place: Place) -> ChannelSettings:
-        """What was saved last for the channel; the defaults if nothing ever was."""
+        """Return the settings that were saved last for the channel; the defaults if none ever were."""
         ...
 
     async def save(self, place: Place, settings: ChannelSettings) -> None:

@@ -46,11 +46,11 @@ class TaskStore(Protocol):
         ...
 
     async def is_known(self, key: str) -> bool:
-        """Whether a task of this key was ever recorded."""
+        """Return whether a task of this key was ever recorded."""
         ...
 
     async def has_waiting(self, workflow: str, subject: str) -> bool:
-        """Whether there is such a task that nobody has claimed yet.
+        """Return whether there is such a task that nobody has claimed yet.
 
         Whoever claims it afterwards sees what this transaction writes, so that a second task is not needed.
         """
@@ -73,7 +73,7 @@ class TaskStore(Protocol):
         ...
 
     async def backlog(self) -> Backlog:
-        """What waits, and what is under way, whoever works on it."""
+        """Return the tasks that wait and those under way, whoever works on them."""
         ...
 
 
@@ -120,7 +120,7 @@ class PostStore(Protocol):
     async def edited(self, intent: str, content_hash: str, claim: str = "") -> None: ...
 
     async def at(self, reference: MessageReference) -> Post | None:
-        """What was posted as this message; its thread does not matter. None if Plumbline posted no such message."""
+        """Return the post behind this message, whatever its thread. None if Plumbline posted no such message."""
         ...
 
     async def forget(self, intent: str) -> None:
@@ -160,7 +160,7 @@ class DeadLetter:
 
 
 class DeadLetterStore(Protocol):
-    """What could not be posted."""
+    """The messages that could not be posted."""
 
     async def add(self, intent: str, place: Place, message: Message, reason: str) -> None:
         """Keep a message from now on, in place of what was kept for its intent."""

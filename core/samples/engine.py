@@ -1,4 +1,4 @@
-"""What the engine makes of sample inputs, so that a sample message says no more than a real one would."""
+"""The engine's results for sample inputs, so that a sample message says no more than a real one would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sample messages are made of. Each function's fields replace the usual ones."""
+"""Parts of sample messages. The fields given to each function replace the usual ones."""
 
 from __future__ import annotations
 

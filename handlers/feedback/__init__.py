@@ -1,1 +1,1 @@
-"""What people and outcomes say of a claim, and what is learned from it."""
+"""Feedback of people, outcomes of incidents, and what is learned from both."""

@@ -37,7 +37,7 @@ async def accept_suggestion(feedback: Feedback, *, label: Callable[[Feedback], A
 
 
 async def is_rejected(prediction_id: str, store: Store) -> bool:
-    """Whether the last who judged a claim called it wrong: then it is not made again."""
+    """Return whether the last who judged a claim called it wrong: then it is not made again."""
     async with store.transaction() as transaction:
         labels = await transaction.predictions.labels_of(prediction_id)
     return bool(labels) and not labels[-1].correct

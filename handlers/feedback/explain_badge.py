@@ -72,7 +72,7 @@ async def explain_badge(
 
 
 def _evidence(prediction: Prediction, incident: Incident | None) -> tuple[str, ...]:
-    """What speaks for a claim about an incident that still stands there."""
+    """Return the evidence for a claim about an incident that is still shown."""
     owner = incident.owner if incident is not None else None
     if owner is not None and owner.prediction_id == prediction.id:
         return (

@@ -35,7 +35,7 @@ async def fit_triage(
     clock: Clock,
     embedder: Embedder | None = None,
 ) -> bool:
-    """Whether there was enough to learn from; if not, the model in use stays.
+    """Fit the triage, and return whether there was enough to learn from; if not, the model in use stays.
 
     With an `embedder` the model learns from its vectors too, of which the model in use keeps those that were made before.
     Where nobody has judged an owner yet, the first calibrator learns from the past incidents that the model was checked

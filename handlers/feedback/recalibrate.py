@@ -50,7 +50,7 @@ def _better(
 
 
 def _improves(seen: Sequence[Label], new: Sequence[Label], current: Calibrator) -> bool:
-    """Whether a fit that also knows the other new labels has a lower Brier score on each part of the new ones.
+    """Return whether a fit that also knows the other new labels has a lower Brier score on each part of the new ones.
 
     Only labels that came after the calibrator in use are held out: those before it has seen.
     """

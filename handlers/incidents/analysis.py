@@ -1,4 +1,4 @@
-"""Where what takes seconds of computing is done: in one thread, so that an acknowledgement waits for one at most."""
+"""One thread for computations that take seconds, so that an acknowledgement waits for one of them at most."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ _THREAD = ThreadPoolExecutor(max_workers=1, thread_name_prefix="analysis")
 
 
 async def analysed(work: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-    """What `work` returns, in its turn after the other analyses."""
+    """Run `work` after the analyses that came before it, and return its result."""
     return await asyncio.get_running_loop().run_in_executor(_THREAD, partial(work, *arguments, **options))

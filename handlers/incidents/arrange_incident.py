@@ -34,7 +34,7 @@ JOINING = "join incidents"  # the lock of whoever makes one a part of another: w
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What says how incidents are shown."""
+    """The settings that decide how incidents are shown."""
 
     channels: Sequence[Channel] = ()
     teams: Sequence[Team] = ()
@@ -106,7 +106,7 @@ async def _open_after(last: Incident | None, store: Store) -> list[Incident]:
 
 
 async def is_anything_open(*, store: Store) -> bool:
-    """Whether there is an incident to look after."""
+    """Return whether there is an incident to look after."""
     async with store.transaction() as transaction:
         return bool(await transaction.incidents.open(1))
 
@@ -169,7 +169,9 @@ async def _bonds(
 
 
 async def _is_part(other: Incident, incident: Incident, transaction: Transaction) -> bool:
-    """Whether `incident` leads the other one, directly or through its parts: led by it, both would be shown nowhere."""
+    """Return whether `incident` leads the other one, directly or through its parts: led by it, both would
+    be shown nowhere.
+    """
     above: Incident | None = other
     for _ in range(MAX_CHAIN):
         if above is None or above.absorbed is None:

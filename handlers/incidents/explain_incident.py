@@ -114,7 +114,7 @@ async def explain_incident(
 
 
 async def _in_sight(work: Coroutine[Any, Any, T], doing: str, tell: Progress) -> T:
-    """What `work` comes to; who waits for it longer than PATIENCE is told what is being done."""
+    """Return the result of `work`; if it takes longer than PATIENCE, tell whoever waits what is being done."""
     task = asyncio.create_task(work)
     try:
         await asyncio.wait({task}, timeout=PATIENCE)
@@ -159,7 +159,8 @@ async def _judged(
     history: IncidentHistory,
     model: LanguageModel | None,
 ) -> tuple[Evaluation, str]:
-    """What the evidence engine found it has measured itself; a model's finding is judged by how similar cases ended.
+    """Return the evaluation of a finding and its version: the evidence engine's own, or for a model how
+    similar cases ended.
 
     They are those from before the incident, whenever it is looked into.
     """

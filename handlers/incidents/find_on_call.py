@@ -1,4 +1,4 @@
-"""Who of a team is on call now. What the schedule cannot tell is said to be unknown, and nothing waits for it."""
+"""The people of a team who are on call now; unknown where the schedule cannot tell in time."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ async def save_findings(found: Incident, read: Incident, *, progress: str = "", 
     duplicate = None if duplicate is not None and await is_rejected(duplicate.prediction_id, store) else duplicate
 
     def is_outdone(latest: Incident) -> bool:
-        """Whether the owner that stands there by now was found, or named by people, knowing more."""
+        """Return whether the owner that stands there by now was found, or named by people, knowing more."""
         is_explained = found.explanation == read.explanation != latest.explanation
         return is_explained or latest.hops != read.hops
 
@@ -93,7 +93,7 @@ async def conclude_investigation(incident_id: str, *, store: Store) -> None:
 
 
 async def is_under_way(incident_id: str, *, store: Store) -> bool:
-    """Whether an incident that stands in a chat is being looked into, so that more will be shown of it."""
+    """Return whether an incident that stands in a chat is being looked into, so that more will be shown of it."""
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
     if incident is None or incident.message is None:

@@ -123,7 +123,9 @@ def incident_from(question: Question, services: Iterable[str]) -> Incident:
 
 
 def _place_of(service: str, text: str) -> int | None:
-    """Where a text first names a service, in any case; a part of a longer word, as `till` in “until”, names none.
+    """Return the position at which a text first names a service, in upper or lower case; None if it does not.
+
+    A part of a longer word, such as `till` in “until”, is no name.
 
     Scripts that set no blanks between words may stand right beside it.
     """

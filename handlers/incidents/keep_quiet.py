@@ -11,7 +11,7 @@ from core.ports import Clock, Store
 
 
 async def hold_incident(incident: Incident, place: Place, *, store: Store, clock: Clock) -> bool:
-    """Whether the place must not be told of the incident now; if so, it is told when its quiet hours end."""
+    """Return whether the place must not be told of the incident now; if so, hold it until the quiet hours end."""
     async with store.transaction() as transaction:
         quiet = (await transaction.channel_settings.get(place)).quiet
         now = clock.now()
@@ -22,14 +22,14 @@ async def hold_incident(incident: Incident, place: Place, *, store: Store, clock
 
 
 async def is_held(incident_id: str, *, store: Store) -> bool:
-    """Whether the channel that the incident is posted in first is not to be told of it."""
+    """Return whether the channel that the incident is posted in first is not to be told of it."""
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
         return incident is not None and incident.place in await transaction.held_incidents.places(incident_id)
 
 
 async def is_anything_held(*, store: Store) -> bool:
-    """Whether some channel is still to be told of an incident."""
+    """Return whether some channel is still to be told of an incident."""
     async with store.transaction() as transaction:
         return bool(await transaction.held_incidents.waiting())
 

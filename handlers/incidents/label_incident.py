@@ -1,4 +1,4 @@
-"""What a note on the end of an incident says of the claims that were made about it (LM-PACE, section 5.1.1)."""
+"""Labels for the claims about an incident, from the note that ended it (LM-PACE, section 5.1.1)."""
 
 from __future__ import annotations
 

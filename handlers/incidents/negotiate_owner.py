@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Negotiator:
-    """What the managers need: a model, the team documents as it can read them, and what monitoring shows."""
+    """The means of the managers: a model, the team documents as it can read them, and the findings of monitoring."""
 
     model: LanguageModel
     documents: TeamDocuments
@@ -38,7 +38,10 @@ async def negotiate_owner(
     negotiator: Negotiator,
     removed: frozenset[str],
 ) -> Negotiation | None:
-    """What the managers of all teams but the `removed` ones came to; None where the model failed: then the evidence engine's verdict stands."""
+    """Let the managers of all teams but the `removed` ones negotiate, and return the result.
+
+    Returns None if the model failed: then the evidence engine's verdict stands.
+    """
     request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE)
     monitoring = TeamMonitoring(incident, negotiator.observe)
     try:

@@ -74,7 +74,7 @@ class Readers:
 async def observe_incident(
     incident: Incident, readers: Readers, *, history: IncidentHistory, clock: Clock
 ) -> Observations:
-    """What the tools say, and what was pasted. One that fails or does not answer in time is named, the rest goes on."""
+    """Read all tools and the pasted text; name each tool that fails or does not answer in time, and go on without it."""
     now = clock.now()
     tools = _Tools()
     traced, changes = await asyncio.gather(
@@ -126,7 +126,7 @@ async def _graph(reader: DependencyReader, window: TimeWindow) -> list[Mapping[s
 
 
 async def _outputs(readers: Readers, services: Sequence[str], window: TimeWindow, tools: _Tools) -> list[ToolOutput]:
-    """What the toolboxes return to every call that needs nothing but a service's name. Builds are asked for apart."""
+    """Return the outputs of every call that needs only a service's name. Builds are read elsewhere."""
     boxes = [each for each in readers.toolboxes if not isinstance(each, BuildReader)]
     opened, gaps = await open_toolboxes(boxes, services, window)
     tools.gaps.update(gaps)

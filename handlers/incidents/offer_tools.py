@@ -1,4 +1,4 @@
-"""What a language model may ask beyond what was observed: code, and the toolboxes of outside systems."""
+"""Tools that a language model may call for more than was observed: code, and the toolboxes of outside systems."""
 
 from __future__ import annotations
 

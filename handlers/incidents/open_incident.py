@@ -65,7 +65,7 @@ async def open_incidents(
 
 
 def _request_of(delivery: AlertDelivery) -> AbstractContextManager[None]:
-    """What a delivery asks for belongs to its own request, and not to that of another with which it is stored."""
+    """Return a context that assigns the work for a delivery to its own request, although others are stored with it."""
     correlation = parse_correlation(delivery.correlation)
     return nullcontext() if correlation is None else correlated(correlation)
 
@@ -151,7 +151,7 @@ class _Group:
         return incident
 
     def _is_new(self, delivery: AlertDelivery, incident: Incident) -> bool:
-        """Whether nothing said the same before; from now on this did."""
+        """Return whether nothing said the same before, and remember that this did."""
         key = _delivery_key(incident, delivery)
         if key in self._known or key in self._received:
             return False

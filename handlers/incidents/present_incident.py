@@ -32,7 +32,7 @@ Link = Callable[[MessageReference], Awaitable[str]]
 
 
 async def never_quiet(_incident: Incident, _place: Place) -> bool:
-    """Whether a place must not be told of an incident now, where there are no quiet hours."""
+    """Return whether a place must not be told of an incident now, where there are no quiet hours."""
     return False
 
 
@@ -121,7 +121,7 @@ async def _lead_to(incident: Incident, store: Store, at: datetime) -> None:
 async def parts_of(
     incident: Incident, channels: Sequence[Channel], transaction: Transaction, limit: int
 ) -> list[Incident]:
-    """What belongs to an incident, directly or through its parts, as far as its readers may know of it; oldest first."""
+    """Return the parts of an incident, direct and indirect, that its readers may know of, oldest first."""
     found: dict[str, Incident] = {}
     asked = [incident]
     while asked and len(found) < limit:
@@ -135,7 +135,7 @@ async def parts_of(
 async def _may_stand(
     intent: str, incident: Incident, place: Place, *, store: Store, poster: Poster, is_held: bool
 ) -> bool:
-    """Whether the message stands in the place already, or may be posted there."""
+    """Return whether the message stands in the place already, or may be posted there."""
     async with store.transaction() as transaction:
         was_held = place in await transaction.held_incidents.places(incident.id)
     may_be_posted = not (is_held or (was_held and incident.state is IncidentState.RESOLVED))
@@ -200,7 +200,7 @@ def shown_incident(incident: Incident, policy: Policy) -> IncidentMessage:
 async def message_now(
     incident_id: str, *, policy: Policy, channels: Sequence[Channel], store: Store, link: Link
 ) -> IncidentMessage | None:
-    """What an incident's message would show now; None if the incident is not stored."""
+    """Return an incident's message as it would be shown now; None if the incident is not stored."""
     async with store.transaction() as transaction:
         incident = await transaction.incidents.get(incident_id)
         if incident is None:

@@ -116,7 +116,7 @@ async def reassign_incident(
 
 
 async def _is_overtaken(feedback: Feedback, incident: Incident, store: Store) -> bool:
-    """Whether `not ours` speaks of another claim than the one that stands, unless this step ran before."""
+    """Return whether `not ours` speaks of another claim than the one that stands, unless this step ran before."""
     if feedback.verdict is not Verdict.NOT_OURS or _is_known(feedback, incident):
         return False
     async with store.transaction() as transaction:
@@ -153,7 +153,7 @@ def _own_of_those_asked(feedback: Feedback, incident: Incident, teams: Sequence[
 
 
 def _is_said(hop: Hop, incident: Incident, teams: Sequence[Team]) -> bool:
-    """Whether the incident is where the hop would send it: given to that team, or away from this one."""
+    """Return whether the incident is where the hop would send it: given to that team, or away from this one."""
     if not hop.given_to:
         return hop.turned_away in incident.turned_away
     given = current_team(incident.given_to, teams)
@@ -197,7 +197,7 @@ async def _hand_over(
 async def _given(
     incident: Incident, hop: Hop, given: Team, on_call: tuple[tuple[str, ...], str], store: Store, clock: Clock
 ) -> OwnerProposal:
-    """What a person says stands as the proposal from then on."""
+    """Return the proposal that a person's choice makes."""
     prediction_id, badge = await record_prediction(
         PredictionKind.OWNER,
         incident.id,

@@ -88,7 +88,7 @@ _Found = tuple[DuplicateCandidate, Evaluation, str, str]  # with the engine and 
 async def _judged(
     model: LanguageModel, incident: Incident, candidates: Sequence[DuplicateCandidate], measured: _Found
 ) -> _Found | None:
-    """What the model says, None if it says that it is none of them; what was measured if it says nothing."""
+    """Return the model's choice, None if it chose none; the most similar one by measure if the model did not answer."""
     request = ModelRequest((), urgency=Urgency.INCIDENT, requester=incident.id, deadline=DEADLINE)
     try:
         said = await judge_duplicates(model, request, incident, candidates)

@@ -126,7 +126,7 @@ def _from_evidence(verdict: Verdict, evidence: TriageEvidence, enrichment: Enric
 
 
 def _why_nobody(verdict: Verdict, evidence: TriageEvidence) -> str:
-    """What to say of it where nobody is named; empty where the evidence is only thin."""
+    """Return the reason why nobody is named; empty if the evidence is only thin."""
     if verdict.owner is not None:
         return ""
     if evidence.nobody >= NOBODYS:
@@ -211,7 +211,7 @@ async def _with_on_call(
 
 
 def _with_earlier_hops(votes: Sequence[Vote], incident: Incident) -> tuple[Vote, ...]:
-    """What was said before people sent it on stays, and what was said since then is replaced."""
+    """Return the votes from before the last hop, and the new ones in place of those since then."""
     hop = len(incident.hops)
     before = incident.owner.votes if incident.owner is not None else ()
     return (*(vote for vote in before if vote.hop < hop), *(replace(vote, hop=hop) for vote in votes))

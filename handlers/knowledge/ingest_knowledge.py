@@ -100,7 +100,7 @@ async def ingest_knowledge(
 
 @dataclass(slots=True)
 class _Run:
-    """What differs between the sources and the index, as far as the sources have been read.
+    """The differences between the sources and the index, as far as the sources have been read.
 
     `hashes` holds the content hash of every document that is indexed or about to be; `indexed` the ids of those that
     the index holds now. `fresh` and `outdated` are to be written and to be deleted, `cursors` to be kept after that.
@@ -276,7 +276,7 @@ class _Writer:
             await self.encoders.save(after)
 
     def _fits(self, encoder: Encoder, passages: int) -> bool:
-        """Whether the encoder describes the index: a killed run or another embedding model leaves them apart."""
+        """Return whether the encoder describes the index: a killed run or another embedding model leaves them apart."""
         return encoder.settled and encoder.statistics.passages == passages and encoder.embedder == self._embedder_name
 
     async def _learn_anew(self, before: Encoder | None, outdated_ids: Sequence[str], fresh: Sequence[Passage]) -> None:

@@ -1,4 +1,4 @@
-"""What people confirm as the lines that explain a failed build is what the next failure of its project is read by."""
+"""Lines that people confirmed as the explanation of a failed build, kept to read the next failure of its project."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What people write and press: questions, commands, corrections and the home page."""
+"""Handlers of what people write and press: questions, commands, corrections and the home page."""

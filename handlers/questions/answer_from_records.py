@@ -46,7 +46,9 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """What is known without reading any document. `origins` names the catalogue that a service's owner was found in."""
+    """Facts that are known without reading a document. `origins` names the catalogue in which a service's
+    owner was found.
+    """
 
     teams: Sequence[Team] = ()
     dependencies: Dependencies = field(default_factory=dict[str, tuple[str, ...]])

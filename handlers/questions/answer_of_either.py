@@ -30,7 +30,7 @@ log = structlog.get_logger()
 
 
 def nothing_quoted() -> bool:
-    """Where somebody waits for the whole answer."""
+    """Return False: nothing was quoted, because somebody waits for the whole answer."""
     return False
 
 
@@ -81,7 +81,7 @@ async def _in_time(composing: Awaitable[Judged], is_quoted: Callable[[], bool]) 
 
 
 def _better(composed: Judged, quoted: Judged) -> Judged:
-    """What the documents say plainly is not lost to a model that says less: weak ones often find nothing to say.
+    """Return the better of two answers: plain quotes are not lost to a weak model that finds nothing to say.
 
     Where the model found no answer, the quotes are tentative.
     """

@@ -265,7 +265,7 @@ def _said(answer: Answer) -> str:
 
 
 def _shown(question: Question, answer: Answer, clock: Clock, how: str = "answered") -> AuditEntry:
-    """Who was shown which documents, also of those that are named as the nearest to no answer."""
+    """Return the audit entry of which documents were shown to whom, including those named beside no answer."""
     return audit_entry(
         f"{how}:{question.key}",
         clock.now(),

@@ -20,7 +20,7 @@ LEFT_ALONE = (
 
 
 async def show_settings(question: Question, *, store: Store, poster: Poster) -> None:
-    """What holds in the channel of the question, and how it is changed."""
+    """Show the settings of the question's channel, and how to change them."""
     async with store.transaction() as transaction:
         settings = await transaction.channel_settings.get(question.place)
     text = "\n".join(["What is set for this channel:", *settings_told(settings), HOW])
@@ -52,7 +52,7 @@ async def set_quiet_hours(question: Question, *, store: Store, poster: Poster) -
 
 
 def settings_told(settings: ChannelSettings) -> list[str]:
-    """What holds in a channel, in lines."""
+    """Return the settings of a channel, as lines of text."""
     if settings.quiet is None:
         return [f"• {NOT_QUIET}"]
     return [f"• Quiet hours: every day from {settings.quiet}.", LEFT_ALONE.format(loud=settings.quiet.loud)]

@@ -38,7 +38,7 @@ async def ask_what_is_right(feedback: Feedback, *, store: Store, poster: Poster)
 
 
 async def propose_correction(feedback: Feedback, *, store: Store, poster: Poster, redact: Redact) -> None:
-    """What was typed below “what is right?” becomes a proposal, and the comment on the label of the wrong answer."""
+    """Propose what was typed below “what is right?”, and keep it as the comment on the wrong answer's label."""
     async with store.transaction() as transaction:
         prediction = await transaction.predictions.get(feedback.subject)
         asked = (

@@ -105,7 +105,7 @@ class Poster:
         return reference
 
     async def stands(self, intent: str, place: Place) -> bool:
-        """Whether it was posted."""
+        """Return whether it was posted."""
         async with self._store.transaction() as transaction:
             return (await transaction.posts.intend(intent, place)).reference is not None
 

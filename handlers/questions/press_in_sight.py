@@ -30,7 +30,8 @@ ABOUT_INCIDENTS = frozenset(
 
 
 async def is_in_sight(feedback: Feedback, *, channels: Sequence[Channel], store: Store) -> bool:
-    """Whether the press is about no incident, or about one that is stored and that those who read along may know of.
+    """Return whether the press is about no incident, or about one that is stored and that those who read
+    along may know of.
 
     A pasted text that was looked into is not stored: there is nothing to take, to hand over or to put together.
     """

@@ -1,4 +1,4 @@
-"""What a message of ours would show now, from what is stored."""
+"""Messages of ours as they would be shown now, from what is stored."""
 
 from __future__ import annotations
 

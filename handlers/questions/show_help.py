@@ -28,7 +28,7 @@ IN_A_THREAD = "In the thread of an incident or an answer, “help” says what e
 
 
 async def show_help(question: Question, *, store: Store, poster: Poster) -> None:
-    """What fits the place comes first; what can be done in other places is not told."""
+    """Show what can be done in this place, the most fitting first."""
     async with store.transaction() as transaction:
         incident = await transaction.incidents.in_thread(question.place)
         said = await transaction.conversations.history(question.place, 1)

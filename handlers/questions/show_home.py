@@ -54,7 +54,7 @@ async def home_of(
 
 
 def _is_theirs(incident: Incident, names: set[str], teams: Sequence[Team]) -> bool:
-    """Whether one of these names took it, or is on call for the team that it is proposed to while nobody has."""
+    """Return whether one of these names took it, or is on call for the team that it is proposed to while nobody has."""
     if incident.taken_by:
         return incident.taken_by.casefold() in names
     owner = incident.owner.owner if incident.owner is not None else None

@@ -40,7 +40,7 @@ _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
 def answer_intent(question_id: str) -> str:
-    """What names the message that is first a sign of waiting and then the answer."""
+    """Return the intent of the message that first shows that somebody waits, and then the answer."""
     return f"answer:{question_id}"
 
 
@@ -56,7 +56,9 @@ async def show_answer(message: Message, question: Question, stage: str, poster: 
 
 
 def says_more(shown: str, version: str) -> bool:
-    """Whether a version is of a later wording of the question than another one, or of a later stage of its answer."""
+    """Return whether a version is of a later wording of the question than another one, or of a later stage
+    of its answer.
+    """
     return _stage(shown) > _stage(version)
 
 

@@ -20,7 +20,7 @@ HomeOf = Callable[[Sequence[str], Audience], Awaitable[Home]]
 
 
 async def tell_home(question: Question, *, home_of: HomeOf, poster: Poster) -> None:
-    """What stands in it is read by everybody who reads along, so that in a channel it holds no more than is for it."""
+    """Show the home page as a message; in a channel it holds only what everybody there may read."""
     home = await home_of([question.asker.name], question.audience)
     await poster.post_once(f"home:{question.id}", question.place, Notice(home_told(home)))
 

@@ -1,13 +1,13 @@
 """Workflows that ended long ago are deleted with all their steps, wherever the engine keeps them; others go on.
 
-Each runs in a process of its own: there is one engine in a process, and it may be that of another test's bot.
+They run in a process of their own: there is one engine in a process, and it may be that of another test's bot.
 """
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -18,6 +18,7 @@ from unittest.mock import patch
 import pytest
 import sqlalchemy as sa
 from dbos import DBOS
+from dbos._dbos import _get_or_create_dbos_registry
 
 from adapters.store.database import truncate_log
 from bot.work import engine as workflow_engine
@@ -70,19 +71,36 @@ async def running(address: str, behaviours: Waiting) -> AsyncIterator[Workflows]
     finally:
         behaviours.may_end.set()
         await workflow_engine.stop()
+        # The engine holds one instance per process, and has no public way to forget it.
+        _get_or_create_dbos_registry().instance_info_map.clear()
 
 
-async def in_its_own_process(scenario: Callable[[str], Coroutine[Any, Any, None]], address: str) -> None:
+Scenario = Callable[[str], Coroutine[Any, Any, None]]
+Passes = Callable[[Scenario], Awaitable[None]]
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[ProcessPoolExecutor]:
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        await asyncio.get_running_loop().run_in_executor(pool, run, scenario, address)
+        yield pool
 
 
-def run(scenario: Callable[[str], Coroutine[Any, Any, None]], address: str) -> None:
+@pytest.fixture
+def passes(process: ProcessPoolExecutor, address: str) -> Passes:
+    """Run a scenario in the other process, on an empty database."""
+
+    async def run_there(scenario: Scenario) -> None:
+        await asyncio.get_running_loop().run_in_executor(process, run, scenario, address)
+
+    return run_there
+
+
+def run(scenario: Scenario, address: str) -> None:
     asyncio.run(scenario(address))
 
 
-async def test_finished_workflows_go_with_their_steps_and_those_under_way_stay(address: str) -> None:
-    await in_its_own_process(finished_and_under_way, address)
+async def test_finished_workflows_go_with_their_steps_and_those_under_way_stay(passes: Passes) -> None:
+    await passes(finished_and_under_way)
 
 
 async def finished_and_under_way(address: str) -> None:
@@ -102,8 +120,8 @@ async def finished_and_under_way(address: str) -> None:
         assert await kept(address) == {"under way"}
 
 
-async def test_more_workflows_than_are_deleted_at_once_all_go(address: str) -> None:
-    await in_its_own_process(more_than_at_once, address)
+async def test_more_workflows_than_are_deleted_at_once_all_go(passes: Passes) -> None:
+    await passes(more_than_at_once)
 
 
 async def more_than_at_once(address: str) -> None:
@@ -115,8 +133,8 @@ async def more_than_at_once(address: str) -> None:
             assert await DBOS.list_workflows_async() == []
 
 
-async def test_the_workflows_of_what_is_forgotten_go_while_the_bot_runs(address: str) -> None:
-    await in_its_own_process(forgotten_while_running, address)
+async def test_the_workflows_of_what_is_forgotten_go_while_the_bot_runs(passes: Passes) -> None:
+    await passes(forgotten_while_running)
 
 
 async def forgotten_while_running(address: str) -> None:
@@ -132,8 +150,8 @@ async def forgotten_while_running(address: str) -> None:
             assert b"asked by U1" not in b"".join(parts)
 
 
-async def test_where_no_engine_ever_was_there_is_nothing_to_forget(address: str) -> None:
-    await in_its_own_process(forgotten_without_an_engine, address)
+async def test_where_no_engine_ever_was_there_is_nothing_to_forget(passes: Passes) -> None:
+    await passes(forgotten_without_an_engine)
 
 
 async def forgotten_without_an_engine(address: str) -> None:

@@ -29,7 +29,7 @@ from tests.fakes.random_model import Shape, write_random_model
 
 pytestmark = pytest.mark.external
 
-TRIAGES = 200
+TRIAGES = 60
 SLOTS = 16
 AT = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 TEAMS = [

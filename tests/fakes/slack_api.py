@@ -39,13 +39,14 @@ class Call:
 
 @dataclass(slots=True)
 class Refusal:
-    """How the next calls of a method are answered instead; any method if `method` is empty."""
+    """The answer to the next calls instead, of any method if `method` is empty, to any channel if `channel` is."""
 
     status: int
     body: str
     headers: Mapping[str, str] = field(default_factory=dict)
     method: str = ""
     times: int = 1
+    channel: str = ""
 
 
 class FakeSlack(FakeServer):
@@ -113,10 +114,17 @@ class FakeSlack(FakeServer):
         return str(self._server.make_url("/api/"))
 
     def refuse(
-        self, status: int, body: str = "", *, headers: Mapping[str, str] | None = None, method: str = "", times: int = 1
+        self,
+        status: int,
+        body: str = "",
+        *,
+        headers: Mapping[str, str] | None = None,
+        method: str = "",
+        times: int = 1,
+        channel: str = "",
     ) -> None:
         """Answer the next calls with this instead."""
-        self.refusals.append(Refusal(status, body, headers or {}, method, times))
+        self.refusals.append(Refusal(status, body, headers or {}, method, times, channel))
 
     def called(self, method: str) -> list[Arguments]:
         return [call.arguments for call in self.calls if call.method == method]
@@ -152,7 +160,7 @@ class FakeSlack(FakeServer):
         arguments = await _arguments(request)
         self.calls.append(Call(method, arguments))
         self._asked.setdefault(method, asyncio.Event()).set()
-        if refusal := self._refusal(method):
+        if refusal := self._refusal(method, arguments.get("channel", "")):
             return web.Response(
                 status=refusal.status, text=refusal.body, headers=refusal.headers, content_type=_type_of(refusal.body)
             )
@@ -165,8 +173,10 @@ class FakeSlack(FakeServer):
             request.transport.close()
         return web.json_response(answer)
 
-    def _refusal(self, method: str) -> Refusal | None:
-        refusal = next((each for each in self.refusals if each.method in ("", method)), None)
+    def _refusal(self, method: str, channel: object) -> Refusal | None:
+        refusal = next(
+            (each for each in self.refusals if each.method in ("", method) and each.channel in ("", channel)), None
+        )
         if refusal is not None:
             refusal.times -= 1
             if refusal.times == 0:

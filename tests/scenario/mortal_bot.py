@@ -30,6 +30,7 @@ from bot.work.schedules import INGEST
 from bot.work.workflows import Workflows
 from core.ports import Task
 
+INCIDENT_STEPS = ("present", "triage", "present", "explain", "present", "conclude", "present", "details")
 PATIENCE = 60.0  # seconds until a bot must have said something
 
 # Forked from a process that has imported everything already: a start takes a fraction of a second.

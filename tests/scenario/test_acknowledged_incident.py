@@ -4,46 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
-from io import StringIO
 
 import pytest
-from rich.console import Console
 
-from adapters import terminal
-from adapters.console.render import Renderer
-from adapters.slack import render as slack
-from adapters.teams import render as teams
 from core.model.incident import Acknowledgement, Incident
-from core.model.messages import IncidentMessage
-from core.samples import START, alert, incident
-from tests.fakes import adaptive_card, block_kit
+from core.samples import alert, incident
+from tests.scenario.incident_in_chats import CHATS, NOON, in_teams, on_slack, on_the_page
 
-NOON = START + timedelta(minutes=7)
 HOSTILE = "<script>alert(1)</script> <!channel>"
-
-
-def on_slack(shown: Incident) -> str:
-    return "\n".join(block_kit.texts(slack.render(IncidentMessage(shown)).blocks))
-
-
-def in_teams(shown: Incident) -> str:
-    return "\n".join(adaptive_card.texts(teams.render(IncidentMessage(shown)).content))
-
-
-def on_the_page(shown: Incident) -> str:
-    renderer = Renderer(lambda: NOON, "Plumbline")
-    return str(renderer.fragment("_incident.html", "card", IncidentMessage(shown), {}, "/"))
-
-
-def in_the_terminal(shown: Incident) -> str:
-    out = Console(file=StringIO(), width=200)
-    out.print(terminal.render(IncidentMessage(shown)))
-    assert isinstance(out.file, StringIO)
-    return out.file.getvalue()
-
-
-CHATS = [on_slack, in_teams, on_the_page, in_the_terminal]
 
 
 def acknowledged(by: str) -> Incident:

@@ -19,7 +19,7 @@ from tests.scenario.canaries import CANARIES, HELP, PAYMENTS, PRIVATE_THREAD, Ca
 from tests.scenario.canary_company import HOMES, SLACK_PLACES, Company, company
 
 SEED = 20260314
-WAYS = 500
+WAYS = (50, pytest.param(500, marks=pytest.mark.external))
 
 Way = tuple[str, ...]  # what is said one after the other in one thread
 
@@ -120,21 +120,23 @@ async def leaks(lanternfish: Company) -> list[str]:
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_no_secret_is_shown_in_500_ways_to_ask_for_it_from_elsewhere(lanternfish: Company) -> None:
+@pytest.mark.parametrize("ways", WAYS)
+async def test_no_secret_is_shown_however_it_is_asked_for_from_elsewhere(lanternfish: Company, ways: int) -> None:
     dice = random.Random(SEED)
     pairs = [
         (canary, place)
         for canary, place in product(CANARIES.values(), lanternfish.places)
         if place not in canary.places
     ]
-    asked = [*dice.sample(pairs, len(pairs)) * (WAYS // len(pairs)), *dice.sample(pairs, WAYS % len(pairs))]
+    asked = [dice.choice([pair for pair in pairs if pair[1] == place]) for place in lanternfish.places]
+    while len(asked) < ways:
+        asked += dice.sample(pairs, min(len(pairs), ways - len(asked)))
     for canary, place in asked:
         # Some know the id of the thread that the secret was spoken of in.
         thread = PRIVATE_THREAD if dice.random() < 0.2 else ""
         for text in way(canary, dice):
             thread = await lanternfish.say(place, text, thread)
-    assert len(asked) == WAYS
-    assert {place for _, place in asked} == set(lanternfish.places)
+    assert len(asked) == ways
     assert await leaks(lanternfish) == []
 
 

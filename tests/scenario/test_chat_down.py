@@ -11,6 +11,7 @@ from dbos import DBOS
 from bot.work import workflows
 from bot.work.workflows import FIRST_DELAY, LONGEST_DELAY, MAX_RUNNING
 from core.model.pace import Lane
+from tests.fakes.slack_api import CHANNEL
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import is_done
 from tests.scenario.webhooks import alert
@@ -44,7 +45,7 @@ def sleep(monkeypatch: pytest.MonkeyPatch) -> Sleep:
 
 
 async def test_an_answer_is_posted_once_the_chat_is_up_again(bot: RunningBot, sleep: Sleep) -> None:
-    bot.slack.refuse(503, method="chat.postMessage", times=3)
+    bot.slack.refuse(503, method="chat.postMessage", times=3, channel=CHANNEL)
     asked = await bot.slack.asks(bot.address, QUESTION)
     await bot.slack.until(lambda: bot.slack.replies(asked))
     assert len(bot.slack.replies(asked)) == 1
@@ -52,7 +53,7 @@ async def test_an_answer_is_posted_once_the_chat_is_up_again(bot: RunningBot, sl
 
 
 async def test_the_pauses_grow_up_to_a_limit_and_the_bot_never_gives_up(bot: RunningBot, sleep: Sleep) -> None:
-    bot.slack.refuse(500, method="chat.postMessage", times=12)
+    bot.slack.refuse(500, method="chat.postMessage", times=12, channel=CHANNEL)
     asked = await bot.slack.asks(bot.address, QUESTION)
     await bot.slack.until(lambda: bot.slack.replies(asked))
     assert len(sleep.seconds) == 12
@@ -61,7 +62,7 @@ async def test_the_pauses_grow_up_to_a_limit_and_the_bot_never_gives_up(bot: Run
 
 
 async def test_ten_minutes_without_a_chat_lose_nothing(bot: RunningBot, sleep: Sleep) -> None:
-    bot.slack.refuse(503, method="chat.postMessage", times=25)
+    bot.slack.refuse(503, method="chat.postMessage", times=25, channel=CHANNEL)
     asked = await bot.slack.asks(bot.address, QUESTION)
     await bot.slack.until(lambda: bot.slack.replies(asked))
     assert sum(sleep.seconds) > 600
@@ -69,7 +70,7 @@ async def test_ten_minutes_without_a_chat_lose_nothing(bot: RunningBot, sleep: S
 
 
 async def test_a_pause_that_the_chat_asks_for_is_kept(bot: RunningBot, sleep: Sleep) -> None:
-    bot.slack.refuse(429, headers={"Retry-After": "600"}, method="chat.postMessage")
+    bot.slack.refuse(429, headers={"Retry-After": "600"}, method="chat.postMessage", channel=CHANNEL)
     asked = await bot.slack.asks(bot.address, QUESTION)
     await bot.slack.until(lambda: bot.slack.replies(asked))
     assert sleep.seconds == [600.0]
@@ -78,7 +79,7 @@ async def test_a_pause_that_the_chat_asks_for_is_kept(bot: RunningBot, sleep: Sl
 async def test_however_many_wait_for_a_chat_everybody_else_is_served(bot: RunningBot, sleep: Sleep) -> None:
     sleep.over.clear()
     waiting = 2 * MAX_RUNNING
-    bot.slack.refuse(503, method="chat.postMessage", times=waiting)
+    bot.slack.refuse(503, method="chat.postMessage", times=waiting, channel=CHANNEL)
     asked = [await bot.slack.asks(bot.address, QUESTION) for _ in range(waiting)]
     await bot.slack.until(lambda: not bot.slack.refusals)
     incident_id = await bot.deliver("while Slack is down", alert("meanwhile"))

@@ -8,6 +8,7 @@ from bs4 import BeautifulSoup
 
 from adapters.console.document import render_mrkdwn
 from adapters.console.gallery import gallery_samples
+from core.samples import SAMPLES
 from tests.fakes.console_site import Site
 from tests.scenario.console import site
 
@@ -21,7 +22,7 @@ async def page(site: Site, sample: str = "") -> BeautifulSoup:
         return BeautifulSoup(await response.text(), "html.parser")
 
 
-@pytest.mark.parametrize("name", gallery_samples())
+@pytest.mark.parametrize("name", [*SAMPLES, "incident, at its largest"])
 async def test_every_message_is_shown_as_each_chat_is_sent_it(site: Site, name: str) -> None:
     html = await page(site, name)
     for chat in ("slack", "teams", "local"):

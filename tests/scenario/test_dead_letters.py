@@ -21,6 +21,7 @@ from core.model.errors import PlumblineError
 from core.model.messages import IncidentMessage
 from core.ports import DeadLetter
 from core.samples import explained_incident
+from tests.fakes.slack_api import CHANNEL
 from tests.scenario.application import RunningBot
 from tests.scenario.bot_client import Message
 from tests.scenario.slack import PATIENCE
@@ -33,7 +34,7 @@ ARCHIVED = json.dumps({"ok": False, "error": "is_archived"})
 async def refused(bot: RunningBot) -> tuple[str, str]:
     """Somebody asks in a channel that is archived meanwhile; the question, and the intent of the dead letter."""
     before = {letter.intent for letter in await letters(bot)}
-    bot.slack.refuse(200, ARCHIVED, method="chat.postMessage")
+    bot.slack.refuse(200, ARCHIVED, method="chat.postMessage", channel=CHANNEL)
     asked = await bot.slack.asks(bot.address, "help")
     async with asyncio.timeout(PATIENCE):
         while not (new := {letter.intent for letter in await letters(bot)} - before):  # noqa: ASYNC110 -- nothing tells it

@@ -25,8 +25,8 @@ from handlers.questions.post_message import Poster
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import RecordingMessenger
 from tests.scenario.company import open_company
+from tests.scenario.incident_in_chats import CHATS
 from tests.scenario.slack import PATIENCE
-from tests.scenario.test_acknowledged_incident import CHATS
 
 
 class HangingModel(ScriptedModel):

@@ -4,72 +4,25 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-import aiohttp
 import pytest
 
 from adapters.teams.activity import THREAD_SEPARATOR
 from tests.fakes.adaptive_card import texts
-from tests.fakes.door_secrets import LOCKED
 from tests.fakes.graph_server import graph_time
 from tests.fakes.teams_connector import (
-    APP_ID,
-    APP_PASSWORD,
-    BOT,
     CHANNEL,
     MENTION,
-    TEAM,
-    TENANT,
-    Sent,
     TeamsConnector,
 )
 from tests.scenario.home import alarm, furnish
-from tests.scenario.mortal_bot import Death, Moment, MortalBot
+from tests.scenario.mortal_bot import Death, Moment
+from tests.scenario.teams_home import TeamsHome, is_added
 
 ROOT = "1700000000001"
 ALERT, DETAILS = (Death(Moment.SAID, step) for step in (1, 8))  # the steps of an incident's workflow that post
-
-
-class TeamsHome:
-    """The furnished folder of a bot that lives in Teams, one life after the other."""
-
-    def __init__(self, folder: Path, teams: TeamsConnector, **environment: str) -> None:
-        self.teams = teams
-        self.log = folder / "log"
-        self._environment = {
-            "PLUMBLINE_CONFIG": str(folder / "company" / "plumbline.yaml"),
-            "PLUMBLINE_DATA_DIR": str(folder / "data"),
-            "PLUMBLINE_PORT": "0",
-            **LOCKED,
-            "TEAMS_APP_ID": APP_ID,
-            "TEAMS_APP_PASSWORD": APP_PASSWORD,
-            "TEAMS_TENANT_ID": TENANT,
-            **environment,
-        }
-
-    @asynccontextmanager
-    async def life(self, death: Death | None = None) -> AsyncIterator[MortalBot]:
-        clouds = {"adapters.teams.cloud.PUBLIC_CLOUD": self.teams.cloud}
-        bot = MortalBot(self._environment, self.log, death, clouds)
-        try:
-            yield bot
-        finally:
-            bot.close()
-
-    async def deliver(self, address: str, **fields: Any) -> None:
-        headers = {"Authorization": f"Bearer {self.teams.token()}"}
-        async with (
-            aiohttp.ClientSession(headers=headers) as session,
-            session.post(f"{address}api/messages", json=self.teams.activity(**fields)) as response,
-        ):
-            assert response.status == 200, await response.text()
-
-    def said(self, conversation: str) -> list[Sent]:
-        return [message for message in self.teams.messages.values() if message.conversation == conversation]
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +37,7 @@ async def home(furnished_for_teams: Path, tmp_path: Path) -> AsyncIterator[Teams
         yield TeamsHome(tmp_path, teams)
 
 
-async def is_added(home: TeamsHome, address: str) -> None:
-    """The app is added to a team, in whose channel of incidents nobody ever spoke with it."""
-    general = {"id": TEAM, "conversationType": "channel", "tenantId": TENANT}
-    await home.deliver(address, type="conversationUpdate", membersAdded=[{"id": BOT}], conversation=general)
-
-
-@pytest.mark.parametrize(("consented", "deaths"), [(True, [ALERT, ALERT, DETAILS]), (False, [ALERT])])
+@pytest.mark.parametrize(("consented", "deaths"), [(True, [ALERT, DETAILS]), (False, [ALERT])])
 async def test_an_incident_is_told_once_where_somebody_consented_and_else_once_more(
     home: TeamsHome, consented: bool, deaths: list[Death]
 ) -> None:

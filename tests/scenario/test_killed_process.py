@@ -14,10 +14,9 @@ import pytest
 
 from tests.databases import new_postgres_database
 from tests.scenario.home import Home, alarm, furnished
-from tests.scenario.mortal_bot import Death, Moment
+from tests.scenario.mortal_bot import INCIDENT_STEPS, Death, Moment
 from tests.scenario.slack import WatchedSlack
 
-INCIDENT_STEPS = ("present", "triage", "present", "explain", "present", "conclude", "present", "details")
 SPEAKING_STEPS = (1, 3, 5, 8)  # the raw alert, its owner, its cause, the details; the conclusion shows nothing new
 
 __all__ = ["furnished"]  # the fixture
@@ -26,8 +25,15 @@ DEATHS = {
     "while a workflow is started": [Death(Moment.AFTER_START)],
     "before each step": [Death(Moment.BEFORE_STEP, step + 1) for step in range(len(INCIDENT_STEPS))],
     "after each step": [Death(Moment.AFTER_STEP, step + 1) for step in range(len(INCIDENT_STEPS))],
-    "after each word": [Death(Moment.SAID, step) for step in SPEAKING_STEPS],
+    "after each post": [Death(Moment.SAID, step) for step in SPEAKING_STEPS],
 }
+EACH_KIND = [
+    Death(Moment.AFTER_START),
+    Death(Moment.SAID, 1),
+    Death(Moment.BEFORE_STEP, 4),
+    Death(Moment.AFTER_STEP, 5),
+    Death(Moment.SAID, 8),
+]
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.external)])
@@ -41,12 +47,16 @@ async def home(request: pytest.FixtureRequest, furnished: Path, tmp_path: Path) 
                 yield Home(tmp_path, slack, url)
 
 
-@pytest.mark.parametrize("when", DEATHS)
-async def test_an_incident_is_told_whole_and_once_when_the_bot_is_killed(home: Home, when: str) -> None:
+@pytest.mark.parametrize(
+    "deaths",
+    [EACH_KIND, *(pytest.param(deaths, marks=pytest.mark.external) for deaths in DEATHS.values())],
+    ids=["once of each kind", *DEATHS],
+)
+async def test_an_incident_is_told_whole_and_once_when_the_bot_is_killed(home: Home, deaths: list[Death]) -> None:
     async with home.life(Death(Moment.ASLEEP)) as bot:
         assert (await alarm(await bot.address()))[0] == 202
         bot.kill()
-    for death in DEATHS[when]:
+    for death in deaths:
         async with home.life(death) as bot:
             await bot.dies()
     async with home.life() as bot:

@@ -89,7 +89,6 @@ async def test_a_severity_is_suggested_from_the_past_and_stands_once_somebody_co
     incident, _ = await opened(bot, "severe-1", "till charges time out", service="till")
     suggested = incident["suggested_severity"]
     assert (incident["severity"], suggested["severity"]) == ("warning", "critical")
-    assert suggested["badge"]["probability"] is None
     async with bot.session.get(bot.address, params={"channel": "incidents"}) as response:
         page = await response.text()
     assert "looks critical" in page

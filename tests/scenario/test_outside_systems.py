@@ -6,17 +6,19 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+import pytest_asyncio
 
 from tests.fakes.tool_servers import FakeGitLab, FakeKubernetes, reached
 from tests.scenario.bot_client import BotClient, is_done, of_kind
 from tests.scenario.company import write_company
 from tests.scenario.mortal_bot import MortalBot
 from tests.scenario.webhooks import alert
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 KILLED = {
     "phase": "Running",
@@ -71,8 +73,9 @@ class Home:
         return await self.client.until("help", found)
 
 
-@pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[Home]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def home(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Home]:
+    folder = tmp_path_factory.mktemp("outside")
     cluster = FakeKubernetes()
     cluster.statuses = {"till": {"phase": "Running"}, "shelf": KILLED}
     at = f"{datetime.now(UTC) - timedelta(minutes=30):%Y-%m-%dT%H:%M:%S.000Z}"
@@ -82,15 +85,15 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
             name: (await stack.enter_async_context(reached(server))).url.rstrip("/")
             for name, server in (("cluster", cluster), ("builds", builds))
         }
-        config = write_company(tmp_path / "company")
+        config = write_company(folder / "company")
         config.write_text(config.read_text().partition("tools:")[0] + TOOLS.format(**addresses))
         environment = {
             "PLUMBLINE_CONFIG": str(config),
-            "PLUMBLINE_DATA_DIR": str(tmp_path / "data"),
+            "PLUMBLINE_DATA_DIR": str(folder / "data"),
             "PLUMBLINE_PORT": "0",
             "TOOL_TOKEN": "tool-token",
         }
-        bot = MortalBot(environment, tmp_path / "log")
+        bot = MortalBot(environment, folder / "log")
         stack.callback(bot.close)
         session = await stack.enter_async_context(aiohttp.ClientSession())
         yield Home(BotClient(await bot.address(), session), addresses["builds"])

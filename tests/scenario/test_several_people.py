@@ -21,7 +21,7 @@ from tests.fakes.slack_api import CHANNEL
 from tests.scenario.home import Home, furnished
 from tests.scenario.mortal_bot import MortalBot
 from tests.scenario.slack import WatchedSlack
-from tests.scenario.test_unclear_owner import raise_unclear, without_monitoring
+from tests.scenario.unclear_owner import raise_unclear, without_monitoring
 from tests.scenario.webhooks import alert, delivery
 
 __all__ = ["furnished"]  # the fixture

@@ -62,9 +62,8 @@ def interpreted(message: Message) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-@pytest.mark.parametrize("name", messages.everywhere("text"))
-def test_no_text_can_mention_anybody_or_make_a_link(name: str, attack: str) -> None:
-    for text in interpreted(messages.everywhere(attack, count=2)[name]):
+def test_no_text_can_mention_anybody_or_make_a_link(attack: str) -> None:
+    for text in (each for message in messages.everywhere(attack, count=2).values() for each in interpreted(message)):
         for entity in re.findall(r"<([^>]*)>", text):
             # The one thing in angle brackets is a link to what was given as a citation's address.
             assert attack == "https://evil.example"
@@ -124,12 +123,6 @@ def _ascii(text: str) -> str:
 
 
 # --- within the limits -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("message", messages.SAMPLES.values(), ids=messages.SAMPLES)
-def test_every_sample_is_within_slack_s_limits(message: Message) -> None:
-    rendered = render(message)
-    assert block_kit.problems(rendered.text, rendered.blocks) == []
 
 
 @settings(deadline=None)

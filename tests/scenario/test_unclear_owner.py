@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import aiohttp
 import pytest
 
 from adapters.teams.activity import THREAD_SEPARATOR
 from core.model.messages import I_AM_UNSURE
 from tests.fakes import adaptive_card, block_kit
-from tests.fakes.door_secrets import KNOWN
 from tests.fakes.slack_api import CHANNEL as SLACK_CHANNEL
 from tests.fakes.teams_connector import CHANNEL as TEAMS_CHANNEL
 from tests.fakes.teams_connector import TeamsConnector
 from tests.scenario.home import Home, furnish, furnished
 from tests.scenario.slack import WatchedSlack
-from tests.scenario.test_killed_in_teams import TeamsHome, is_added
-from tests.scenario.webhooks import alert, delivery
+from tests.scenario.teams_home import TeamsHome, is_added
+from tests.scenario.unclear_owner import raise_unclear, without_monitoring
 
-SUMMARY = "the stock of the shelf and the refunds of the till disagree"
 QUESTION = "Is this yours, Payments (on call: Ada Quist) or Catalogue (on call: Bo Lindgren)?"
 
 __all__ = ["furnished"]  # the fixture
@@ -44,26 +40,6 @@ async def teams(furnished_for_teams: Path, tmp_path: Path) -> AsyncIterator[Team
     without_monitoring(furnished_for_teams, tmp_path)
     async with TeamsConnector() as teams:
         yield TeamsHome(tmp_path, teams)
-
-
-def without_monitoring(furnished: Path, folder: Path) -> None:
-    """A company that nothing but texts can tell an owner; of its two teams one has mentions."""
-    shutil.copytree(furnished, folder, dirs_exist_ok=True)
-    file = folder / "company" / "plumbline.yaml"
-    text, _, _ = file.read_text(encoding="utf-8").partition("tools:\n")
-    mentions = "mention: {slack: S0PAY, teams: pay@lantern.example}"
-    text = text.replace("on_call: [Ada Quist]", f"on_call: [Ada Quist], {mentions}")
-    file.write_text(f"{text}confidence: {{ping_two_when_unsure: true}}\n", encoding="utf-8")
-
-
-async def raise_unclear(address: str) -> None:
-    unclear = alert("disagree") | {"annotations": {"summary": SUMMARY, "description": ""}}
-    unclear["labels"] = {"alertname": "Disagreement", "severity": "warning"}
-    async with (
-        aiohttp.ClientSession(headers=KNOWN) as session,
-        session.post(f"{address}webhooks/alertmanager", json=delivery("group", unclear)) as response,
-    ):
-        assert response.status == 202, await response.text()
 
 
 async def test_in_slack_two_teams_are_asked_and_called_once(slack: Home) -> None:

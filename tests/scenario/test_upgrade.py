@@ -20,8 +20,8 @@ import pytest
 from bot.work import engine
 from core.model.errors import ConfigurationError
 from tests.scenario.home import Home, furnished
+from tests.scenario.mortal_bot import INCIDENT_STEPS
 from tests.scenario.slack import WatchedSlack
-from tests.scenario.test_killed_process import INCIDENT_STEPS
 
 LEFT = Path(__file__).with_name("previous_version")
 

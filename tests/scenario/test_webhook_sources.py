@@ -37,6 +37,9 @@ def system(request: pytest.FixtureRequest) -> MonitoringSystem:
     return request.param(f"scenario-{next(_ids)}")
 
 
+one_system = pytest.mark.parametrize("system", SYSTEMS[:1], indirect=True, ids=[SYSTEMS[0].__name__])
+
+
 async def answered(bot: RunningBot, source: str, body: bytes, headers: dict[str, str]) -> tuple[int, dict[str, Any]]:
     """What somebody is answered who has nothing but these headers."""
     url = f"{bot.address}webhooks/{source}"
@@ -106,6 +109,7 @@ async def test_what_fires_again_reopens_its_message_and_says_so_in_its_thread(
     assert notice["thread_ts"] == root["ts"]
 
 
+@one_system
 async def test_an_incident_is_posted_in_both_of_its_chats_and_is_over_in_both(
     bot: RunningBot, system: MonitoringSystem
 ) -> None:
@@ -167,6 +171,7 @@ async def test_what_makes_no_sense_is_refused_with_a_sentence_even_if_it_is_sign
     assert answer["error"].endswith(".")
 
 
+@one_system
 async def test_what_is_too_large_is_refused(bot: RunningBot, system: MonitoringSystem) -> None:
     body = b'{"text": "' + b"x" * 9_000_000 + b'"}'
     status, answer = await answered(bot, system.source, body, {"Authorization": f"Bearer {TOKEN}"})

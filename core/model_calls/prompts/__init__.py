@@ -1,4 +1,4 @@
-"""What is said to the language model: one text file per prompt, and one typed render function for each."""
+"""Prompts for the language model: one text file for each, and one typed function that renders it."""
 
 from __future__ import annotations
 

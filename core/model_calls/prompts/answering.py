@@ -1,4 +1,4 @@
-"""What the language model is asked when it answers a question (Ericsson chatbot, section V-B, figures 3 and 6).
+"""Prompts for answering a question (Ericsson chatbot, section V-B, figures 3 and 6).
 
 Documents travel as one line of JSON for each section, other text between fences that it cannot hold: no text can end
 its own quotation. All prompts about one choice of documents begin with the same bytes, up to the end of the documents.

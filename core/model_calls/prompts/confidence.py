@@ -1,4 +1,4 @@
-"""What the language model is asked when it estimates a confidence (LM-PACE, sections 4.2 and 4.3, figure 5).
+"""Prompts for estimating a confidence (LM-PACE, sections 4.2 and 4.3, figure 5).
 
 Every prompt about one case begins with the same bytes: the records and the case.
 """
@@ -19,7 +19,7 @@ SCALE = ("1", "2", "3", "4", "5")
 
 
 def coe_analysis(references: Sequence[str], situation: str) -> Messages:
-    """Whether the references can settle the case at all."""
+    """Return whether the references can settle the case at all."""
     return _asked(references, situation, template("confidence_coe_analysis").substitute())
 
 

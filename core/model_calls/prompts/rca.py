@@ -1,4 +1,4 @@
-"""What the language model is told when it looks for a root cause (RCAgent, sections 3 and 3.4)."""
+"""Prompts for finding a root cause (RCAgent, sections 3 and 3.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log expert asks the language model (RCAgent, algorithm 1, lines 15 and 22)."""
+"""Prompts of the log expert (RCAgent, algorithm 1, lines 15 and 22)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NONE = "(none)"
 
 @dataclass(frozen=True, slots=True)
 class Interpretation:
-    """What lines of a log mean, and the lines as the model claims to have copied them."""
+    """The meaning of lines of a log, and the lines as the model claims to have copied them."""
 
     meaning: Annotated[str, Field(max_length=300)]
     evidence: Annotated[str, Field(max_length=300)]
@@ -29,14 +29,14 @@ class Interpretation:
 
 @dataclass(frozen=True, slots=True)
 class ChunkReading:
-    """What a chunk shows; nothing where it is ordinary operation."""
+    """The interpretations of a chunk; empty for ordinary operation."""
 
     interpretations: Annotated[tuple[Interpretation, ...], Field(max_length=MAX_INTERPRETATIONS)]
 
 
 @dataclass(frozen=True, slots=True)
 class LogSummary:
-    """What the log shows as a whole, and the numbers of the interpretations that matter."""
+    """The summary of the whole log, and the numbers of the interpretations that matter."""
 
     summary: Annotated[str, Field(max_length=600)]
     interpretations: Annotated[tuple[int, ...], Field(max_length=MAX_TOLD)]

@@ -1,4 +1,4 @@
-"""What the language model is asked about an incident's severity, and whether it is another sign of a known one."""
+"""Prompts about an incident's severity, and about whether it is another sign of a known one."""
 
 from __future__ import annotations
 

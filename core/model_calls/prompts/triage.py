@@ -1,4 +1,4 @@
-"""What the language model is asked when it looks for an incident's owner (Triangle, sections 3.1 to 3.3).
+"""Prompts for finding an incident's owner (Triangle, sections 3.1 to 3.3).
 
 All prompts about one case begin with the same bytes: the rules and the case.
 """
@@ -54,7 +54,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class MonitoringSummary:
-    """What a team's monitoring shows, in the three parts of section 3.3."""
+    """The summary of a team's monitoring, in the three parts of section 3.3."""
 
     events: Part
     relation: Part

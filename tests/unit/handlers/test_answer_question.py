@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
@@ -12,81 +10,31 @@ from core.answering.find import ENGINE
 from core.answering.model_answer import VERSION as MODEL_VERSION
 from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
 from core.knowledge.retriever import Retriever
-from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
-from core.model.document import Document
+from core.model.conversation import Speaker, Turn
 from core.model.errors import ChatUnavailable, ModelUnavailable
 from core.model.language_model import ModelReply, ModelRequest, Urgency
 from core.model.messages import AnswerMessage
 from core.model.prediction import Estimator, Evaluation, PredictionKind
-from core.ports import LanguageModel
-from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from handlers.questions.answer_of_either import NO_REPLY, NOT_FOUND_BY_MODEL, WITHOUT_MODEL
-from handlers.questions.answer_question import answer_question, prepare_answer
-from handlers.questions.post_message import Poster
+from handlers.questions.answer_question import prepare_answer
+from tests.fakes.answering import (
+    COMPOSED,
+    ROLLBACK,
+    THREAD,
+    answered,
+    composing,
+    last,
+    question,
+    retriever,
+)
 from tests.fakes.answering_script import AnsweringScript, Statements, agreeing, prompt, task
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
-from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.fakes.store import InMemoryStore
 
-NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
-THREAD = Place(Platform.SLACK, "C0ASK", "17.25")
-
-DOCUMENTS = {
-    "canary": (
-        "Rolling back a canary",
-        "## By hand\nRun `slip rollback SERVICE` to roll back a canary; the traffic returns within 90 seconds.",
-    ),
-    "freeze": (
-        "Deployment freeze",
-        "## When\nThe deployment freeze begins on 15 December and ends on 6 January.",
-    ),
-    "shelf": ("Shelf index", "## Rebuild\nRebuild the shelf index with `shelf reindex --all`."),
-    "vault": ("Master keys", "## Where\nThe master key is kept in the heliotrope safe."),
-}
-
-
-class Handbook:
-    """Four documents, of which the last is for one channel."""
-
-    name = "handbook"
-
-    async def documents(self) -> AsyncIterator[Document]:
-        for key, (title, text) in DOCUMENTS.items():
-            readers = frozenset({"channel:vault"} if key == "vault" else {PUBLIC})
-            yield Document(f"handbook/{key}", "handbook", "handbook", title, text, readers=readers)
-
-
-@pytest.fixture
-async def retriever() -> Retriever:
-    index, encoders = FakePassageIndex(), FakeEncoderStore()
-    await ingest_knowledge([Handbook()], index, encoders, None)
-    return Retriever(index, encoders, None)
-
-
-def question(text: str, question_id: str = "q1", *readers: str) -> Question:
-    audience = Audience(frozenset({PUBLIC, *readers}))
-    return Question(question_id, text, Person(Platform.SLACK, "U1", "Ada"), THREAD, audience, NOW)
-
-
-async def answered(
-    asked: Question,
-    retriever: Retriever,
-    store: InMemoryStore,
-    chat: RecordingMessenger,
-    model: LanguageModel | None = None,
-) -> None:
-    poster = Poster(store, {Platform.SLACK: chat})
-    await answer_question(asked, retriever=retriever, store=store, poster=poster, clock=FakeClock(), model=model)
-
-
-def last(chat: RecordingMessenger) -> AnswerMessage:
-    place, message = chat.posted[-1]
-    assert place == THREAD
-    assert isinstance(message, AnswerMessage)
-    return message
+__all__ = ["retriever"]  # the fixture
 
 
 async def test_an_answer_is_posted_with_its_citation_and_its_badge(
@@ -159,14 +107,6 @@ async def test_a_step_that_runs_twice_answers_once(
         await answered(asked, retriever, store, chat)
     assert len(chat.standing) == len(store.predictions.by_id) == 1
     assert len(store.conversations.turns) == 2
-
-
-ROLLBACK = "How do I roll back a canary?"
-COMPOSED = "Roll back a canary with `slip rollback SERVICE`."
-
-
-def composing(shown: Statements) -> list[tuple[str, list[int]]]:
-    return [(COMPOSED, [number for number, text in shown.items() if "slip rollback" in text])]
 
 
 async def test_a_language_model_gives_the_answer_in_its_own_name(

@@ -19,10 +19,10 @@ from handlers.knowledge.learn_failing_lines import LEARNED, correct_failing_line
 from handlers.knowledge.redaction import Redact, as_it_is
 from handlers.questions.post_message import Poster
 from tests.fakes.clock import FakeClock
+from tests.fakes.failed_build import BUILD, LOG
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.outage import START
 from tests.fakes.store import InMemoryStore
-from tests.unit.rca.test_build_failure import BUILD, LOG
 
 THREAD = Place(Platform.SLACK, "C1", "17.5")
 PERSON = Person(Platform.SLACK, "U1")

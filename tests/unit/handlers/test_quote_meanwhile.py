@@ -18,12 +18,7 @@ from core.ports import LanguageModel
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from handlers.questions.answer_of_either import WITHOUT_MODEL
 from handlers.questions.quote_meanwhile import READS_ON, quoted_meanwhile
-from tests.fakes.answering_script import AnsweringScript, agreeing, prompt, task
-from tests.fakes.language_model import ScriptedModel
-from tests.fakes.messenger import RecordingMessenger, Trouble
-from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
-from tests.fakes.store import InMemoryStore
-from tests.unit.handlers.test_answer_question import (
+from tests.fakes.answering import (
     COMPOSED,
     ROLLBACK,
     Handbook,
@@ -33,6 +28,11 @@ from tests.unit.handlers.test_answer_question import (
     question,
     retriever,
 )
+from tests.fakes.answering_script import AnsweringScript, agreeing, prompt, task
+from tests.fakes.language_model import ScriptedModel
+from tests.fakes.messenger import RecordingMessenger, Trouble
+from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
+from tests.fakes.store import InMemoryStore
 
 __all__ = ["retriever"]  # the fixture
 

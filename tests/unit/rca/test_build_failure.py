@@ -9,7 +9,6 @@ import pytest
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.incident import EvidenceKind, Incident
 from core.model.trajectory import Responsibility
-from core.ports import FailedBuild
 from core.rca.build_failure import BUILD_SCORE, build_cause, is_build_log
 from core.rca.explain import explain
 from core.rca.failure_history import FailureHistory
@@ -18,21 +17,9 @@ from core.rca.pasted import build_links, is_about_a_build, pasted_build, pasted_
 from core.rca.recorded_failure import RecordedFailure, corrected, history_of, named_lines
 from core.rca.scene import survey
 from handlers.incidents.investigate_on_demand import incident_from
+from tests.fakes.failed_build import BUILD, LOG
 from tests.fakes.outage import START, change, errors, incident, observations, traffic
 
-LOG = """$ pytest -q
-collecting ...
-tests/test_till.py .F
-=================== FAILURES ===================
-    def test_sum():
->       assert total([1, 2]) == 4
-E       assert 3 == 4
-tests/test_till.py:7: AssertionError
-1 failed, 1 passed in 0.12s
-Error: Process completed with exit code 1.
-Post job cleanup.
-"""
-BUILD = FailedBuild("GitHub", "acme/till", "till", "71", "build: tests", LOG, "https://github.com/x", START)
 DESCRIBED = "Name:  till-0\nNamespace:  live\nStatus:  Running\n"
 
 

@@ -11,7 +11,7 @@ from core.rca.build_failure import build_cause
 from core.rca.build_steps import failing_steps, plain
 from core.rca.failing_lines import failing_lines, failing_segments
 from core.rca.failure_history import FailureHistory
-from tests.unit.rca.test_build_failure import BUILD
+from tests.fakes.failed_build import BUILD
 
 PYTEST = """============================= test session starts ==============================
 collected 41 items

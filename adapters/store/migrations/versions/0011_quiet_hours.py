@@ -1,4 +1,4 @@
-"""What is set for a channel, and the incidents that its quiet hours hold back."""
+"""The settings of a channel, and the incidents that its quiet hours hold back."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What is learned of the corpus and of past incidents, for all replicas."""
+"""Models that were learned from the corpus and from past incidents, for all replicas."""
 
 import sqlalchemy as sa
 from alembic import op

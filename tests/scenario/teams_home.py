@@ -1,0 +1,66 @@
+"""The home of a bot in Teams that is killed, one life after the other."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from tests.fakes.door_secrets import LOCKED
+from tests.fakes.teams_connector import (
+    APP_ID,
+    APP_PASSWORD,
+    BOT,
+    TEAM,
+    TENANT,
+    Sent,
+    TeamsConnector,
+)
+from tests.scenario.mortal_bot import Death, MortalBot
+
+
+class TeamsHome:
+    """The furnished folder of a bot that lives in Teams, one life after the other."""
+
+    def __init__(self, folder: Path, teams: TeamsConnector, **environment: str) -> None:
+        self.teams = teams
+        self.log = folder / "log"
+        self._environment = {
+            "PLUMBLINE_CONFIG": str(folder / "company" / "plumbline.yaml"),
+            "PLUMBLINE_DATA_DIR": str(folder / "data"),
+            "PLUMBLINE_PORT": "0",
+            **LOCKED,
+            "TEAMS_APP_ID": APP_ID,
+            "TEAMS_APP_PASSWORD": APP_PASSWORD,
+            "TEAMS_TENANT_ID": TENANT,
+            **environment,
+        }
+
+    @asynccontextmanager
+    async def life(self, death: Death | None = None) -> AsyncIterator[MortalBot]:
+        clouds = {"adapters.teams.cloud.PUBLIC_CLOUD": self.teams.cloud}
+        bot = MortalBot(self._environment, self.log, death, clouds)
+        try:
+            yield bot
+        finally:
+            bot.close()
+
+    async def deliver(self, address: str, **fields: Any) -> None:
+        headers = {"Authorization": f"Bearer {self.teams.token()}"}
+        async with (
+            aiohttp.ClientSession(headers=headers) as session,
+            session.post(f"{address}api/messages", json=self.teams.activity(**fields)) as response,
+        ):
+            assert response.status == 200, await response.text()
+
+    def said(self, conversation: str) -> list[Sent]:
+        return [message for message in self.teams.messages.values() if message.conversation == conversation]
+
+
+async def is_added(home: TeamsHome, address: str) -> None:
+    """The app is added to a team, in whose channel of incidents nobody ever spoke with it."""
+    general = {"id": TEAM, "conversationType": "channel", "tenantId": TENANT}
+    await home.deliver(address, type="conversationUpdate", membersAdded=[{"id": BOT}], conversation=general)
