@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import quote
@@ -9,6 +10,8 @@ from urllib.parse import quote
 from core.knowledge.clean_text import without_dead_links
 from core.knowledge.markdown import Block, BlockKind, blocks, has_header
 from core.model.badge import Badge
+
+HEADING_LINE = re.compile(r"\*\*(.+)\*\*\Z")  # a statement that is a heading
 
 MONTH = timedelta(days=30.44)
 YEAR = timedelta(days=365.25)
@@ -31,6 +34,16 @@ class Citation:
     quote: str
     updated_at: datetime | None = None
     stale_for: timedelta | None = None
+
+    @property
+    def name(self) -> str:
+        """The title and the heading, once where they are the same."""
+        return " › ".join(dict.fromkeys(filter(None, (self.title, self.heading))))
+
+    @property
+    def updated(self) -> str:
+        """The day of the last change, in words; empty where it is unknown."""
+        return f"updated {self.updated_at:%Y-%m-%d}" if self.updated_at else ""
 
     @property
     def staleness(self) -> str:
@@ -141,10 +154,16 @@ class Answer:
 
     @property
     def shown(self) -> tuple[Sentence, ...]:
-        """What is shown, piece by piece: the sentences, or the blocks of the excerpts, the last one of each cited."""
+        """What is shown, piece by piece: the sentences, or the blocks of the excerpts, the last one of each cited.
+
+        Of several excerpts, one that begins with no heading of its own is headed by the name of its source.
+        """
         found: list[Sentence] = list(self.sentences)
+        names = {citation.number: citation.name for citation in self.citations}
         for excerpt in self.excerpts:
             *others, last = excerpt.statements or ("",)
+            if len(self.excerpts) > 1 and not HEADING_LINE.match((*others, last)[0]):
+                found.append(Sentence(f"**{names.get(excerpt.citation, '')}**", ()))
             found += [*(Sentence(each, ()) for each in others), Sentence(last, (excerpt.citation,))]
         return tuple(found)
 

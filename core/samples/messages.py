@@ -43,6 +43,7 @@ from core.samples.parts import (
     badge_explanation,
     confirmed,
     drift_alarm,
+    excerpt_answer,
     explained_incident,
     explanation,
     incident,
@@ -56,6 +57,7 @@ from core.samples.parts import (
 SAMPLES: dict[str, Message] = {
     "answer": AnswerMessage(answered()),
     "answer with an uncalibrated badge": AnswerMessage(answered(badge=UNCALIBRATED)),
+    "answer out of a document": AnswerMessage(excerpt_answer()),
     "abstention": AnswerMessage(abstention()),
     "abstention without anything near": AnswerMessage(abstention(citations=())),
     "incident just arrived": IncidentMessage(incident()),
