@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from core.answering.answer import Answer, Citation, Excerpt, Sentence
@@ -95,9 +95,15 @@ def _doubted(found: tuple[Answer, Evaluation], spelling: Spelling) -> tuple[Answ
     """The answer with a hedge and a word on how the question was read, as far as the answer itself says that word."""
     answered, evaluation = found
     said = distinct_terms(answered.text)
-    read = [f"“{word}” as “{by}”" for word, by in spelling.corrected.items() if said & set(terms_of(by))]
-    note = FOREIGN if spelling.foreign else f"I read {', '.join(read)}." if read else ""
+    read = {word: by for word, by in spelling.corrected.items() if said & set(terms_of(by))}
+    note = FOREIGN if spelling.foreign else read_as(read)
     return replace(answered, tentative=not answered.abstained, note=note), evaluation
+
+
+def read_as(corrected: Mapping[str, str]) -> str:
+    """Say what misspelt words were taken for; empty where there were none."""
+    read = ", ".join(f"“{word}” as “{by}”" for word, by in corrected.items())
+    return f"I read {read}." if read else ""
 
 
 def _leaning(parts: Sequence[str]) -> list[str]:
