@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from core.answering.answer import Answer, Citation, Excerpt, Sentence
 from core.answering.certainty import answerable, evaluation_of, is_certain
@@ -26,7 +27,7 @@ from core.model.prediction import Evaluation
 
 ENGINE = "evidence"
 RETRIEVED = 16  # passages that the excerpts are chosen from
-FOREIGN = "Without a language model I only understand the language of the documents. This is the nearest that I found."
+FOREIGN = "Without a language model I only understand the language of the documents."
 NEAREST = 3  # documents that are named instead of an answer
 MAX_FURTHER = 2  # excerpts that are offered below the first
 
@@ -38,9 +39,12 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
     """
     query = standalone(question.text, question.history)
     whole = await aside(answer, question, query, await search(query, question.audience, retriever))
-    if whole[0].abstained and (spelling := await retriever.spelt(query)).differs:
-        retrieval = await search(spelling.query, question.audience, retriever)
-        return _doubted(await aside(answer, question, spelling.query, retrieval), spelling)
+    if whole[0].abstained or whole[0].tentative:
+        spelling = await retriever.spelt(query)
+        if spelling.foreign or (whole[0].abstained and spelling.query != query):
+            retrieval = await search(spelling.query, question.audience, retriever)
+            found = await aside(partial(answer, is_foreign=spelling.foreign), question, spelling.query, retrieval)
+            return _doubted(found, spelling)
     parts = question_parts(query) if query == question.text.strip() else (query,)
     if len(parts) == 1:
         return whole
@@ -60,15 +64,19 @@ async def search(query: str, audience: Audience, retriever: Retriever) -> Retrie
     return replace(found, passages=telling)
 
 
-def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer, Evaluation]:
+def answer(
+    question: Question, query: str, retrieval: Retrieval, *, is_foreign: bool = False
+) -> tuple[Answer, Evaluation]:
     """Return the answer that the retrieved passages give, without a badge, and the evaluation that its badge is made from.
 
+    Of a question in another language, `query` holds the few words that are understood: the nearest excerpt is shown where
+    they name what it is about, since there is nothing else to tell by whether it answers.
     `query` is the question made to stand alone, that was searched for. The answer is one excerpt, and so of one family
     (Evidence-Chain RAG: evidence of two families is not mixed in one answer); the others are offered beside it.
     """
     found = candidates(query, retrieval)
     evaluation = evaluation_of(retrieval, found)
-    if not answerable(evaluation):
+    if not (answerable(evaluation) or (is_foreign and found and _is_about(found[0], query))):
         return Answer(question.id, question.text, (), nearest(retrieval.passages), ENGINE), evaluation
     chosen = distinct(found, 1 + MAX_FURTHER)
     citations = tuple(_citation(number, each) for number, each in enumerate(chosen, start=1))
@@ -89,6 +97,12 @@ def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer
         ),
         evaluation,
     )
+
+
+def _is_about(candidate: Candidate, query: str) -> bool:
+    """Tell whether an excerpt holds every term of a query, of which one stands in its title if there are no two."""
+    asked = distinct_terms(query)
+    return candidate.coverage > 0.99 and (len(asked) > 1 or asked <= distinct_terms(candidate.passage.title))
 
 
 def _doubted(found: tuple[Answer, Evaluation], spelling: Spelling) -> tuple[Answer, Evaluation]:
