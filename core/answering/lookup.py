@@ -191,8 +191,11 @@ def lookup(question: str, history: Sequence[Turn], names: Names, now: datetime) 
     """Return what of the records is asked for; None if the documents are asked."""
     if len(question) > MAX_QUESTION:
         return None
-    clause = next((each for each in reversed(_CLAUSE.split(question.strip())) if _WORD.search(each)), "")
+    clauses = [each for each in _CLAUSE.split(question.strip()) if _WORD.search(each)]
+    clause = clauses[-1] if clauses else ""
     found = _looked_up(clause, history, names, now) or _of_another(clause, history, names, now)
+    if found == Lookup(Fact.ON_CALL) and len(clauses) > 1:
+        return None  # “JWT rejected: who do I page?” asks about what was said before it
     if found is not None and not found.claimed:
         return found
     respelt = _misspelt(clause, names, asking=found is None)

@@ -14,6 +14,8 @@ from core.incidents.runbook import (
     sections_of,
 )
 from core.knowledge.passages import passages_of
+from core.model.document import Document, Passage
+from core.model.incident import Incident
 from core.samples import alert, explanation, hypothesis, incident
 
 PAGE = """\
