@@ -20,7 +20,7 @@ from core.knowledge.markdown import BlockKind
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval
 from core.knowledge.terms import terms, tokens
-from core.model.document import Passage
+from core.model.document import DocumentKind, Passage
 
 EXCERPT_WORDS = 140  # of an excerpt at most, unless a single piece is longer or
 WHOLE_WORDS = 200  # it ends where a section does: then so many at most
@@ -34,12 +34,17 @@ PAIRS = 0.25
 TITLE = 0.6
 SUBJECT = 0.6
 REMEDY = 0.3
+PAGE = 0.5  # of a page, where a question asks for what holds, not for what happened or why something fails
+ENTRY = 1.0
 
 _REMEDY = re.compile(r"\b(?:resol|mitigat|fix|workaround|solution|remed|how to|troubleshoot|recover)", re.IGNORECASE)
 _SYMPTOM = re.compile(
     r"\b(?:error|fail\w*|stuck|can(?:not|['’]t)|unable|not working|(?:do|does|is|wo)n['’]t|does not|broken|crash\w*|timeout"
     r"|denied|refused|invalid|too many|exceeded|alert|fires?|firing|missing|wrong)\b",
     re.IGNORECASE,
+)
+_PAST = re.compile(
+    r"\b(?:happened|incidents?|outages?|did|was|were|has|have|had|ever|last time|post-?mortem)\b", re.IGNORECASE
 )
 _LEANS = re.compile(
     r"^\W*(?:this|that|these|those|it|its|they|them|such|then|however|otherwise|also|instead|and|but|or|so)\b",
@@ -97,9 +102,12 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
     title = np.array([run.title for run in runs])
     subject = np.array([asked.subject(run.found.passage.family) for run in runs])
     remedy = np.array([asked.is_symptom and run.is_remedy for run in runs], float)
+    asks_what_holds = not (asked.is_symptom or asked.is_past)
+    page = np.array([asks_what_holds and run.found.passage.kind is DocumentKind.PAGE for run in runs], float)
+    entry = np.array([run.entry(rare, asked) for run in runs])
     scores = (
         _relative(passage) + _relative(lexical) + _relative(local)
-        + PAIRS * pairs + TITLE * title + SUBJECT * subject + REMEDY * remedy
+        + PAGE * page + ENTRY * entry + PAIRS * pairs + TITLE * title + SUBJECT * subject + REMEDY * remedy
     )  # fmt: skip
     order: list[int] = np.argsort(-scores, kind="stable").tolist()
     return [
@@ -125,6 +133,7 @@ class _Asked:
     weights: NDArray[np.float64]
     pairs: dict[tuple[str, str], int]
     is_symptom: bool
+    is_past: bool
     named: frozenset[str]
     families: frozenset[str]
 
@@ -137,6 +146,7 @@ class _Asked:
             np.array([*retrieval.weights.values()]),
             {pair: place for place, pair in enumerate(pairs)},
             bool(_SYMPTOM.search(query)),
+            bool(_PAST.search(query)),
             named_families(query, retrieval.families),
             retrieval.families,
         )
@@ -187,6 +197,25 @@ class _Run:
     @property
     def is_remedy(self) -> bool:
         return any(_REMEDY.search(piece.heading) for piece in self.pieces)
+
+    def entry(self, weights: NDArray[np.float64], asked: _Asked) -> float:
+        """The share of the question's weight that a table's entry holds by its key and the header, if the question names the key.
+
+        The key is the first cell of a row.
+        """
+        best, header, block = 0.0, frozenset[str](), -1
+        for piece in self.pieces:
+            if piece.kind is not BlockKind.TABLE:
+                continue
+            *head, row = piece.text.splitlines()
+            if head and piece.block != block:
+                header, block = frozenset(terms(head[0])), piece.block
+            key = frozenset(terms(row.strip().removeprefix("|").partition("|")[0]))
+            if key and key <= asked.terms.keys():
+                named = [spot for term, spot in asked.terms.items() if term in key or term in header]
+                best = max(best, float(weights[named].sum()))
+        total = float(weights.sum())
+        return best / total if total > 0 else 0.0
 
     def marked(self, weights: NDArray[np.float64]) -> Piece:
         """The piece that holds most of the question by these weights; no heading, if it can be helped."""

@@ -15,7 +15,7 @@ from core.answering.rewrite import standalone
 from core.answering.statements import statements
 from core.confidence.calibrator import raw_score
 from core.knowledge.markdown import BlockKind
-from core.knowledge.question_parts import question_parts
+from core.knowledge.question_parts import comparison_sides, question_parts
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval, Retriever
 from core.knowledge.spelling import Spelling
@@ -45,12 +45,15 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
             retrieval = await search(spelling.query, question.audience, retriever)
             found = await aside(partial(answer, is_foreign=spelling.foreign), question, spelling.query, retrieval)
             return _doubted(found, spelling)
-    parts = question_parts(query) if query == question.text.strip() else (query,)
-    if len(parts) == 1:
+    if query != question.text.strip():  # what leans on an earlier question is not sure to be understood
+        return _hedged(whole)
+    parts = question_parts(query)
+    sides = comparison_sides(query) if len(parts) == 1 else ()
+    if len(parts) == 1 and (not sides or _holds_all(whole[0], sides)):
         return whole
     found = [
         await aside(answer, question, part, await search(part, question.audience, retriever))
-        for part in _leaning(parts)
+        for part in sides or _leaning(parts)
     ]
     return _joined(found, whole)
 
@@ -126,14 +129,27 @@ def _leaning(parts: Sequence[str]) -> list[str]:
     return [standalone(part, asked[:place]) for place, part in enumerate(parts)]
 
 
-def _joined(parts: Sequence[tuple[Answer, Evaluation]], whole: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
-    """One excerpt for each part of a question, if each part is answered from a document of its own; else the whole.
+def _holds_all(answered: Answer, sides: Sequence[str]) -> bool:
+    """Tell whether one excerpt speaks of both sides of a comparison."""
+    first, second = map(distinct_terms, sides)
+    return (first ^ second) <= distinct_terms(answered.text)
 
-    Both measures are the smallest of the parts: the answer is worth as much as its weakest part.
+
+def _hedged(found: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
+    return replace(found[0], tentative=not found[0].abstained), found[1]
+
+
+def _joined(parts: Sequence[tuple[Answer, Evaluation]], whole: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
+    """One excerpt for each part of a question, if each part is answered by another; the whole if all are by the same.
+
+    Where some parts are not answered by an excerpt of their own, the whole is shown with a hedge. Both measures are the
+    smallest of the parts: the answer is worth as much as its weakest part.
     """
-    documents = {part.citations[0].document_id for part, _ in parts if not part.abstained}
-    if len(documents) < len(parts):
+    texts = {part.text for part, _ in parts}
+    if texts == {whole[0].text}:
         return whole
+    if len(texts) < len(parts) or any(part.abstained for part, _ in parts):
+        return _hedged(whole)
     evaluation = Evaluation(min(each.coe for _, each in parts), min(each.rce for _, each in parts))
     return (
         replace(
