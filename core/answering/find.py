@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import partial
 
 from core.answering.answer import Answer, Citation, Excerpt, Sentence
-from core.answering.certainty import answerable, evaluation_of, is_certain
+from core.answering.certainty import answerable, evaluation_of, is_certain, says_what_is_asked
 from core.answering.citations import citation, cited
 from core.answering.contradictions import contradictions
 from core.answering.excerpts import Candidate, candidates
+from core.answering.lookup import asks_who
 from core.answering.rewrite import standalone
 from core.answering.statements import statements
 from core.confidence.calibrator import raw_score
@@ -85,6 +86,9 @@ def answer(
     citations = tuple(_citation(number, each) for number, each in enumerate(chosen, start=1))
     excerpts = tuple(_excerpt(number, each) for number, each in enumerate(chosen, start=1))
     marked = Sentence(excerpts[0].line, (1,))
+    is_sure = (
+        is_certain(evaluation) and says_what_is_asked(query, excerpts[0].text, marked.text) and not asks_who(query)
+    )
     return (
         Answer(
             question.id,
@@ -92,7 +96,7 @@ def answer(
             (),
             citations,
             ENGINE,
-            tentative=not is_certain(evaluation),
+            tentative=not is_sure,
             conflicts=contradictions([marked], citations[:1], retrieval),
             excerpts=excerpts[:1],
             further=excerpts[1:],

@@ -75,6 +75,7 @@ _ASKS_FOR_A_RECORD = re.compile(
 )
 _NO_RECORD = re.compile(r"\b(?:how|why|wie|warum|comment|pourquoi|cómo)\b", re.IGNORECASE)
 _ADVICE = re.compile(r"\b(?:can|may|might|should|could|would|must|do|does|kann|darf|soll)\b", re.IGNORECASE)
+_WHO = re.compile(r"\b(?:who|whom|whose|(?:which|what) team)\b", re.IGNORECASE)
 _LATER = re.compile(r"\b(?:next|after|afterwards|then|later|upcoming)\b", re.IGNORECASE)
 _TOMORROW = re.compile(r"\b(?:tomorrow|morgen|demain)\b", re.IGNORECASE)
 _PAST = re.compile(r"\b(?:was|were|had|last|war|hatte)\b", re.IGNORECASE)
@@ -202,6 +203,13 @@ def lookup(question: str, history: Sequence[Turn], names: Names, now: datetime) 
     read = _WORD.sub(lambda word: dict(respelt).get(word[0].rstrip(_TRAILING), word[0]), clause)
     again = _looked_up(read, history, names, now) if respelt else None
     return replace(again, respelt=respelt) if again is not None and not again.claimed else found
+
+
+def asks_who(question: str) -> bool:
+    """Tell whether a question asks who is responsible, which the records alone tell for sure."""
+    clauses = [each for each in _CLAUSE.split(question.strip()) if _WORD.search(each)]
+    asking = clauses[-1] if clauses else ""
+    return _WHO.search(asking) is not None and any(_FACTS[fact].search(asking) for fact in (Fact.OWNER, Fact.ON_CALL))
 
 
 def _looked_up(clause: str, history: Sequence[Turn], names: Names, now: datetime) -> Lookup | None:
