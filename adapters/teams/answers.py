@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from adapters.teams.elements import (
@@ -28,6 +29,7 @@ from core.answering.answer_view import ALSO, ASK, CONFLICTING, AnswerView, Furth
 
 SMALL: dict[str, Any] = {"size": "Small", "isSubtle": True}
 MAX_MARKERS = 5  # citation markers after one sentence
+_FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 MAX_FURTHER = 160  # characters of a further excerpt
 
 
@@ -82,7 +84,14 @@ def _sentence(sentence: Sentence, urls: dict[int, str], room: Room) -> list[Elem
     markers: list[Run] = []
     for number in sentence.citations[:MAX_MARKERS]:
         markers += [SPACE, run(f"[{number}]", 10, url=urls.get(number, ""), color="Accent", size="Small")]
-    return line([*prose(sentence.text, room.characters), *markers])
+    shown: list[list[Run]] = []
+    for index, piece in enumerate(_FENCE.split(sentence.text[: 2 * room.characters])):
+        if index % 2:
+            shown += [[run(each, room.characters, fontType="Monospace")] for each in piece.splitlines() if each.strip()]
+        elif piece.strip():
+            shown.append(prose(piece, room.characters))
+    *others, last = shown or [[]]
+    return [*(element for runs in others for element in line(runs, "None")), *line([*last, *markers])]
 
 
 def _source(citation: Citation, room: Room) -> list[Element]:

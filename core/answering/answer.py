@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from textwrap import dedent
 from urllib.parse import quote
 
 from core.knowledge.clean_text import without_dead_links
 from core.knowledge.markdown import Block, BlockKind, blocks, has_header
 from core.model.badge import Badge
 
-HEADING_LINE = re.compile(r"\*\*(.+)\*\*\Z")  # a statement that is a heading
+HEADING_LINE = re.compile(r"\*\*([^*]+)\*\*\Z")  # a statement that is a heading
+
+_LIST_MARKER = re.compile(r"^\s*[-*+•]\s+")
+
+RECORDS = "records"  # the engine of an answer that the workspace's own records give
 
 MONTH = timedelta(days=30.44)
 YEAR = timedelta(days=365.25)
@@ -92,8 +97,10 @@ class Excerpt:
 
     @property
     def line(self) -> str:
-        """The marked sentence, or the first words of the text, on one line."""
-        return " ".join((self.marked or self.text).split())
+        """The marked sentence, or else the first text below a heading, on one line."""
+        said = [shown for block in blocks(self.marked or self.text) for shown in _shown(block)[-1:]]
+        below = [each for each in said if not HEADING_LINE.match(each)]
+        return " ".join(_LIST_MARKER.sub("", (below or said or [""])[0]).split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,4 +189,7 @@ def _shown(block: Block) -> list[str]:
         rows = [lines[0], *lines[2:]] if has_header(lines) else lines
         shown = [" · ".join(cell.strip() for cell in row.strip().strip("|").split("|")) for row in rows]
         return [without_dead_links(row) for row in shown]
-    return [block.text if block.kind is BlockKind.CODE else without_dead_links(block.text)]
+    if block.kind is BlockKind.CODE:
+        return [block.text]
+    first, _, rest = block.text.partition("\n")  # of a list item, what belongs to it is indented
+    return [without_dead_links("\n".join(filter(None, (first, dedent(rest)))))]

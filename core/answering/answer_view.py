@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.answering.answer import Answer, Citation, Sentence
+from core.answering.answer import RECORDS, Answer, Citation, Sentence
 from core.incidents.incident_view import Control
 from core.model.badge import Badge
 from core.model.messages import VERDICT_LABELS, Verdict
@@ -70,6 +70,7 @@ def answer_view(answer: Answer) -> AnswerView:
         if source.number == each.citation
     )
     offered_below = {each.source.number for each in further}
+    badge = None if answer.engine == RECORDS and not answer.tentative else answer.badge  # a record is no estimate
     judged = (Verdict.HELPFUL, Verdict.WRONG) if answer.prediction_id else ()
     return AnswerView(
         heading=_heading(answer),
@@ -81,10 +82,10 @@ def answer_view(answer: Answer) -> AnswerView:
         further=further,
         nearest=answer.citations if answer.abstained else (),
         contacts=" · ".join(contact.text for contact in answer.contacts[:MAX_CONTACTS]),
-        badge=answer.badge,
+        badge=badge,
         note=answer.note,
         buttons=tuple(_control(answer, verdict) for verdict in (*judged, Verdict.ASK_A_PERSON)),
-        more=(_control(answer, Verdict.WHY_ANSWER),) if answer.prediction_id else (),
+        more=(_control(answer, Verdict.WHY_ANSWER),) if badge is not None else (),
     )
 
 

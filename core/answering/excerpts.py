@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from core.model.document import DocumentKind, Passage
 EXCERPT_WORDS = 140  # of an excerpt at most, unless a single piece is longer or
 WHOLE_WORDS = 200  # it ends where a section does: then so many at most
 USUAL_TERMS = 100.0  # terms of a usual candidate, which BM25 discounts longer ones against
+FEW_ROWS = 3  # of a table that is shown whole
 HEADING_COUNTS = 2  # times that a term in a heading counts
 
 # What the parts of a score count, each in [0, 1], beside 1 for each of three BM25 scores: of the passage, of the excerpt,
@@ -46,6 +47,7 @@ _SYMPTOM = re.compile(
 _PAST = re.compile(
     r"\b(?:happened|incidents?|outages?|did|was|were|has|have|had|ever|last time|post-?mortem)\b", re.IGNORECASE
 )
+_ASIDE = re.compile(r"\([^()]*\)")
 _LEANS = re.compile(
     r"^\W*(?:this|that|these|those|it|its|they|them|such|then|however|otherwise|also|instead|and|but|or|so)\b",
     re.IGNORECASE,
@@ -190,6 +192,7 @@ class _Run:
     counts: NDArray[np.float64]
     length: float
     held: NDArray[np.float64]  # of each piece, how often it holds each term
+    above: NDArray[np.bool_]  # whether the headings above it hold it
     pairs: float
     title: float
     coverage: float
@@ -210,7 +213,7 @@ class _Run:
             *head, row = piece.text.splitlines()
             if head and piece.block != block:
                 header, block = frozenset(terms(head[0])), piece.block
-            key = frozenset(terms(row.strip().removeprefix("|").partition("|")[0]))
+            key = _key(row)
             if key and key <= asked.terms.keys():
                 named = [spot for term, spot in asked.terms.items() if term in key or term in header]
                 best = max(best, float(weights[named].sum()))
@@ -218,13 +221,46 @@ class _Run:
         return best / total if total > 0 else 0.0
 
     def marked(self, weights: NDArray[np.float64]) -> Piece:
-        """The piece that holds most of the question by these weights; no heading, if it can be helped."""
-        holding = (self.held > 0) @ weights
+        """The piece that holds most of the question by these weights, with the headings above it; no heading, if it can be helped."""
+        holding = ((self.held > 0) | self.above) @ weights
         said = [
             place for place, piece in enumerate(self.pieces)
             if piece.kind is not BlockKind.HEADING and not piece.text.rstrip().endswith("?")
         ]  # fmt: skip
         return self.pieces[max(said or range(len(self.pieces)), key=lambda place: (holding[place], -place))]
+
+
+def _key(row: str) -> frozenset[str]:
+    """The terms of the first cell of a row, without what stands in parentheses."""
+    return frozenset(terms(_ASIDE.sub("", row.strip().removeprefix("|").partition("|")[0])))
+
+
+def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
+    """Return the pieces of an excerpt with only those rows of a long table that are asked for; a row of dots for others.
+
+    These are the rows whose key the question names, or else those that hold a word of it which other rows lack. Where
+    there are none, or the table has few rows, it stays whole.
+    """
+    asked = frozenset(terms(query))
+    kept: list[Piece] = []
+    for _, group in groupby(chosen, key=lambda piece: piece.block):
+        rows = list(group)
+        if rows[0].kind is not BlockKind.TABLE or len(rows) <= FEW_ROWS or not rows[0].opens:
+            kept += rows
+            continue
+        *head, first = rows[0].text.splitlines()
+        lines = [first, *(piece.text for piece in rows[1:])]
+        said = [frozenset(terms(line)) & asked for line in lines]
+        telling = asked - frozenset.intersection(*said)
+        wanted = [bool(_key(line)) and _key(line) <= asked for line in lines]
+        wanted = wanted if any(wanted) else [bool(each & telling) for each in said]
+        if not any(wanted):
+            kept += rows
+            continue
+        shown = [line for line, is_wanted in zip(lines, wanted, strict=True) if is_wanted]
+        shown += [f"| …{' |' * (first.count('|') - 1)}"] if len(shown) < len(lines) else []
+        kept.append(replace(rows[0], text="\n".join([*head, *shown])))
+    return kept
 
 
 def _runs(asked: _Asked, found: RankedPassage) -> Iterator[_Run]:
@@ -241,6 +277,8 @@ def _runs(asked: _Asked, found: RankedPassage) -> Iterator[_Run]:
         for pair in pairwise(piece.terms):
             if (spot := asked.pairs.get(pair)) is not None:
                 near[place, spot] = True
+    paths = {piece.section: np.array([term in piece.path for term in asked.terms]) for piece in all_pieces}
+    above = np.array([paths[piece.section] for piece in all_pieces])
     is_heading = np.array([piece.kind is BlockKind.HEADING for piece in all_pieces])
     counted = held * np.where(is_heading, HEADING_COUNTS, 1)[:, None]
     sums = np.vstack([np.zeros(counted.shape[1]), np.cumsum(counted, axis=0)])
@@ -248,21 +286,18 @@ def _runs(asked: _Asked, found: RankedPassage) -> Iterator[_Run]:
     title_terms = terms(found.passage.title)
     title = np.array([term in title_terms for term in asked.terms], float)
     titled = float(title @ asked.weights) / total
-    paths: dict[int, NDArray[np.bool_]] = {}
     for start, end in _bounds(all_pieces):
         own = sums[end] - sums[start]
-        section = all_pieces[start].section
-        if section not in paths:
-            paths[section] = np.array([term in all_pieces[start].path for term in asked.terms])
         yield _Run(
             found,
             all_pieces[start:end],
             own + title,
             float(lengths[end] - lengths[start]) + len(title_terms),
             held[start:end],
+            above[start:end],
             float(near[start:end].any(axis=0).sum()) / max(1, len(asked.pairs)),
             titled,
-            float(((own > 0) | (title > 0) | paths[section]) @ asked.weights) / total,
+            float(((own > 0) | (title > 0) | above[start]) @ asked.weights) / total,
         )
 
 

@@ -10,8 +10,9 @@ from core.answering.answer import Answer, Citation, Excerpt, Sentence
 from core.answering.certainty import answerable, evaluation_of, is_certain, says_what_is_asked
 from core.answering.citations import citation, cited
 from core.answering.contradictions import contradictions
-from core.answering.excerpts import Candidate, candidates
+from core.answering.excerpts import Candidate, asked_rows, candidates
 from core.answering.lookup import asks_who
+from core.answering.pieces import joined
 from core.answering.rewrite import standalone
 from core.answering.statements import statements
 from core.confidence.calibrator import raw_score
@@ -84,7 +85,7 @@ def answer(
         return Answer(question.id, question.text, (), nearest(retrieval.passages), ENGINE), evaluation
     chosen = distinct(found, 1 + MAX_FURTHER)
     citations = tuple(_citation(number, each) for number, each in enumerate(chosen, start=1))
-    excerpts = tuple(_excerpt(number, each) for number, each in enumerate(chosen, start=1))
+    excerpts = tuple(_excerpt(number, each, query) for number, each in enumerate(chosen, start=1))
     marked = Sentence(excerpts[0].line, (1,))
     is_sure = (
         is_certain(evaluation) and says_what_is_asked(query, excerpts[0].text, marked.text) and not asks_who(query)
@@ -188,9 +189,9 @@ def nearest(ranked: Sequence[RankedPassage]) -> tuple[Citation, ...]:
     return tuple(citation(number, statement) for number, statement in enumerate(quoted[:NEAREST], start=1))
 
 
-def _excerpt(number: int, candidate: Candidate) -> Excerpt:
+def _excerpt(number: int, candidate: Candidate, query: str) -> Excerpt:
     marked = "" if candidate.marked.kind in (BlockKind.CODE, BlockKind.HEADING) else candidate.marked.text
-    return Excerpt(candidate.text, marked, number)
+    return Excerpt(joined(asked_rows(candidate.pieces, query)), marked, number)
 
 
 def _citation(number: int, candidate: Candidate) -> Citation:

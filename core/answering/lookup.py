@@ -74,7 +74,10 @@ _ASKS_FOR_A_RECORD = re.compile(
     re.IGNORECASE,
 )
 _NO_RECORD = re.compile(r"\b(?:how|why|wie|warum|comment|pourquoi|cómo)\b", re.IGNORECASE)
-_ADVICE = re.compile(r"\b(?:can|may|might|should|could|would|must|do|does|kann|darf|soll)\b", re.IGNORECASE)
+_ADVICE = re.compile(
+    r"\b(?:if|unless|whenever|when(?! (?:was|were|did)\b)|happens?|can|may|might|should|could|would|must|do|does|kann|darf|soll)\b",
+    re.IGNORECASE,
+)
 _WHO = re.compile(r"\b(?:who|whom|whose|(?:which|what) team)\b", re.IGNORECASE)
 _LATER = re.compile(r"\b(?:next|after|afterwards|then|later|upcoming)\b", re.IGNORECASE)
 _TOMORROW = re.compile(r"\b(?:tomorrow|morgen|demain)\b", re.IGNORECASE)
@@ -217,7 +220,7 @@ def _looked_up(clause: str, history: Sequence[Turn], names: Names, now: datetime
     if fact is None or _NO_RECORD.search(clause):
         return None
     if fact in (Fact.CHANGES, Fact.INCIDENTS) and (not _ASKS_FOR_A_RECORD.match(clause) or _ADVICE.search(clause)):
-        return None  # “pricing is down”, “can I release pricing on Friday”
+        return None  # “pricing is down”, “can I release pricing on Friday”, “what happens if pricing is down”
     window, untimed = period(clause, now)
     mentioned = _mentioned(untimed, names)
     rest = names.pattern.sub(" ", untimed)

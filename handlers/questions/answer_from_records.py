@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
-from core.answering.answer import Answer, Citation, Sentence
+from core.answering.answer import RECORDS, Answer, Citation, Sentence
 from core.answering.find import read_as
 from core.answering.lookup import RECENT, Fact, Lookup, Names, known_services, lookup
 from core.incidents.runbook import RunbookSearch
@@ -29,7 +29,7 @@ from core.triage.documents import turns_away
 from handlers.incidents.find_on_call import find_on_call
 from handlers.incidents.find_runbook import runbook_of
 
-ENGINE = "records"
+ENGINE = RECORDS
 VERSION = "records-1"  # of the evaluation: stored with every prediction
 CERTAIN = Evaluation(1.0, 1.0)
 DOUBTFUL = Evaluation(0.5, 0.5)  # a misspelt name, or a thing that a team's document names in passing
