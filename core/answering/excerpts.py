@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby, pairwise
 
 import numpy as np
@@ -25,6 +26,7 @@ from core.model.document import DocumentKind, Passage
 EXCERPT_WORDS = 140  # of an excerpt at most, unless a single piece is longer or
 WHOLE_WORDS = 200  # it ends where a section does: then so many at most
 USUAL_TERMS = 100.0  # terms of a usual candidate, which BM25 discounts longer ones against
+REMEMBERED_ROWS = 10_000  # of tables, whose terms are kept in memory: a few MB
 FEW_ROWS = 3  # of a table that is shown whole
 HEADING_COUNTS = 2  # times that a term in a heading counts
 
@@ -202,9 +204,9 @@ class _Run:
         return any(_REMEDY.search(piece.heading) for piece in self.pieces)
 
     def entry(self, weights: NDArray[np.float64], asked: _Asked) -> float:
-        """The share of the question's weight that a table's entry holds by its key and the header, if the question names the key.
+        """The share of the question's weight that an entry of a table holds in what names it and in the header.
 
-        The key is the first cell of a row.
+        The question names an entry by its first cell, or by any other if it also names a column.
         """
         best, header, block = 0.0, frozenset[str](), -1
         for piece in self.pieces:
@@ -212,11 +214,13 @@ class _Run:
                 continue
             *head, row = piece.text.splitlines()
             if head and piece.block != block:
-                header, block = frozenset(terms(head[0])), piece.block
-            key = _key(row)
-            if key and key <= asked.terms.keys():
-                named = [spot for term, spot in asked.terms.items() if term in key or term in header]
-                best = max(best, float(weights[named].sum()))
+                header, block = frozenset(terms(head[0])) & asked.terms.keys(), piece.block
+            key, *others = _cells(row)
+            named = key if key and key <= asked.terms.keys() else frozenset[str]()
+            if header and not named:
+                named = frozenset(term for cell in others if cell <= asked.terms.keys() for term in cell)
+            if named:
+                best = max(best, float(weights[[asked.terms[term] for term in named | header]].sum()))
         total = float(weights.sum())
         return best / total if total > 0 else 0.0
 
@@ -230,9 +234,10 @@ class _Run:
         return self.pieces[max(said or range(len(self.pieces)), key=lambda place: (holding[place], -place))]
 
 
-def _key(row: str) -> frozenset[str]:
-    """The terms of the first cell of a row, without what stands in parentheses."""
-    return frozenset(terms(_ASIDE.sub("", row.strip().removeprefix("|").partition("|")[0])))
+@lru_cache(maxsize=REMEMBERED_ROWS)
+def _cells(row: str) -> tuple[frozenset[str], ...]:
+    """The terms of each cell of a row, without what stands in parentheses."""
+    return tuple(frozenset(terms(cell)) for cell in _ASIDE.sub("", row).strip().strip("|").split("|"))
 
 
 def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
@@ -251,8 +256,9 @@ def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
         *head, first = rows[0].text.splitlines()
         lines = [first, *(piece.text for piece in rows[1:])]
         said = [frozenset(terms(line)) & asked for line in lines]
-        telling = asked - frozenset.intersection(*said)
-        wanted = [bool(_key(line)) and _key(line) <= asked for line in lines]
+        telling = {term for term in asked if any(term not in each for each in said)}
+        keys = [_cells(line)[0] for line in lines]
+        wanted = [bool(key) and key <= asked for key in keys]
         wanted = wanted if any(wanted) else [bool(each & telling) for each in said]
         if not any(wanted):
             kept += rows
