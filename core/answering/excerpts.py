@@ -37,7 +37,7 @@ PAIRS = 0.25
 TITLE = 0.6
 SUBJECT = 0.6
 REMEDY = 0.3
-PAGE = 0.5  # of a page, where a question asks for what holds, not for what happened or why something fails
+PAGE = 0.7  # of a page, where a question asks for what holds, not for what happened or why something fails
 ENTRY = 1.0  # of the entry of a table that the question names by its key
 
 _REMEDY = re.compile(r"\b(?:resol|mitigat|fix|workaround|solution|remed|how to|troubleshoot|recover)", re.IGNORECASE)
