@@ -53,8 +53,8 @@ def code(text: str, limit: int) -> str:
 
 def code_block(text: str, limit: int) -> str:
     """Lines of code as a block, in which Slack interprets nothing; what does not fit is cut at its end."""
-    lines = [one_line(line, limit).replace("`", _LOOK_ALIKES["`"]) for line in text[:limit].splitlines()]
-    plain = "\n".join(line for line in lines if line)
+    lines = [(line, one_line(line, limit).replace("`", _LOOK_ALIKES["`"])) for line in text[:limit].splitlines()]
+    plain = "\n".join(f"{' ' * (len(line) - len(line.lstrip(' ')))}{shown}" for line, shown in lines if shown)
     return f"```{_within(plain, limit - 6)}```" if plain else ""
 
 

@@ -87,11 +87,16 @@ def _sentence(sentence: Sentence, urls: dict[int, str], room: Room) -> list[Elem
     shown: list[list[Run]] = []
     for index, piece in enumerate(_FENCE.split(sentence.text[: 2 * room.characters])):
         if index % 2:
-            shown += [[run(each, room.characters, fontType="Monospace")] for each in piece.splitlines() if each.strip()]
+            shown += [_code_line(each, room) for each in piece.splitlines() if each.strip()]
         elif piece.strip():
             shown.append(prose(piece, room.characters))
     *others, last = shown or [[]]
     return [*(element for runs in others for element in line(runs, "None")), *line([*last, *markers])]
+
+
+def _code_line(text: str, room: Room) -> list[Run]:
+    shown = run(text, room.characters, fontType="Monospace")
+    return [shown | {"text": f"{' ' * (len(text) - len(text.lstrip(' ')))}{shown['text']}"}]
 
 
 def _source(citation: Citation, room: Room) -> list[Element]:

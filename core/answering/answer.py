@@ -187,7 +187,7 @@ def _shown(block: Block) -> list[str]:
     if block.kind is BlockKind.TABLE:
         lines = block.text.splitlines()
         rows = [lines[0], *lines[2:]] if has_header(lines) else lines
-        shown = [" · ".join(cell.strip() for cell in row.strip().strip("|").split("|")) for row in rows]
+        shown = [" · ".join(cell.strip() for cell in row.strip().strip("|").split("|")).rstrip(" ·") for row in rows]
         return [without_dead_links(row) for row in shown]
     if block.kind is BlockKind.CODE:
         return [block.text]

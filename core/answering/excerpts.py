@@ -204,21 +204,16 @@ class _Run:
         return any(_REMEDY.search(piece.heading) for piece in self.pieces)
 
     def entry(self, weights: NDArray[np.float64], asked: _Asked) -> float:
-        """The share of the question's weight that an entry of a table holds in what names it and in the header.
-
-        The question names an entry by its first cell, or by any other if it also names a column.
-        """
+        """The share of the question's weight that an entry of a table holds in what names it and in the header."""
+        known = frozenset(asked.terms)
         best, header, block = 0.0, frozenset[str](), -1
         for piece in self.pieces:
             if piece.kind is not BlockKind.TABLE:
                 continue
             *head, row = piece.text.splitlines()
             if head and piece.block != block:
-                header, block = frozenset(terms(head[0])) & asked.terms.keys(), piece.block
-            key, *others = _cells(row)
-            named = key if key and key <= asked.terms.keys() else frozenset[str]()
-            if header and not named:
-                named = frozenset(term for cell in others if cell <= asked.terms.keys() for term in cell)
+                header, block = frozenset(terms(head[0])) & known, piece.block
+            named = _named(row, known, header)
             if named:
                 best = max(best, float(weights[[asked.terms[term] for term in named | header]].sum()))
         total = float(weights.sum())
@@ -241,10 +236,9 @@ def _cells(row: str) -> tuple[frozenset[str], ...]:
 
 
 def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
-    """Return the pieces of an excerpt with only those rows of a long table that are asked for; a row of dots for others.
+    """Return the pieces of an excerpt with only those rows of a long table that the question names; a row of dots for others.
 
-    These are the rows whose key the question names, or else those that hold a word of it which other rows lack. Where
-    there are none, or the table has few rows, it stays whole.
+    A table of few rows, or of which no row is named, stays whole.
     """
     asked = frozenset(terms(query))
     kept: list[Piece] = []
@@ -254,19 +248,23 @@ def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
             kept += rows
             continue
         *head, first = rows[0].text.splitlines()
+        header = frozenset(terms(head[0])) & asked if head else frozenset[str]()
         lines = [first, *(piece.text for piece in rows[1:])]
-        said = [frozenset(terms(line)) & asked for line in lines]
-        telling = {term for term in asked if any(term not in each for each in said)}
-        keys = [_cells(line)[0] for line in lines]
-        wanted = [bool(key) and key <= asked for key in keys]
-        wanted = wanted if any(wanted) else [bool(each & telling) for each in said]
-        if not any(wanted):
+        shown = [line for line in lines if _named(line, asked, header)]
+        if not shown:
             kept += rows
             continue
-        shown = [line for line, is_wanted in zip(lines, wanted, strict=True) if is_wanted]
-        shown += [f"| …{' |' * (first.count('|') - 1)}"] if len(shown) < len(lines) else []
-        kept.append(replace(rows[0], text="\n".join([*head, *shown])))
+        dots = [f"| …{' |' * (first.count('|') - 1)}"] if len(shown) < len(lines) else []
+        kept.append(replace(rows[0], text="\n".join([*head, *shown, *dots])))
     return kept
+
+
+def _named(row: str, asked: frozenset[str], header: frozenset[str]) -> frozenset[str]:
+    """The terms by which a question names an entry: its first cell, or any other if it names a column of the header too."""
+    key, *others = _cells(row)
+    if key and key <= asked:
+        return key
+    return frozenset(term for cell in others if cell <= asked for term in cell) if header else frozenset()
 
 
 def _runs(asked: _Asked, found: RankedPassage) -> Iterator[_Run]:
