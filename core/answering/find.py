@@ -53,10 +53,10 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
     sides = comparison_sides(query) if len(parts) == 1 else ()
     if len(parts) == 1 and (not sides or _holds_all(whole[0], sides)):
         return whole
-    found = [
-        await aside(answer, question, part, await search(part, question.audience, retriever))
-        for part in sides or _leaning(parts)
-    ]
+    found: list[tuple[Answer, Evaluation]] = []
+    for part in sides or _leaning(parts):
+        if not any(distinct_terms(part) <= distinct_terms(shown.text) for shown, _ in found):
+            found.append(await aside(answer, question, part, await search(part, question.audience, retriever)))
     return _joined(found, whole)
 
 
@@ -145,15 +145,16 @@ def _hedged(found: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
 
 
 def _joined(parts: Sequence[tuple[Answer, Evaluation]], whole: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
-    """One excerpt for each part of a question, if each part is answered by another; the whole if all are by the same.
+    """One excerpt for each part of a question that no other part's excerpt speaks of.
 
-    Where some parts are not answered by an excerpt of their own, the whole is shown with a hedge. Both measures are the
-    smallest of the parts: the answer is worth as much as its weakest part.
+    Where one excerpt is left, or a part has none, the whole is shown with a hedge: it may be half an answer. Both measures
+    are the smallest of the parts: the answer is worth as much as its weakest part.
     """
-    texts = {part.text for part, _ in parts}
-    if texts == {whole[0].text}:
-        return whole
-    if len(texts) < len(parts) or any(part.abstained for part, _ in parts):
+    if (
+        len(parts) == 1
+        or len({part.text for part, _ in parts}) < len(parts)
+        or any(part.abstained for part, _ in parts)
+    ):
         return _hedged(whole)
     evaluation = Evaluation(min(each.coe for _, each in parts), min(each.rce for _, each in parts))
     return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import dropwhile, takewhile
+from itertools import takewhile
 
 from core.knowledge.terms import terms
 
@@ -62,8 +62,9 @@ def comparison_sides(question: str) -> tuple[str, ...]:
 
 def _side(words: Iterable[re.Match[str]]) -> list[re.Match[str]]:
     """The words of a thing that is compared, outwards from where it stands: up to the first that says nothing by itself."""
-    named = dropwhile(lambda word: word[0].lower() in _ARTICLES, words)
-    return list(takewhile(lambda word: terms(word[0]), named))[:MAX_SIDE]
+    named = list(takewhile(lambda word: terms(word[0]) or word[0].lower() in _ARTICLES, words))
+    telling = [place for place, word in enumerate(named) if terms(word[0])][:MAX_SIDE]
+    return named[: telling[-1] + 1] if telling else []
 
 
 def _items(question: str) -> list[str]:
