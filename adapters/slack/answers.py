@@ -21,7 +21,7 @@ WHOLE = 100_000  # characters of the file that holds an answer which is too long
 MARKER = 300  # characters, the address in it included
 SOURCE = 500  # characters, the address in it included
 QUOTE = 300  # characters
-FURTHER = 160  # characters of a further excerpt
+FURTHER = 400  # characters of a further excerpt, its escapes included
 CONFLICTS = 2_500  # characters of all that contradicts an answer
 
 

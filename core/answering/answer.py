@@ -14,7 +14,8 @@ from core.model.badge import Badge
 
 HEADING_LINE = re.compile(r"\*\*([^*]+)\*\*\Z")  # a statement that is a heading
 
-_LIST_MARKER = re.compile(r"^\s*[-*+•]\s+")
+_LIST_MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+_FENCE_LINES = re.compile(r"^\s*(?:`{3,}|~{3,})[^\n]*\n?", re.MULTILINE)
 
 RECORDS = "records"  # the engine of an answer that the workspace's own records give
 
@@ -100,7 +101,10 @@ class Excerpt:
         """The marked sentence, or else the first text below a heading, on one line."""
         said = [shown for block in blocks(self.marked or self.text) for shown in _shown(block)[-1:]]
         below = [each for each in said if not HEADING_LINE.match(each)]
-        return " ".join(_LIST_MARKER.sub("", (below or said or [""])[0]).split())
+        first = (below or said or [""])[0]
+        code = _FENCE_LINES.sub("", first)
+        line = " ".join(_LIST_MARKER.sub("", code).split())
+        return f"`{line}`" if code != first and "`" not in line else line
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 
 from core.answering.answer import RECORDS, Answer, Citation, Sentence
@@ -18,6 +19,7 @@ ASK = "Ask:"  # before the teams that may know
 
 MAX_CONTACTS = 3
 MAX_FURTHER = 2
+MAX_FURTHER_LINE = 140  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class AnswerView:
 def answer_view(answer: Answer) -> AnswerView:
     """Decide what the message of an answer says and offers."""
     further = tuple(
-        Further(each.line, source)
+        Further(_cut(each.line), source)
         for each in answer.further[:MAX_FURTHER]
         for source in answer.citations
         if source.number == each.citation
@@ -93,6 +95,14 @@ def _heading(answer: Answer) -> str:
     if answer.abstained:
         return NEAREST if answer.citations else DONT_KNOW
     return CLOSEST_MATCH if answer.tentative else ""
+
+
+def _cut(line: str) -> str:
+    """A line that fits, cut at a word and not within a code span."""
+    short = textwrap.shorten(line, MAX_FURTHER_LINE, placeholder=" …")
+    if short.count("`") % 2:
+        short = f"{short[: short.rindex('`')].rstrip()} …"
+    return short
 
 
 def _control(answer: Answer, verdict: Verdict) -> Control:

@@ -45,8 +45,8 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
         spelling = await retriever.spelt(query)
         if spelling.foreign or (whole[0].abstained and spelling.query != query):
             retrieval = await search(spelling.query, question.audience, retriever)
-            found = await aside(partial(answer, is_foreign=spelling.foreign), question, spelling.query, retrieval)
-            return _doubted(found, spelling)
+            read = await aside(partial(answer, is_foreign=spelling.foreign), question, spelling.query, retrieval)
+            return _doubted(read, spelling)
     if query != question.text.strip():  # what leans on an earlier question is not sure to be understood
         return _hedged(whole)
     parts = question_parts(query)
