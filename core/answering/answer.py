@@ -15,7 +15,7 @@ from core.model.badge import Badge
 HEADING_LINE = re.compile(r"\*\*([^*]+)\*\*\Z")  # a statement that is a heading
 
 _LIST_MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
-_FENCE_LINES = re.compile(r"^\s*(?:`{3,}|~{3,})[^\n]*\n?", re.MULTILINE)
+_FENCE_LINES = re.compile(r"^[ \t]*+(?:`{3,}|~{3,})[^\n]*\n?", re.MULTILINE)
 
 RECORDS = "records"  # the engine of an answer that the workspace's own records give
 
