@@ -9,6 +9,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from core.answering.answer import Answer, Citation
+from core.answering.answer_view import ALSO, ASK, CONFLICTING, answer_view
 from core.confidence.badge_explanation import BadgeExplanation
 from core.incidents.incident_details import Entry, incident_details
 from core.incidents.incident_layout import Line
@@ -16,15 +17,12 @@ from core.incidents.incident_view import incident_view, is_it_theirs
 from core.model.conversation import MessageReference, Place
 from core.model.incident import Incident
 from core.model.messages import (
-    ASK,
     ASK_WHAT_IS_RIGHT,
-    CONFLICTING,
     I_AM_UNSURE,
     JUDGED_BY,
     ON_CALL,
     PING,
     PROPOSED,
-    TENTATIVE,
     WHICH_INCIDENT,
     WHOSE_IS_IT,
     WHY,
@@ -106,29 +104,29 @@ def _call(message: OwnerPing | OwnerQuestion) -> str:
 
 
 def _answer(answer: Answer) -> RenderableType:
-    if answer.abstained:
-        lines = [Text("I don't know." + (" This is the nearest that I have:" if answer.citations else ""))]
-    else:
-        lines = [Text(TENTATIVE, "dim")] if answer.tentative else []
-        lines += [
-            Text(f"{sentence.text} {''.join(f'[{number}]' for number in sentence.citations)}")
-            for sentence in answer.shown
-        ]
-    conflicts = [source for conflict in answer.conflicts for source in conflict.sources]
-    if conflicts:
-        lines += [Text(CONFLICTING, "bold"), *(Text(f"{_source(source)}: {source.quote}") for source in conflicts)]
-    sources = [Text(_source(citation), "dim") for citation in answer.citations]
-    contacts = [Text(f"{ASK} {' · '.join(contact.text for contact in answer.contacts)}")] if answer.contacts else []
-    badge = [Text(answer.badge.text, "bold")] if answer.badge else []
-    note = [Text(answer.note, "dim")] if answer.note else []
-    return Group(*lines, Text(), *sources, *contacts, *badge, *note)
+    view = answer_view(answer)
+    said = (f"{each.text} {''.join(f'[{number}]' for number in each.citations)}" for each in view.said)
+    below = [
+        *(Text(_source(citation), "dim") for citation in view.sources),
+        *(Text(f"{_source(citation)}\n    {citation.quote}") for citation in view.nearest),
+        *(Text(f"{ALSO}: {each.text} · {each.source.name}", "dim") for each in view.further),
+        *([Text(f"{ASK} {view.contacts}")] if view.contacts else []),
+        *([Text(view.badge.text, "bold")] if view.badge else []),
+        *([Text(view.note, "dim")] if view.note else []),
+    ]
+    conflicts = [Text(f"{_source(source)}: {source.quote}") for source in view.conflicting]
+    return Group(
+        *([Text(view.heading, "bold")] if view.heading else []),
+        *map(Text, said),
+        *([Text(CONFLICTING, "bold")] if conflicts else []),
+        *conflicts,
+        Text(),
+        *below,
+    )
 
 
 def _source(citation: Citation) -> str:
-    heading = f" › {citation.heading}" if citation.heading else ""
-    updated = f" · updated {citation.updated_at:%Y-%m-%d}" if citation.updated_at else ""
-    stale = f" · {citation.staleness}" if citation.staleness else ""
-    return f"[{citation.number}] {citation.title}{heading}{updated}{stale}"
+    return " · ".join(filter(None, (f"[{citation.number}] {citation.name}", citation.updated, citation.staleness)))
 
 
 def _badge_explanation(explanation: BadgeExplanation) -> RenderableType:

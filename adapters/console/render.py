@@ -18,6 +18,7 @@ from adapters.console.document import render_inline, render_mrkdwn, render_state
 from adapters.console.template_names import GLOBALS, TESTS
 from adapters.diagrams import reliability_svg
 from core.answering.answer import Answer
+from core.answering.answer_view import answer_view
 from core.incidents.incident_view import incident_view
 from core.model.curated import CuratedAnswer
 from core.model.incident import Incident
@@ -92,13 +93,9 @@ class Renderer:
 def verdict_subjects(
     content: Answer | Incident | CorrectionRequest | HandoverRequest | JoinRequest | CuratedAnswer,
 ) -> dict[Verdict, str]:
-    """Return the verdicts that can be given here, each with the id of its subject.
-
-    An answer that is no prediction has nothing to be judged: then only a person can be asked.
-    """
+    """Return the verdicts that can be given here, each with the id of its subject."""
     if isinstance(content, Answer):
-        judged = (Verdict.HELPFUL, Verdict.WRONG, Verdict.WHY_ANSWER) if content.prediction_id else ()
-        return dict.fromkeys((*judged, Verdict.ASK_A_PERSON), content.prediction_id or content.question_id)
+        return answer_view(content).subjects
     if isinstance(content, CorrectionRequest):
         return {Verdict.CORRECTION: content.prediction_id}
     if isinstance(content, HandoverRequest):

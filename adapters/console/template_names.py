@@ -9,6 +9,7 @@ from adapters.console import static
 from adapters.console.document import document_url
 from adapters.console.forms import MAX_TEXT, RESOLVE
 from adapters.console.payload import PersonMessage
+from core.answering.answer_view import ALSO, ASK, CONFLICTING, answer_view
 from core.confidence.calibrator import MIN_OUTCOMES
 from core.incidents.incident_details import incident_details
 from core.incidents.incident_layout import MORE, RIGHT_OR_WRONG
@@ -17,9 +18,7 @@ from core.model.curated import MAX_TEXT as MAX_CORRECTION
 from core.model.curated import display_name
 from core.model.incident import Stage
 from core.model.messages import (
-    ASK,
     ASK_WHAT_IS_RIGHT,
-    CONFLICTING,
     CORRECT,
     I_AM_UNSURE,
     IS_IT_YOURS,
@@ -30,7 +29,6 @@ from core.model.messages import (
     PICK_TEAM,
     PING,
     PROPOSED,
-    TENTATIVE,
     VERDICT_LABELS,
     WHICH_INCIDENT,
     WHOSE_IS_IT,
@@ -128,8 +126,9 @@ GLOBALS: dict[str, object] = {
     "RIGHT_OR_WRONG": RIGHT_OR_WRONG,
     "MORE": MORE,
     "PROPOSED": PROPOSED,
-    "TENTATIVE": TENTATIVE,
     "CONFLICTING": CONFLICTING,
+    "ALSO": ALSO,
+    "answer_view": answer_view,
     "ASK": ASK,
     "WHY": WHY,
     "JUDGED_BY": JUDGED_BY,

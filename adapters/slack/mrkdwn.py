@@ -19,6 +19,7 @@ _LOOK_ALIKES = {"*": "∗", "_": "ˍ", "~": "∼", "`": "ˋ"}
 _FORMAT_EDGE = re.compile(r"(?<![^\W_])[*_~]|[*_~](?![^\W_])|`")  # not the underscores of kube_pod_status
 _CODE_SPAN = re.compile(r"(`[^`]+`)")
 _STRONG = re.compile(r"(\*\*|__)(?=\S)([^*_]+)(?<=\S)\1")
+_EMPHASIS = re.compile(r"(?<![\w*])([*_])(?=[^\s*_])([^*_\n]{1,200})(?<!\s)\1(?![\w*])")
 _MARKDOWN_LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
 _JOINERS = "\u200c\u200d"  # they shape scripts and emoji; all other invisible characters are dropped
 _SAFE_IN_ADDRESS = "%/:=?&#,;@+!$()~-._[]"
@@ -52,8 +53,8 @@ def code(text: str, limit: int) -> str:
 
 def code_block(text: str, limit: int) -> str:
     """Lines of code as a block, in which Slack interprets nothing; what does not fit is cut at its end."""
-    lines = [one_line(line, limit).replace("`", _LOOK_ALIKES["`"]) for line in text[:limit].splitlines()]
-    plain = "\n".join(line for line in lines if line)
+    lines = [(line, one_line(line, limit).replace("`", _LOOK_ALIKES["`"])) for line in text[:limit].splitlines()]
+    plain = "\n".join(f"{' ' * (len(line) - len(line.lstrip(' ')))}{shown}" for line, shown in lines if shown)
     return f"```{_within(plain, limit - 6)}```" if plain else ""
 
 
@@ -94,8 +95,8 @@ def web_address(url: str) -> str:
 
 
 def _words(markdown: str) -> str:
-    """Without strong emphasis, and with links as their words."""
-    return _MARKDOWN_LINK.sub(r"\1", _STRONG.sub(r"\2", markdown))
+    """Without emphasis, and with links as their words."""
+    return _MARKDOWN_LINK.sub(r"\1", _EMPHASIS.sub(r"\2", _STRONG.sub(r"\2", markdown)))
 
 
 def _neutral(text: str) -> str:

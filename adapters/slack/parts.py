@@ -51,30 +51,18 @@ def feedback_buttons(offered: Iterable[tuple[Verdict, str]]) -> list[Block]:
 
 
 def control_elements(buttons: Sequence[Control], judging: Sequence[Judged], more: Sequence[Control]) -> list[Block]:
-    """The controls of an incident: buttons, one menu with all that can be judged, and Slack's own menu for the rest."""
+    """The controls of a message: buttons, one menu with all that can be judged, and Slack's own menu for the rest."""
     elements = [_button(each.label, each.verdict, each.subject) for each in buttons if each.verdict is not None]
     groups = [(each.claim, [_option(control) for control in each.controls]) for each in judging]
-    rest = (
-        [_only(more[0])]
-        if len(more) == 1
-        else blocks.overflow(f"{ACTION_PREFIX}{MORE_MENU}", [_option(each) for each in more])
-    )
     return [
         *elements,
         *blocks.menu(RIGHT_OR_WRONG, f"{ACTION_PREFIX}{JUDGE_MENU}", groups),
-        *rest,
+        *blocks.overflow(f"{ACTION_PREFIX}{MORE_MENU}", [_option(each) for each in more]),
     ]
 
 
 def _button(label: str, verdict: Verdict, subject: str) -> Block:
     return blocks.button(label, f"{ACTION_PREFIX}{verdict}", subject, primary=verdict is Verdict.TAKE_IT)
-
-
-def _only(control: Control) -> Block:
-    """A menu of one entry is none: a button instead."""
-    if control.verdict is not None:
-        return _button(control.label, control.verdict, control.subject)
-    return blocks.button(control.label, f"{ACTION_PREFIX}{OPENED}", OPENED) | {"url": web_address(control.url)}
 
 
 def _option(control: Control) -> Block:

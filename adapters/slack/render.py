@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adapters.slack import blocks
-from adapters.slack.answers import abstention, cited_answer
+from adapters.slack.answers import answer_message
 from adapters.slack.confidence import badge_explanation, drift_alarm
 from adapters.slack.corrections import correction_request, proposal
 from adapters.slack.handovers import handover_request, join_request
@@ -35,7 +35,7 @@ NOTICE_LINE = 1_000  # characters
 def render(message: Message) -> Rendered:
     match message:
         case AnswerMessage(answer):
-            return abstention(answer) if answer.abstained else cited_answer(answer)
+            return answer_message(answer)
         case IncidentMessage():
             return incident_message(message)
         case IncidentDetails(incident):

@@ -19,7 +19,7 @@ from adapters.sources.front_matter import (
     split_front_matter,
 )
 from adapters.sources.pdf import pdf_pages
-from core.knowledge.clean_text import clean
+from core.knowledge.clean_text import clean, columns_as_tables
 from core.knowledge.markdown import BlockKind, blocks
 from core.model.errors import MalformedInput
 
@@ -140,7 +140,8 @@ def _plain(content: str) -> tuple[Properties, str]:
     """The first line is the title."""
     properties, text = split_front_matter(content)
     title, _, rest = text.strip().partition("\n")
-    return replace(properties, title=properties.title or title.strip()), rest.strip() or title.strip()
+    body = columns_as_tables(rest.strip("\n")).strip() or title.strip()
+    return replace(properties, title=properties.title or title.strip()), body
 
 
 _TEXTS: dict[str, Callable[[str], tuple[Properties, str]]] = {

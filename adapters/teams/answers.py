@@ -1,7 +1,8 @@
-"""An answer in Teams: cited sentences, or an honest “I don’t know”."""
+"""An answer in Teams: cited excerpts or sentences, or an honest “I don’t know”."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from adapters.teams.elements import (
@@ -12,9 +13,9 @@ from adapters.teams.elements import (
     Element,
     Room,
     Run,
-    button,
     card,
     container,
+    control_actions,
     dotted,
     heading,
     line,
@@ -24,19 +25,20 @@ from adapters.teams.elements import (
     titled,
 )
 from core.answering.answer import Answer, Citation, Sentence
-from core.model.badge import Badge
-from core.model.messages import ASK, CONFLICTING, TENTATIVE, Verdict
-
-DONT_KNOW = "I don’t know: nothing that I may show here answers this."
-NEAREST = "I don’t know, this is the nearest that I have:"
+from core.answering.answer_view import ALSO, ASK, CONFLICTING, AnswerView, Further, answer_view
 
 SMALL: dict[str, Any] = {"size": "Small", "isSubtle": True}
 MAX_MARKERS = 5  # citation markers after one sentence
-MAX_CONTACTS = 3
+_FENCE = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
+MAX_FURTHER = 160  # characters of a further excerpt
 
 
 def answer_card(answer: Answer, room: Room) -> Card:
-    return _abstention(answer, room) if answer.abstained else _cited_answer(answer, room)
+    view = answer_view(answer)
+    urls = {citation.number: citation.deep_link for citation in view.sources}
+    said = listing(view.said, room, "sentences", lambda sentence: _sentence(sentence, urls, room))
+    nearest = listing(view.nearest, room, "documents", lambda source: _nearest(source, room))
+    return _card(view, [*said, *nearest], room)
 
 
 def spoken(answer: Answer) -> str:
@@ -46,7 +48,12 @@ def spoken(answer: Answer) -> str:
 
 def footer_card(answer: Answer, room: Room) -> Card:
     """Return the card that stands below the streamed sentences of an answer."""
-    return card([*_tentative(answer), *_below(answer, room)], _buttons(answer), spoken(answer))
+    return _card(answer_view(answer), [], room)
+
+
+def _card(view: AnswerView, said: list[Element], room: Room) -> Card:
+    titles = [heading(view.heading)] if view.heading else []
+    return card([*titles, *said, *_below(view, room)], control_actions(view.buttons, (), view.more), view.summary)
 
 
 def _plain_sentence(sentence: Sentence) -> str:
@@ -54,58 +61,58 @@ def _plain_sentence(sentence: Sentence) -> str:
     return " ".join([said, *(f"[{number}]" for number in sentence.citations[:MAX_MARKERS])])
 
 
-def _cited_answer(answer: Answer, room: Room) -> Card:
-    urls = {citation.number: citation.deep_link for citation in answer.citations}
-    sentences = listing(answer.shown, room, "sentences", lambda sentence: _sentence(sentence, urls, room))
-    summary = " ".join(sentence.text for sentence in answer.shown)
-    return card([*_tentative(answer), *sentences, *_below(answer, room)], _buttons(answer), summary)
-
-
-def _tentative(answer: Answer) -> list[Element]:
-    return line([run(TENTATIVE if answer.tentative else "", MAX_SUMMARY, **SMALL)])
-
-
-def _below(answer: Answer, room: Room) -> list[Element]:
-    """Return the contradictions, the badge, and the sources."""
-    contradicting = [source for conflict in answer.conflicts for source in conflict.sources]
+def _below(view: AnswerView, room: Room) -> list[Element]:
+    """Return what contradicts the sentences, the sources, what else may answer, whom to ask, and the badge."""
+    sources = [
+        *titled("Sources", listing(view.sources, room, "sources", lambda source: _source(source, room))),
+        *(element for each in view.further for element in _further(each, room)),
+    ]
+    asked = f"{ASK} {view.contacts}" if view.contacts else ""
+    badge = [run(view.badge.text, 80, weight="Bolder", size="Small")] if view.badge is not None else []
     return [
         *titled(
             f"⚠️ {CONFLICTING}",
-            listing(contradicting, room, "sources", lambda source: [*_source(source, room), *_quote(source, room)]),
+            listing(view.conflicting, room, "sources", lambda source: [*_source(source, room), *_quote(source, room)]),
         ),
-        *_footnote(answer),
-        container(
-            titled("Sources", listing(answer.citations, room, "sources", lambda source: _source(source, room))),
-            separator=True,
-            spacing="Medium",
-        ),
+        *([container(sources, separator=True, spacing="Medium")] if sources else []),
+        *line([run(asked, room.characters, size="Small")]),
+        *line(dotted(badge, [run(view.note, MAX_SUMMARY, **SMALL)])),
     ]
-
-
-def _abstention(answer: Answer, room: Room) -> Card:
-    said = NEAREST if answer.citations else DONT_KNOW
-    nearest = listing(answer.citations, room, "documents", lambda source: _nearest(source, room))
-    names = " · ".join(contact.text for contact in answer.contacts[:MAX_CONTACTS])
-    asked = line([run(f"{ASK} {names}" if names else "", room.characters, size="Small")])
-    return card([heading(said), *nearest, *asked, *_footnote(answer)], _buttons(answer), said)
 
 
 def _sentence(sentence: Sentence, urls: dict[int, str], room: Room) -> list[Element]:
     markers: list[Run] = []
     for number in sentence.citations[:MAX_MARKERS]:
         markers += [SPACE, run(f"[{number}]", 10, url=urls.get(number, ""), color="Accent", size="Small")]
-    return line([*prose(sentence.text, room.characters), *markers])
+    shown: list[list[Run]] = []
+    for index, piece in enumerate(_FENCE.split(sentence.text[: 2 * room.characters])):
+        if index % 2:
+            shown += [_code_line(each, room) for each in piece.splitlines() if each.strip()]
+        elif piece.strip():
+            shown.append(prose(piece, room.characters))
+    *others, last = shown or [[]]
+    return [*(element for runs in others for element in line(runs, "None")), *line([*last, *markers])]
+
+
+def _code_line(text: str, room: Room) -> list[Run]:
+    shown = run(text, room.characters, fontType="Monospace")
+    return [shown | {"text": f"{' ' * (len(text) - len(text.lstrip(' ')))}{shown['text']}"}]
 
 
 def _source(citation: Citation, room: Room) -> list[Element]:
-    updated = f"updated {citation.updated_at:%Y-%m-%d}" if citation.updated_at else ""
     number = run(f"[{citation.number}]", 12, size="Small")
-    return line([number, SPACE, *dotted([_title(citation, room)], [run(updated, 30, **SMALL)], [_staleness(citation)])])
+    updated = run(citation.updated, 30, **SMALL)
+    return line([number, SPACE, *dotted([_title(citation, room)], [updated], [_staleness(citation)])])
+
+
+def _further(further: Further, room: Room) -> list[Element]:
+    said = prose(further.text, min(room.characters, MAX_FURTHER), **SMALL)
+    return line([run(f"{ALSO}:", 10, **SMALL), SPACE, *dotted(said, [_title(further.source, room)])])
 
 
 def _nearest(citation: Citation, room: Room) -> list[Element]:
-    titled = dotted([_title(citation, room)], [_staleness(citation)])
-    return [*line([run("•", 1), SPACE, *titled]), *_quote(citation, room)]
+    titles = dotted([_title(citation, room)], [_staleness(citation)])
+    return [*line([run("•", 1), SPACE, *titles]), *_quote(citation, room)]
 
 
 def _quote(citation: Citation, room: Room) -> list[Element]:
@@ -117,22 +124,4 @@ def _staleness(citation: Citation) -> Run:
 
 
 def _title(citation: Citation, room: Room) -> Run:
-    title = " › ".join(dict.fromkeys(filter(None, (citation.title, citation.heading))))
-    return run(title, min(room.characters, 200), url=citation.deep_link, size="Small")
-
-
-def _footnote(answer: Answer) -> list[Element]:
-    """The badge with what it rests on, and the note."""
-    return [*_badge_line(answer.badge), *line([run(answer.note, MAX_SUMMARY, **SMALL)])]
-
-
-def _badge_line(badge: Badge | None) -> list[Element]:
-    return line([run(badge.text, 80, weight="Bolder", size="Small")]) if badge is not None else []
-
-
-def _buttons(answer: Answer) -> list[Element]:
-    """An answer that is no prediction has nothing to be judged: then only a person can be asked."""
-    judged = (Verdict.HELPFUL, Verdict.WRONG) if answer.prediction_id else ()
-    subject = answer.prediction_id or answer.question_id
-    why = (Verdict.WHY_ANSWER,) if answer.prediction_id else ()
-    return [button(verdict, subject) for verdict in (*judged, Verdict.ASK_A_PERSON, *why)]
+    return run(citation.name, min(room.characters, 200), url=citation.deep_link, size="Small")

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from yarl import URL
 
 from core.incidents.incident_layout import RIGHT_OR_WRONG, Control, Judged
-from core.model.messages import VERDICT_LABELS, WHY_VERDICTS, Verdict
+from core.model.messages import VERDICT_LABELS, Verdict
 
 MAX_MESSAGE = 28 * 1024  # bytes of one message, Teams' limit
 ENVELOPE = 1024  # bytes of the activity around a card
@@ -185,13 +185,12 @@ def container(elements: list[Element], **style: Any) -> Element:
 
 
 def button(verdict: Verdict, subject: str) -> Element:
-    """A button that comes back as an invoke, in older clients as a message; one that only explains is in the menu.
+    """A button that comes back as an invoke, in older clients as a message.
 
     One that asks something opens a dialog; a client that knows no dialogs sends a message, and the thread asks instead.
     """
     title, data = VERDICT_LABELS[verdict], {"verdict": str(verdict), "subject": subject}
     style = {"style": "positive"} if verdict is Verdict.TAKE_IT else {}
-    style |= {"mode": "secondary"} if verdict in WHY_VERDICTS else {}
     if verdict in ASKING:
         opening = {**data, "msteams": {"type": "task/fetch"}}
         return {"type": "Action.Submit", "title": title, "data": opening, **style}
@@ -206,7 +205,7 @@ def submit_button(action: Element) -> Element:
 
 
 def control_actions(buttons: Sequence[Control], judging: Sequence[Judged], more: Sequence[Control]) -> list[Element]:
-    """The controls of an incident: buttons, one that unfolds all that can be judged, and the rest behind three dots."""
+    """The controls of a message: buttons, one that unfolds all that can be judged, and the rest behind three dots."""
     judged = [control for each in judging for control in each.controls]
     return [
         *_actions(buttons),

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from textwrap import dedent
 from urllib.parse import quote
 
 from core.knowledge.clean_text import without_dead_links
 from core.knowledge.markdown import Block, BlockKind, blocks, has_header
 from core.model.badge import Badge
+
+HEADING_LINE = re.compile(r"\*\*([^*]+)\*\*\Z")  # a statement that is a heading
+
+_LIST_MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+_FENCE_LINES = re.compile(r"^[ \t]*+(?:`{3,}|~{3,})[^\n]*\n?", re.MULTILINE)
+
+RECORDS = "records"  # the engine of an answer that the workspace's own records give
 
 MONTH = timedelta(days=30.44)
 YEAR = timedelta(days=365.25)
@@ -31,6 +40,16 @@ class Citation:
     quote: str
     updated_at: datetime | None = None
     stale_for: timedelta | None = None
+
+    @property
+    def name(self) -> str:
+        """The title and the heading, once where they are the same."""
+        return " › ".join(dict.fromkeys(filter(None, (self.title, self.heading))))
+
+    @property
+    def updated(self) -> str:
+        """The day of the last change, in words; empty where it is unknown."""
+        return f"updated {self.updated_at:%Y-%m-%d}" if self.updated_at else ""
 
     @property
     def staleness(self) -> str:
@@ -79,8 +98,13 @@ class Excerpt:
 
     @property
     def line(self) -> str:
-        """The marked sentence, or the first words of the text, on one line."""
-        return " ".join((self.marked or self.text).split())
+        """The marked sentence, or else the first text below a heading, on one line."""
+        said = [shown for block in blocks(self.marked or self.text) for shown in _shown(block)[-1:]]
+        below = [each for each in said if not HEADING_LINE.match(each)]
+        first = (below or said or [""])[0]
+        code = _FENCE_LINES.sub("", first)
+        line = " ".join(_LIST_MARKER.sub("", code).split())
+        return f"`{line}`" if code != first and "`" not in line else line
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +165,16 @@ class Answer:
 
     @property
     def shown(self) -> tuple[Sentence, ...]:
-        """What is shown, piece by piece: the sentences, or the blocks of the excerpts, the last one of each cited."""
+        """What is shown, piece by piece: the sentences, or the blocks of the excerpts, the last one of each cited.
+
+        Of several excerpts, one that begins with no heading of its own is headed by the name of its source.
+        """
         found: list[Sentence] = list(self.sentences)
+        names = {citation.number: citation.name for citation in self.citations}
         for excerpt in self.excerpts:
             *others, last = excerpt.statements or ("",)
+            if len(self.excerpts) > 1 and not HEADING_LINE.match((*others, last)[0]):
+                found.append(Sentence(f"**{names.get(excerpt.citation, '')}**", ()))
             found += [*(Sentence(each, ()) for each in others), Sentence(last, (excerpt.citation,))]
         return tuple(found)
 
@@ -161,6 +191,9 @@ def _shown(block: Block) -> list[str]:
     if block.kind is BlockKind.TABLE:
         lines = block.text.splitlines()
         rows = [lines[0], *lines[2:]] if has_header(lines) else lines
-        shown = [" · ".join(cell.strip() for cell in row.strip().strip("|").split("|")) for row in rows]
+        shown = [" · ".join(cell.strip() for cell in row.strip().strip("|").split("|")).rstrip(" ·") for row in rows]
         return [without_dead_links(row) for row in shown]
-    return [block.text if block.kind is BlockKind.CODE else without_dead_links(block.text)]
+    if block.kind is BlockKind.CODE:
+        return [block.text]
+    first, _, rest = block.text.partition("\n")  # of a list item, what belongs to it is indented
+    return [without_dead_links("\n".join(filter(None, (first, dedent(rest)))))]

@@ -29,6 +29,14 @@ RCE = ("coverage", "off_subject", "lead", "gap", "agreement")
 MOSTLY = 0.6  # share of the mentions of a product's name that are capitalised
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_ASKS_LEAVE = re.compile(
+    r"^\W*(?:may|can|could|should)\s+(?:i|we|anybody|one)\b|\b(?:allowed|permitted|ok|okay)\b", re.IGNORECASE
+)
+_RULE = re.compile(
+    r"\b(?:may|must|can|cannot|never|need(?:s|ed)?|without|allowed|permitted|forbidden|refused|approvals?|not)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_ASKS_AMOUNT = re.compile(r"\bhow (?:long|many|much|big|large|often|old)\b|\bwhat time\b", re.IGNORECASE)
 _NAME_PART = re.compile(r"[^\W_]{3,}")
 
 
@@ -100,6 +108,16 @@ def answer_threshold() -> float:
 def is_certain(evaluation: Evaluation) -> bool:
     """Tell whether an answer is shown without a hedge: where its evidence is called strong."""
     return raw_score(evaluation) >= STRONG_SCORE
+
+
+def says_what_is_asked(question: str, text: str, marked: str) -> bool:
+    """Tell whether a text can answer a question of its kind: a rule where leave is asked for, a number where an amount is.
+
+    `marked` is the sentence of it that is nearest to the question.
+    """
+    if _ASKS_LEAVE.search(question) and not _RULE.search(marked):
+        return False
+    return not _ASKS_AMOUNT.search(question) or any(character.isdigit() for character in text)
 
 
 def _logistic(name: str, values: Mapping[str, float]) -> float:

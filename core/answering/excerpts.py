@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import groupby, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,13 @@ from core.knowledge.markdown import BlockKind
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval
 from core.knowledge.terms import terms, tokens
-from core.model.document import Passage
+from core.model.document import DocumentKind, Passage
 
 EXCERPT_WORDS = 140  # of an excerpt at most, unless a single piece is longer or
 WHOLE_WORDS = 200  # it ends where a section does: then so many at most
 USUAL_TERMS = 100.0  # terms of a usual candidate, which BM25 discounts longer ones against
+REMEMBERED_ROWS = 10_000  # of tables, whose terms are kept in memory: a few MB
+FEW_ROWS = 3  # of a table that is shown whole
 HEADING_COUNTS = 2  # times that a term in a heading counts
 
 # What the parts of a score count, each in [0, 1], beside 1 for each of three BM25 scores: of the passage, of the excerpt,
@@ -34,6 +37,8 @@ PAIRS = 0.25
 TITLE = 0.6
 SUBJECT = 0.6
 REMEDY = 0.3
+PAGE = 0.7  # of a page, where a question asks for what holds, not for what happened or why something fails
+ENTRY = 1.0  # of the entry of a table that the question names by its key
 
 _REMEDY = re.compile(r"\b(?:resol|mitigat|fix|workaround|solution|remed|how to|troubleshoot|recover)", re.IGNORECASE)
 _SYMPTOM = re.compile(
@@ -41,6 +46,10 @@ _SYMPTOM = re.compile(
     r"|denied|refused|invalid|too many|exceeded|alert|fires?|firing|missing|wrong)\b",
     re.IGNORECASE,
 )
+_PAST = re.compile(
+    r"\b(?:happened|incidents?|outages?|did|was|were|has|have|had|ever|last time|post-?mortem)\b", re.IGNORECASE
+)
+_ASIDE = re.compile(r"\([^()]*\)")
 _LEANS = re.compile(
     r"^\W*(?:this|that|these|those|it|its|they|them|such|then|however|otherwise|also|instead|and|but|or|so)\b",
     re.IGNORECASE,
@@ -97,9 +106,12 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
     title = np.array([run.title for run in runs])
     subject = np.array([asked.subject(run.found.passage.family) for run in runs])
     remedy = np.array([asked.is_symptom and run.is_remedy for run in runs], float)
+    asks_what_holds = not (asked.is_symptom or asked.is_past)
+    page = np.array([asks_what_holds and run.found.passage.kind is DocumentKind.PAGE for run in runs], float)
+    entry = np.array([run.entry(rare, asked) for run in runs])
     scores = (
         _relative(passage) + _relative(lexical) + _relative(local)
-        + PAIRS * pairs + TITLE * title + SUBJECT * subject + REMEDY * remedy
+        + PAGE * page + ENTRY * entry + PAIRS * pairs + TITLE * title + SUBJECT * subject + REMEDY * remedy
     )  # fmt: skip
     order: list[int] = np.argsort(-scores, kind="stable").tolist()
     return [
@@ -125,6 +137,7 @@ class _Asked:
     weights: NDArray[np.float64]
     pairs: dict[tuple[str, str], int]
     is_symptom: bool
+    is_past: bool
     named: frozenset[str]
     families: frozenset[str]
 
@@ -137,6 +150,7 @@ class _Asked:
             np.array([*retrieval.weights.values()]),
             {pair: place for place, pair in enumerate(pairs)},
             bool(_SYMPTOM.search(query)),
+            bool(_PAST.search(query)),
             named_families(query, retrieval.families),
             retrieval.families,
         )
@@ -180,6 +194,7 @@ class _Run:
     counts: NDArray[np.float64]
     length: float
     held: NDArray[np.float64]  # of each piece, how often it holds each term
+    above: NDArray[np.bool_]  # whether the headings above it hold it
     pairs: float
     title: float
     coverage: float
@@ -188,14 +203,68 @@ class _Run:
     def is_remedy(self) -> bool:
         return any(_REMEDY.search(piece.heading) for piece in self.pieces)
 
+    def entry(self, weights: NDArray[np.float64], asked: _Asked) -> float:
+        """The share of the question's weight that an entry of a table holds in what names it and in the header."""
+        known = frozenset(asked.terms)
+        best, header, block = 0.0, frozenset[str](), -1
+        for piece in self.pieces:
+            if piece.kind is not BlockKind.TABLE:
+                continue
+            *head, row = piece.text.splitlines()
+            if head and piece.block != block:
+                header, block = frozenset(terms(head[0])) & known, piece.block
+            named = _named(row, known, header)
+            if named:
+                best = max(best, float(weights[[asked.terms[term] for term in named | header]].sum()))
+        total = float(weights.sum())
+        return best / total if total > 0 else 0.0
+
     def marked(self, weights: NDArray[np.float64]) -> Piece:
-        """The piece that holds most of the question by these weights; no heading, if it can be helped."""
-        holding = (self.held > 0) @ weights
+        """The piece that holds most of the question by these weights, with the headings above it; no heading, if it can be helped."""
+        holding = ((self.held > 0) | self.above) @ weights
         said = [
             place for place, piece in enumerate(self.pieces)
             if piece.kind is not BlockKind.HEADING and not piece.text.rstrip().endswith("?")
         ]  # fmt: skip
         return self.pieces[max(said or range(len(self.pieces)), key=lambda place: (holding[place], -place))]
+
+
+@lru_cache(maxsize=REMEMBERED_ROWS)
+def _cells(row: str) -> tuple[frozenset[str], ...]:
+    """The terms of each cell of a row, without what stands in parentheses."""
+    return tuple(frozenset(terms(cell)) for cell in _ASIDE.sub("", row).strip().strip("|").split("|"))
+
+
+def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
+    """Return the pieces of an excerpt with only those rows of a long table that the question names; a row of dots for others.
+
+    A table of few rows, or of which no row is named, stays whole.
+    """
+    asked = frozenset(terms(query))
+    kept: list[Piece] = []
+    for _, group in groupby(chosen, key=lambda piece: piece.block):
+        rows = list(group)
+        if rows[0].kind is not BlockKind.TABLE or len(rows) <= FEW_ROWS or not rows[0].opens:
+            kept += rows
+            continue
+        *head, first = rows[0].text.splitlines()
+        header = frozenset(terms(head[0])) & asked if head else frozenset[str]()
+        lines = [first, *(piece.text for piece in rows[1:])]
+        shown = [line for line in lines if _named(line, asked, header)]
+        if not shown:
+            kept += rows
+            continue
+        dots = [f"| …{' |' * (first.count('|') - 1)}"] if len(shown) < len(lines) else []
+        kept.append(replace(rows[0], text="\n".join([*head, *shown, *dots])))
+    return kept
+
+
+def _named(row: str, asked: frozenset[str], header: frozenset[str]) -> frozenset[str]:
+    """The terms by which a question names an entry: its first cell, or any other if it names a column of the header too."""
+    key, *others = _cells(row)
+    if key and key <= asked:
+        return key
+    return frozenset(term for cell in others if cell <= asked for term in cell) if header else frozenset()
 
 
 def _runs(asked: _Asked, found: RankedPassage) -> Iterator[_Run]:
@@ -212,6 +281,8 @@ def _runs(asked: _Asked, found: RankedPassage) -> Iterator[_Run]:
         for pair in pairwise(piece.terms):
             if (spot := asked.pairs.get(pair)) is not None:
                 near[place, spot] = True
+    paths = {piece.section: np.array([term in piece.path for term in asked.terms]) for piece in all_pieces}
+    above = np.array([paths[piece.section] for piece in all_pieces])
     is_heading = np.array([piece.kind is BlockKind.HEADING for piece in all_pieces])
     counted = held * np.where(is_heading, HEADING_COUNTS, 1)[:, None]
     sums = np.vstack([np.zeros(counted.shape[1]), np.cumsum(counted, axis=0)])
@@ -219,21 +290,18 @@ def _runs(asked: _Asked, found: RankedPassage) -> Iterator[_Run]:
     title_terms = terms(found.passage.title)
     title = np.array([term in title_terms for term in asked.terms], float)
     titled = float(title @ asked.weights) / total
-    paths: dict[int, NDArray[np.bool_]] = {}
     for start, end in _bounds(all_pieces):
         own = sums[end] - sums[start]
-        section = all_pieces[start].section
-        if section not in paths:
-            paths[section] = np.array([term in all_pieces[start].path for term in asked.terms])
         yield _Run(
             found,
             all_pieces[start:end],
             own + title,
             float(lengths[end] - lengths[start]) + len(title_terms),
             held[start:end],
+            above[start:end],
             float(near[start:end].any(axis=0).sum()) / max(1, len(asked.pairs)),
             titled,
-            float(((own > 0) | (title > 0) | paths[section]) @ asked.weights) / total,
+            float(((own > 0) | (title > 0) | above[start]) @ asked.weights) / total,
         )
 
 

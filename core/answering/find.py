@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from core.answering.answer import Answer, Citation, Excerpt, Sentence
-from core.answering.certainty import answerable, evaluation_of, is_certain
+from core.answering.certainty import answerable, evaluation_of, is_certain, says_what_is_asked
 from core.answering.citations import citation, cited
 from core.answering.contradictions import contradictions
-from core.answering.excerpts import Candidate, candidates
+from core.answering.excerpts import Candidate, asked_rows, candidates
+from core.answering.lookup import asks_who
+from core.answering.pieces import joined
 from core.answering.rewrite import standalone
 from core.answering.statements import statements
 from core.confidence.calibrator import raw_score
 from core.knowledge.markdown import BlockKind
-from core.knowledge.question_parts import question_parts
+from core.knowledge.question_parts import comparison_sides, question_parts
 from core.knowledge.ranking import RankedPassage
 from core.knowledge.retriever import Retrieval, Retriever
 from core.knowledge.spelling import Spelling
@@ -26,7 +29,7 @@ from core.model.prediction import Evaluation
 
 ENGINE = "evidence"
 RETRIEVED = 16  # passages that the excerpts are chosen from
-FOREIGN = "Without a language model I only understand the language of the documents. This is the nearest that I found."
+FOREIGN = "Without a language model I only understand the language of the documents."
 NEAREST = 3  # documents that are named instead of an answer
 MAX_FURTHER = 2  # excerpts that are offered below the first
 
@@ -38,16 +41,22 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
     """
     query = standalone(question.text, question.history)
     whole = await aside(answer, question, query, await search(query, question.audience, retriever))
-    if whole[0].abstained and (spelling := await retriever.spelt(query)).differs:
-        retrieval = await search(spelling.query, question.audience, retriever)
-        return _doubted(await aside(answer, question, spelling.query, retrieval), spelling)
-    parts = question_parts(query) if query == question.text.strip() else (query,)
-    if len(parts) == 1:
+    if whole[0].abstained or whole[0].tentative:
+        spelling = await retriever.spelt(query)
+        if spelling.foreign or (whole[0].abstained and spelling.query != query):
+            retrieval = await search(spelling.query, question.audience, retriever)
+            read = await aside(partial(answer, is_foreign=spelling.foreign), question, spelling.query, retrieval)
+            return _doubted(read, spelling)
+    if query != question.text.strip():  # what leans on an earlier question is not sure to be understood
+        return _hedged(whole)
+    parts = question_parts(query)
+    sides = comparison_sides(query) if len(parts) == 1 else ()
+    if len(parts) == 1 and (not sides or _holds_all(whole[0], sides)):
         return whole
-    found = [
-        await aside(answer, question, part, await search(part, question.audience, retriever))
-        for part in _leaning(parts)
-    ]
+    found: list[tuple[Answer, Evaluation]] = []
+    for part in sides or _leaning(parts):
+        if not any(distinct_terms(part) <= distinct_terms(shown.text) for shown, _ in found):
+            found.append(await aside(answer, question, part, await search(part, question.audience, retriever)))
     return _joined(found, whole)
 
 
@@ -60,20 +69,27 @@ async def search(query: str, audience: Audience, retriever: Retriever) -> Retrie
     return replace(found, passages=telling)
 
 
-def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer, Evaluation]:
+def answer(
+    question: Question, query: str, retrieval: Retrieval, *, is_foreign: bool = False
+) -> tuple[Answer, Evaluation]:
     """Return the answer that the retrieved passages give, without a badge, and the evaluation that its badge is made from.
 
+    Of a question in another language, `query` holds the few words that are understood: the nearest excerpt is shown where
+    they name what it is about, since there is nothing else to tell by whether it answers.
     `query` is the question made to stand alone, that was searched for. The answer is one excerpt, and so of one family
     (Evidence-Chain RAG: evidence of two families is not mixed in one answer); the others are offered beside it.
     """
     found = candidates(query, retrieval)
     evaluation = evaluation_of(retrieval, found)
-    if not answerable(evaluation):
+    if not (answerable(evaluation) or (is_foreign and found and _is_about(found[0], query))):
         return Answer(question.id, question.text, (), nearest(retrieval.passages), ENGINE), evaluation
     chosen = distinct(found, 1 + MAX_FURTHER)
     citations = tuple(_citation(number, each) for number, each in enumerate(chosen, start=1))
-    excerpts = tuple(_excerpt(number, each) for number, each in enumerate(chosen, start=1))
+    excerpts = tuple(_excerpt(number, each, query) for number, each in enumerate(chosen, start=1))
     marked = Sentence(excerpts[0].line, (1,))
+    is_sure = (
+        is_certain(evaluation) and says_what_is_asked(query, excerpts[0].text, marked.text) and not asks_who(query)
+    )
     return (
         Answer(
             question.id,
@@ -81,7 +97,7 @@ def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer
             (),
             citations,
             ENGINE,
-            tentative=not is_certain(evaluation),
+            tentative=not is_sure,
             conflicts=contradictions([marked], citations[:1], retrieval),
             excerpts=excerpts[:1],
             further=excerpts[1:],
@@ -91,13 +107,25 @@ def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer
     )
 
 
+def _is_about(candidate: Candidate, query: str) -> bool:
+    """Tell whether an excerpt holds every term of a query, of which one stands in its title if there are no two."""
+    asked = distinct_terms(query)
+    return candidate.coverage > 0.99 and (len(asked) > 1 or asked <= distinct_terms(candidate.passage.title))
+
+
 def _doubted(found: tuple[Answer, Evaluation], spelling: Spelling) -> tuple[Answer, Evaluation]:
     """The answer with a hedge and a word on how the question was read, as far as the answer itself says that word."""
     answered, evaluation = found
     said = distinct_terms(answered.text)
-    read = [f"“{word}” as “{by}”" for word, by in spelling.corrected.items() if said & set(terms_of(by))]
-    note = FOREIGN if spelling.foreign else f"I read {', '.join(read)}." if read else ""
+    read = {word: by for word, by in spelling.corrected.items() if said & set(terms_of(by))}
+    note = FOREIGN if spelling.foreign else read_as(read)
     return replace(answered, tentative=not answered.abstained, note=note), evaluation
+
+
+def read_as(corrected: Mapping[str, str]) -> str:
+    """Say what misspelt words were taken for; empty where there were none."""
+    read = ", ".join(f"“{word}” as “{by}”" for word, by in corrected.items())
+    return f"I read {read}." if read else ""
 
 
 def _leaning(parts: Sequence[str]) -> list[str]:
@@ -106,14 +134,28 @@ def _leaning(parts: Sequence[str]) -> list[str]:
     return [standalone(part, asked[:place]) for place, part in enumerate(parts)]
 
 
-def _joined(parts: Sequence[tuple[Answer, Evaluation]], whole: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
-    """One excerpt for each part of a question, if each part is answered from a document of its own; else the whole.
+def _holds_all(answered: Answer, sides: Sequence[str]) -> bool:
+    """Tell whether one excerpt speaks of both sides of a comparison."""
+    first, second = map(distinct_terms, sides)
+    return (first ^ second) <= distinct_terms(answered.text)
 
-    Both measures are the smallest of the parts: the answer is worth as much as its weakest part.
+
+def _hedged(found: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
+    return replace(found[0], tentative=not found[0].abstained), found[1]
+
+
+def _joined(parts: Sequence[tuple[Answer, Evaluation]], whole: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
+    """One excerpt for each part of a question that no other part's excerpt speaks of.
+
+    Where one excerpt is left, or a part has none, the whole is shown with a hedge: it may be half an answer. Both measures
+    are the smallest of the parts: the answer is worth as much as its weakest part.
     """
-    documents = {part.citations[0].document_id for part, _ in parts if not part.abstained}
-    if len(documents) < len(parts):
-        return whole
+    if (
+        len(parts) == 1
+        or len({part.text for part, _ in parts}) < len(parts)
+        or any(part.abstained for part, _ in parts)
+    ):
+        return _hedged(whole)
     evaluation = Evaluation(min(each.coe for _, each in parts), min(each.rce for _, each in parts))
     return (
         replace(
@@ -148,9 +190,9 @@ def nearest(ranked: Sequence[RankedPassage]) -> tuple[Citation, ...]:
     return tuple(citation(number, statement) for number, statement in enumerate(quoted[:NEAREST], start=1))
 
 
-def _excerpt(number: int, candidate: Candidate) -> Excerpt:
+def _excerpt(number: int, candidate: Candidate, query: str) -> Excerpt:
     marked = "" if candidate.marked.kind in (BlockKind.CODE, BlockKind.HEADING) else candidate.marked.text
-    return Excerpt(candidate.text, marked, number)
+    return Excerpt(joined(asked_rows(candidate.pieces, query)), marked, number)
 
 
 def _citation(number: int, candidate: Candidate) -> Citation:

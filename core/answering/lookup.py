@@ -13,7 +13,8 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
 
-from rapidfuzz import fuzz, process
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
 
 from core.knowledge.terms import STOP_WORDS
 from core.model.conversation import Speaker, Turn
@@ -21,8 +22,8 @@ from core.model.team import Team
 from core.ports import TimeWindow
 
 MAX_QUESTION = 300  # characters of a question that is looked up; a longer one says more than that
-ALIKE = 88.0  # of 100: from this similarity on a word is taken for a misspelt name
-SHORTEST_MISSPELT = 5  # characters
+SHORTEST_MISSPELT = 4  # characters of a name that a word is taken for, and one fewer of a word that asks
+LONG = 8  # characters from which a word may hold two slips instead of one
 RECENT = timedelta(days=7)  # looked at where a question names no time
 
 
@@ -38,9 +39,9 @@ class Fact(StrEnum):
 class Lookup:
     """What is asked for. `service`, `team` (an id) and `alert` are known names; at most one of them is not empty.
 
-    `window` is the time that is asked about, None where the question names none; `misspelt` is the word that was taken for
-    the name, empty where the name stands as it is known. `later` asks who is on call next. `claimed` are the words that ask for the owner of a
-    thing that has no known name.
+    `window` is the time that is asked about, None where the question names none. `respelt` are the words that were
+    misspelt, each with what it was taken for. `later` asks who is on call next. `claimed` are the words that ask for the
+    owner of a thing that has no known name. The on-call of all teams is asked for where nothing is named.
     """
 
     fact: Fact
@@ -49,35 +50,48 @@ class Lookup:
     alert: str = ""
     window: TimeWindow | None = None
     later: bool = False
-    misspelt: str = ""
+    respelt: tuple[tuple[str, str], ...] = ()
     claimed: str = ""
 
 
-# The words that ask for each fact, in the languages that people here write to a bot in; the first fact that matches is asked for.
+# The words that ask for each fact, in the languages that people write to a bot in; the first fact that matches is asked for.
 _ASKS = {
-    Fact.ON_CALL: r"on[- ]?call|page|pager|rota|on duty|bereitschaft|d['’]astreinte|de guardia",
+    Fact.ON_CALL: r"on[- ]?call|page|pager|rota|on duty|bereitschaft|d['’]astreinte|de guardia"
+    r"|whom? (?:(?:can|do|should|could|must|to) (?:i |we )?)(?:call|ring|phone|contact|ping|reach|wake(?: up)?|notify)",
     Fact.OWNER: r"owns?|owned|owners?|ownership|responsible|maintains?|maintainers?|whose|(?:which|what) team|belongs?"
-    r"|eigentümer\w*|gehört|verantwortlich|zuständig|wem",
+    r"|looks? after|takes? care of|in charge of|(?<=who )runs|eigentümer\w*|gehört|verantwortlich|zuständig|wem"
+    r"|propriétaire|appartient|responsable|dueñ[oa]|propietari[oa]|pertenece",
     Fact.RUNBOOK: r"run-?books?|play-?books?",
-    Fact.CHANGES: r"changed|changes|(?:any|last|latest|recent|what) change|deploy(?:s|ed|ments?)?|releases?|released|rolled out|shipped|geändert|änderung(?:en)?",
-    Fact.INCIDENTS: r"incidents?|outages?|down|firing|degraded|störung(?:en)?|vorfälle?|ausfall",
+    Fact.CHANGES: r"changed|changes|(?:any|last|latest|recent|what) change|deploy(?:s|ed|ments?)?|releases?|released|rolled out"
+    r"|shipped|geändert|änderung(?:en)?|changé|changements?|cambi(?:ó|ado|os?)",
+    Fact.INCIDENTS: r"incidents?|outages?|down|firing|degraded|störung(?:en)?|vorfälle?|ausfall|incidentes?",
 }
 _FACTS = {fact: re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.IGNORECASE) for fact, pattern in _ASKS.items()}
 _ASKS_FOR_A_RECORD = re.compile(
     r"^\W*(?:(?:so|and|also|ok(?:ay)?|hi|hello|hey|please|und|then)\W+)*"
     r"(?:who|whose|what|which|whats|any|is|are|was|were|did|has|have|when (?:was|did)|list|show|tell|give|recent|latest|last"
-    r"|wer|wem|was|welche\w*|ist|gibt|gab|wurde)\b",
+    r"|wer|wem|was|welche\w*|ist|gibt|gab|wurde|qui|quel\w*|qu['’]est|y a|qué|quién|cu[áa]l\w*|hay)\b",
     re.IGNORECASE,
 )
-_NO_RECORD = re.compile(r"\b(?:how|why|wie|warum)\b", re.IGNORECASE)
-_ADVICE = re.compile(r"\b(?:can|may|might|should|could|would|must|do|does|kann|darf|soll)\b", re.IGNORECASE)
+_NO_RECORD = re.compile(r"\b(?:how|why|wie|warum|comment|pourquoi|cómo)\b", re.IGNORECASE)
+_ADVICE = re.compile(
+    r"\b(?:if|unless|whenever|when(?! (?:was|were|did)\b)|happens?|can|may|might|should|could|would|must|do|does|kann|darf|soll)\b",
+    re.IGNORECASE,
+)
+_WHO = re.compile(r"\b(?:who|whom|whose|(?:which|what) team)\b", re.IGNORECASE)
 _LATER = re.compile(r"\b(?:next|after|afterwards|then|later|upcoming)\b", re.IGNORECASE)
+_TOMORROW = re.compile(r"\b(?:tomorrow|morgen|demain)\b", re.IGNORECASE)
+_PAST = re.compile(r"\b(?:was|were|had|last|war|hatte)\b", re.IGNORECASE)
+_ELLIPSIS = re.compile(r"^\W*(?:and|or|what about|how about|und|oder|was ist mit|et|y)\b", re.IGNORECASE)
 _FILLER = STOP_WORDS | frozenset(
-    "whats who's currently current today now right present next first later team teams service services component person "
-    "people somebody contact engineer engineers name names list show give latest recent recently last ongoing open active "
-    "alert alerts problem problems part involved affected made live prod production call answer reach week turn there make "
-    "primary secondary schedule status wer wem was welche welches welcher ist sind hat haben der die das den dem für von "
-    "vom an am in im gerade jetzt heute es ein eine einen dienst team wurde gibt gab zu bei und runs run looks".split()
+    "whats who's currently current today now right present next first second later tonight tomorrow night week weekend team "
+    "teams service services component person people somebody contact engineer engineers name names list show give latest "
+    "recent recently last ongoing open active alert alerts problem problems part involved affected made live prod "
+    "production call answer reach week turn there make primary secondary backup schedule status "
+    "wer wem was welche welches welcher ist sind hat haben der die das den dem für von vom an am in im gerade jetzt heute "
+    "morgen es ein eine einen dienst team wurde gibt gab zu bei und sich uns seit letzte letzten diese dieser woche nachts "
+    "qui quel quelle est sont le la les un une de du des d l à au pour sur dans l'équipe équipe service et hier a "
+    "quién qué cuál es está son el los del para en equipo servicio y hoy ha se".split()
 )
 _POINTS_BACK = re.compile(
     r"\b(?:it|its|it's|there|they|them|their|that|this|those|these|dort|davon|dafür|es)\b|^\W*(?:and|und|so)\b",
@@ -87,6 +101,13 @@ _CLAUSE = re.compile(r"(?<=[?!])\s+|(?<=[a-z0-9])\.\s+|\n+|(?<!\s)\s++[-–—]+
 _ALERT = re.compile(r"\b(?:[A-Z][a-z0-9]+){2,}\b|\b[A-Z]+[a-z0-9]+(?:[A-Z]+[a-z0-9]*)+\b")
 _JOINERS = re.compile(r"[-_ ]+")
 _WORD = re.compile(r"[^\W_][\w.@/'’-]*")
+_TRAILING = ".'’-"  # of a word, what does not belong to it
+
+_ASKING = frozenset(
+    "call duty page pager rota owns owner owners owned ownership responsible maintains maintainer whose belongs runbook "
+    "changed changes deployed released incident incidents outage firing".split()
+)
+"""Words that ask for a fact, which a misspelt one may be taken for."""
 
 _MONTHS = (
     "january",
@@ -103,6 +124,7 @@ _MONTHS = (
     "december",
 )
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WEEKDAY = re.compile(rf"\b(?:{'|'.join(_DAYS)})\b", re.IGNORECASE)
 _UNITS = {
     "minute": timedelta(minutes=1),
     "hour": timedelta(hours=1),
@@ -111,9 +133,9 @@ _UNITS = {
 }
 _MONTH = rf"(?:{'|'.join(month[:3] + '[a-z]*' for month in _MONTHS)})"
 _TIME = re.compile(
-    r"\b(?P<since>since|seit|from|after)?\s*(?:\b(?:on|the|in|within|over|am)\s+){0,4}"
-    r"(?:(?P<today>today|heute)|(?P<yesterday>yesterday|gestern)"
-    r"|(?P<this_week>this week)"
+    r"\b(?P<since>since|seit|from|after|depuis|desde)?\s*(?:\b(?:on|the|in|within|over|am)\s+){0,4}"
+    r"(?:(?P<today>today|heute|aujourd['’]hui|hoy)|(?P<yesterday>yesterday|gestern|hier|ayer)"
+    r"|(?P<this_week>this week|diese woche|cette semaine|esta semana)"
     r"|(?:last|past|previous)\s+(?:(?P<count>\d{1,3})\s+)?(?P<unit>minute|hour|day|week)s?"
     r"|(?P<iso>\d{4}-\d{2}-\d{2})"
     rf"|(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<month>{_MONTH})(?:,?\s+(?P<year>\d{{4}}))?"
@@ -134,11 +156,28 @@ class Names:
 
     @cached_property
     def known(self) -> Mapping[str, Lookup]:
-        """Every name in lower case, with spaces for hyphens, with what it names."""
+        """Every name in lower case, with spaces for hyphens, with what it names; services also in the plural."""
         called = [(name, team) for team in self.teams for name in (*team.aliases, team.name, team.id)]
         found = {_plain(alert): Lookup(Fact.RUNBOOK, alert=alert) for alert in self.alerts}
-        found |= {_plain(name): Lookup(Fact.OWNER, team=team.id) for name, team in called}
-        return found | {_plain(service): Lookup(Fact.OWNER, service=service) for service in sorted(self.services)}
+        for ending in ("s", "es", ""):
+            found |= {f"{_plain(each)}{ending}": Lookup(Fact.OWNER, service=each) for each in sorted(self.services)}
+        services = {_plain(each): found[_plain(each)] for each in self.services}
+        return found | {_plain(name): Lookup(Fact.OWNER, team=team.id) for name, team in called} | services
+
+    @cached_property
+    def people(self) -> Mapping[str, str]:
+        """The full and first names of those on call, as far as they belong to one team alone, with its id."""
+        named = [(name, team.id) for team in self.teams for full in team.on_call for name in {full, full.split()[0]}]
+        teams: dict[str, set[str]] = {}
+        for name, team in named:
+            teams.setdefault(name.lower(), set()).add(team)
+        return {name: found.pop() for name, found in teams.items() if len(found) == 1}
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The single words that the names of services and teams are made of."""
+        called = [name for team in self.teams for name in (*team.aliases, team.name, team.id)]
+        return frozenset(word for name in (*self.services, *called) for word in _plain(name).split())
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -156,51 +195,119 @@ def lookup(question: str, history: Sequence[Turn], names: Names, now: datetime) 
     """Return what of the records is asked for; None if the documents are asked."""
     if len(question) > MAX_QUESTION:
         return None
-    clause = next((each for each in reversed(_CLAUSE.split(question.strip())) if _WORD.search(each)), "")
+    clauses = [each for each in _CLAUSE.split(question.strip()) if _WORD.search(each)]
+    clause = clauses[-1] if clauses else ""
+    found = _looked_up(clause, history, names, now) or _of_another(clause, history, names, now)
+    if found == Lookup(Fact.ON_CALL) and len(clauses) > 1:
+        return None  # “JWT rejected: who do I page?” asks about what was said before it
+    if found is not None and not found.claimed:
+        return found
+    respelt = _misspelt(clause, names, asking=found is None)
+    read = _WORD.sub(lambda word: dict(respelt).get(word[0].rstrip(_TRAILING), word[0]), clause)
+    again = _looked_up(read, history, names, now) if respelt else None
+    return replace(again, respelt=respelt) if again is not None and not again.claimed else found
+
+
+def asks_who(question: str) -> bool:
+    """Tell whether a question asks who is responsible, which the records alone tell for sure."""
+    clauses = [each for each in _CLAUSE.split(question.strip()) if _WORD.search(each)]
+    asking = clauses[-1] if clauses else ""
+    return _WHO.search(asking) is not None and any(_FACTS[fact].search(asking) for fact in (Fact.OWNER, Fact.ON_CALL))
+
+
+def _looked_up(clause: str, history: Sequence[Turn], names: Names, now: datetime) -> Lookup | None:
     fact = next((fact for fact, pattern in _FACTS.items() if pattern.search(clause)), None)
     if fact is None or _NO_RECORD.search(clause):
         return None
     if fact in (Fact.CHANGES, Fact.INCIDENTS) and (not _ASKS_FOR_A_RECORD.match(clause) or _ADVICE.search(clause)):
-        return None  # “pricing is down”, “can I release pricing on Friday”
+        return None  # “pricing is down”, “can I release pricing on Friday”, “what happens if pricing is down”
     window, untimed = period(clause, now)
-    mentioned = list(dict.fromkeys(_plain(each) for each in names.pattern.findall(untimed)))
+    mentioned = _mentioned(untimed, names)
     rest = names.pattern.sub(" ", untimed)
     alert = _ALERT.search(rest) if fact is Fact.RUNBOOK else None
     if alert is not None:
         rest = rest.replace(alert[0], " ")
     for pattern in _FACTS.values():
         rest = pattern.sub(" ", rest)
-    left = [word for word in (each.rstrip(".'’-") for each in _WORD.findall(rest)) if word.lower() not in _FILLER]
+    left = _left(rest)
     if alert is not None and not mentioned and not left:
         return Lookup(fact, alert=alert[0], window=window)
-    if left and not (len(left) == 1 and not mentioned):
-        return Lookup(fact, claimed=untimed) if fact is Fact.OWNER else None
+    if fact is Fact.ON_CALL:
+        window = _duty(clause, window, now)
+        if not mentioned and (team := names.people.get(" ".join(left).lower())):
+            return Lookup(fact, team=team, window=window)
     if left:
-        return _misspelt(left[0], fact, untimed, names, window)
-    if not mentioned and _POINTS_BACK.search(clause):
+        return Lookup(fact, claimed=untimed) if fact is Fact.OWNER else None
+    if not mentioned and (fact is Fact.ON_CALL or _POINTS_BACK.search(clause)):
         mentioned = _mentioned_before(history, names)
     if not mentioned:
-        return Lookup(fact, window=window) if fact is Fact.CHANGES and window is not None else None
+        everything = fact is Fact.ON_CALL or (fact is Fact.CHANGES and window is not None)
+        return Lookup(fact, window=window) if everything and _ASKS_FOR_A_RECORD.match(clause) else None
     if len(mentioned) > 1:
         return None
     found = _about(fact, names.known[mentioned[0]], window)
     return replace(found, later=bool(_LATER.search(rest))) if found is not None else None
 
 
-def _about(fact: Fact, named: Lookup, window: TimeWindow | None, misspelt: str = "") -> Lookup | None:
+def _of_another(clause: str, history: Sequence[Turn], names: Names, now: datetime) -> Lookup | None:
+    """Return what the last question asked for, of another name or time: “and pricing?”, “and yesterday?”."""
+    asked = [place for place, turn in enumerate(history) if turn.speaker is Speaker.PERSON]
+    if not asked or not _ELLIPSIS.match(clause):
+        return None
+    window, untimed = period(clause, now)
+    mentioned = _mentioned(untimed, names)
+    if len(mentioned) > 1 or not (mentioned or window) or _left(names.pattern.sub(" ", untimed)):
+        return None
+    before = lookup(history[asked[-1]].text, history[: asked[-1]], names, now)
+    if before is None or before.claimed:
+        return None
+    if not mentioned:
+        return replace(before, window=window)
+    return _about(before.fact, names.known[mentioned[0]], window or before.window)
+
+
+def _about(fact: Fact, named: Lookup, window: TimeWindow | None) -> Lookup | None:
     if (named.alert != "") != (fact is Fact.RUNBOOK):
         return None
-    return Lookup(fact, named.service, named.team, named.alert, window, misspelt=misspelt)
+    return Lookup(fact, named.service, named.team, named.alert, window)
 
 
-def _misspelt(word: str, fact: Fact, clause: str, names: Names, window: TimeWindow | None) -> Lookup | None:
-    otherwise = Lookup(fact, claimed=clause) if fact is Fact.OWNER else None
-    if len(word) < SHORTEST_MISSPELT:
-        return otherwise
-    near = process.extract(_plain(word), names.known.keys(), scorer=fuzz.ratio, score_cutoff=ALIKE, limit=2)
-    if not near or (len(near) > 1 and near[0][1] == near[1][1]):
-        return otherwise
-    return _about(fact, names.known[near[0][0]], window, word) or otherwise
+def _duty(clause: str, window: TimeWindow | None, now: datetime) -> TimeWindow | None:
+    """Return the time that an on-call is asked for: a day of the week that is not said to be past is the coming one."""
+    day = timedelta(days=1)
+    if _TOMORROW.search(clause):
+        return TimeWindow(now + day, now + day)
+    if window is None or _PAST.search(clause) or not _WEEKDAY.search(clause) or window.end == now:
+        return window
+    return TimeWindow(window.start + 7 * day, window.end + 7 * day)
+
+
+def _mentioned(text: str, names: Names) -> list[str]:
+    return list(dict.fromkeys(_plain(each) for each in names.pattern.findall(text)))
+
+
+def _left(rest: str) -> list[str]:
+    """The words that are neither known names nor times nor words that ask."""
+    said = (each.rstrip(_TRAILING) for each in _WORD.findall(_ELLIPSIS.sub(" ", rest)))
+    return [word for word in said if word.lower() not in _FILLER]
+
+
+def _misspelt(clause: str, names: Names, *, asking: bool) -> tuple[tuple[str, str], ...]:
+    """The words that a slip or two make known names of, or, with `asking`, words that ask for a fact."""
+    known = [each for each in (*names.words, *(_ASKING if asking else ())) if len(each) >= SHORTEST_MISSPELT]
+    words = dict.fromkeys(each.rstrip(_TRAILING) for each in _WORD.findall(clause))
+    found = {word: "-".join(_corrected(part, known) for part in _JOINERS.split(word)) for word in words}
+    return tuple((word, by) for word, by in found.items() if _plain(by) != _plain(word))
+
+
+def _corrected(word: str, known: Sequence[str]) -> str:
+    plain = word.lower()
+    if plain in _FILLER or plain in _ASKING or plain in known or not plain.isalpha():
+        return word
+    slips = 2 if len(plain) >= LONG else 1
+    near = process.extract(plain, known, scorer=OSA.distance, score_cutoff=slips, limit=2)
+    is_clear = near and near[0][0][0] == plain[0] and (len(near) == 1 or near[0][1] < near[1][1])
+    return near[0][0] if is_clear else word
 
 
 def _mentioned_before(history: Sequence[Turn], names: Names) -> list[str]:

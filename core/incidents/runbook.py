@@ -75,22 +75,33 @@ class _Step:
     command: str
 
 
-def runbook_url(incident: Incident) -> str:
-    """Return the address of the runbook that the first of its alerts names; empty if none does."""
-    return next((alert.runbook_url for alert in incident.alerts if alert.runbook_url), "")
+@dataclass(frozen=True, slots=True)
+class RunbookSearch:
+    """What a runbook is looked for by: the names of alerts, the address that one of them gives, and the words of the cause.
+
+    `url` is empty where none gives an address, and `cause` where no cause is known.
+    """
+
+    alerts: tuple[str, ...]
+    url: str = ""
+    title: str = ""
+    cause: frozenset[str] = frozenset()
+
+    @property
+    def query(self) -> str:
+        """Return the words with which to search for the page that the alerts name."""
+        return " ".join([*self.alerts, *_segments(self.url)[-2:], self.title])
+
+    def names(self, passage: Passage) -> bool:
+        """Return whether the alerts name the page of a passage: by its address, or by an alert's name in its title."""
+        return is_at(self.url, passage) or any(_is_titled(passage.title, alert) for alert in self.alerts)
 
 
-def runbook_query(incident: Incident) -> str:
-    """Return the words with which to search for the page that the alerts name."""
-    names = dict.fromkeys(alert.name for alert in incident.alerts)
-    return " ".join([*names, *_segments(runbook_url(incident))[-2:], incident.title])
-
-
-def is_named_by(incident: Incident, passage: Passage) -> bool:
-    """Return whether the alerts name the page of a passage: by its address, or by the alert's name in its title."""
-    return is_at(runbook_url(incident), passage) or any(
-        _is_titled(passage.title, alert.name) for alert in incident.alerts
-    )
+def runbook_search(incident: Incident) -> RunbookSearch:
+    """Return what the runbook of an incident is looked for by."""
+    names = tuple(dict.fromkeys(alert.name for alert in incident.alerts))
+    url = next((alert.runbook_url for alert in incident.alerts if alert.runbook_url), "")
+    return RunbookSearch(names, url, incident.title, _cause_terms(incident))
 
 
 def is_at(address: str, passage: Passage) -> bool:
@@ -129,10 +140,9 @@ def sections_of(passages: Sequence[Passage]) -> list[Section]:
     return found
 
 
-def best_section(sections: Sequence[Section], incident: Incident) -> Section | None:
+def best_section(sections: Sequence[Section], cause: frozenset[str]) -> Section | None:
     """Return the section that says what to do about the cause; before one is known, the first that says what to do."""
     useful = [each for each in sections if not _NO_REMEDY.search(each.heading) and _steps(each)]
-    cause = _cause_terms(incident)
     if not useful or not cause:
         return useful[0] if useful else None
     counts = Counter(term for each in sections for term in _terms_of(each))
@@ -145,9 +155,9 @@ def best_section(sections: Sequence[Section], incident: Incident) -> Section | N
     return max(useful, key=lambda each: (score(each), -useful.index(each)))
 
 
-def fit(section: Section, incident: Incident) -> int:
+def fit(section: Section, cause: frozenset[str]) -> int:
     """Return how many terms of the most probable cause and its evidence a section has; 0 where no cause is known."""
-    return len(_cause_terms(incident) & _terms_of(section))
+    return len(cause & _terms_of(section))
 
 
 def linked_addresses(section: Section) -> list[str]:
@@ -159,10 +169,9 @@ def has_command(section: Section) -> bool:
     return any(step.command for step in _steps(section))
 
 
-def read_section(section: Section, incident: Incident, url: str) -> Runbook:
+def read_section(section: Section, cause: frozenset[str], url: str) -> Runbook:
     """Return what a section says to do next: the instruction that is nearest to the cause, else its first one."""
     steps = _steps(section)
-    cause = _cause_terms(incident)
     best = max(
         range(len(steps)), key=lambda index: (len(cause.intersection(terms(steps[index].text))), -index), default=None
     )

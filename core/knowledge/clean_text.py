@@ -39,6 +39,8 @@ _CONTENTS = re.compile(
     r"(?mi)(?:^#{1,6}[ \t]+(?:table of )?contents[ \t]*\n\s*)?"
     r"(?:^[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[[^\n]*\]\(#[^)\n]*\)[ \t]*(?:\n|\Z)){3,}"
 )
+_COLUMN_RULE = re.compile(r"^ {0,3}-{2,}(?:[ \t]+-{2,})+[ \t]*$")
+_DASHES = re.compile(r"-+")
 _ENTITY = re.compile(r"&(?:nbsp|lt|gt|amp|quot|#\d{2,5});")
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*){2,}")
 
@@ -182,6 +184,34 @@ def _cleaned(prose: str) -> str:
     prose = _CALLOUT.sub(lambda match: f"{_label(match[1], '')} ", prose)
     prose = _ENTITY.sub(lambda match: html.unescape(match[0]).replace("\xa0", " "), prose)
     return _BLANK_LINES.sub("\n\n", prose)
+
+
+def columns_as_tables(text: str) -> str:
+    """Return plain text with each table of aligned columns below a ruled header as a Markdown table.
+
+    The rule is a line of dashes, one run for each column; what stands below it ends with an empty line.
+    """
+    lines = text.split("\n")
+    found: list[str] = []
+    place = 0
+    while place < len(lines):
+        end = next((each for each in range(place, len(lines)) if not lines[each].strip()), len(lines))
+        header, rule, *rows = lines[place:end] if end - place > 2 else ("", "")
+        starts = [match.start() for match in _DASHES.finditer(rule)] if _COLUMN_RULE.match(rule) else []
+        if starts and all(row[start - 1 : start] in ("", " ", "\t") for row in (header, *rows) for start in starts[1:]):
+            found += _table([header, *rows], starts)
+        else:
+            found += lines[place:end]
+        found += lines[end : end + 1]
+        place = end + 1
+    return "\n".join(found)
+
+
+def _table(rows: list[str], starts: list[int]) -> list[str]:
+    bounds = list(zip([0, *starts[1:]], [*starts[1:], None], strict=True))
+    cells = [[row[start:end].strip().replace("|", r"\|") for start, end in bounds] for row in rows]
+    shown = [f"| {' | '.join(row)} |" for row in cells]
+    return [shown[0], "|---" * len(starts) + "|", *shown[1:]]
 
 
 def _without_comments(prose: str) -> str:

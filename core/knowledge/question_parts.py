@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from core.knowledge.terms import terms
 
 MAX_PARTS = 3  # what is asked beyond stays with the last one
+MAX_SIDE = 3  # words of a thing that is compared
 MAX_LENGTH = 600  # characters of a question; a longer one tells a story, whose parts explain each other
 
 _ASKING = r"(?:who|whom|whose|what|when|where|which|why|how)\b"
@@ -20,6 +22,13 @@ _CONJUNCTION = re.compile(
 _CHINESE_CONJUNCTION = re.compile(
     "[，,；;、]?(?:以及|并且|而且|另外|还有)[，,]?(?=谁|什么|如何|怎么|怎样|哪|为什么|为何|是否|多少|何时)"
 )
+_ARTICLES = frozenset({"a", "an", "the"})
+_SIDE_WORD = re.compile(r"[^\s,;:?!()“”\"]+")
+_DIFFERENCE = re.compile(
+    r"\b(?:differences?|diff|compare[ds]?|comparison|differs?|distinguish)\b[^\n]{1,80}?\s(?P<by>and|to|with|from)\s",
+    re.IGNORECASE,
+)
+_ALTERNATIVES = re.compile(r"\s(?P<by>or|vs\.?|versus)\s", re.IGNORECASE)
 _QUESTION_END = re.compile(r"(?<=[?？])(?=\s*\S)")
 _ITEM = re.compile(r"(?:^|(?<=\s))\(?(\d)[.)]\s+|^[ \t]*[-*•]\s+", re.MULTILINE)
 _ASKS = re.compile(rf"(?:and\s+|but\s+)?(?:{_ASKING}|{_AUXILIARY})", re.IGNORECASE)
@@ -36,6 +45,26 @@ def question_parts(question: str) -> tuple[str, ...]:
         return (question,)
     parts = _joined([part for item in _items(question) for asked in _questions(item) for part in _clauses(asked)])
     return tuple(parts) if len(parts) > 1 else (question,)
+
+
+def comparison_sides(question: str) -> tuple[str, ...]:
+    """The same question about each of the two things that it compares (“canary or rolling?”); none if it compares nothing."""
+    match = _DIFFERENCE.search(question) or _ALTERNATIVES.search(question)
+    if match is None or len(question) > MAX_LENGTH:
+        return ()
+    before, after = question[: match.start("by")], question[match.end("by") :]
+    first = _side(reversed(list(_SIDE_WORD.finditer(before))))
+    second = _side(_SIDE_WORD.finditer(after))
+    if not (first and second):
+        return ()
+    return f"{before}{after[second[-1].end() :]}".strip(), f"{before[: first[-1].start()]}{after}".strip()
+
+
+def _side(words: Iterable[re.Match[str]]) -> list[re.Match[str]]:
+    """The words of a thing that is compared, outwards from where it stands: up to the first that says nothing by itself."""
+    named = list(takewhile(lambda word: terms(word[0]) or word[0].lower() in _ARTICLES, words))
+    telling = [place for place, word in enumerate(named) if terms(word[0])][:MAX_SIDE]
+    return named[: telling[-1] + 1] if telling else []
 
 
 def _items(question: str) -> list[str]:

@@ -16,15 +16,28 @@ SHORTEST = 3  # characters of a word that is taken for a misspelt one
 SHORT = 4  # characters up to which a word is rather a misspelt stop word
 FOREIGN_WORDS = 2  # function words of another language that show that a question is in it
 
-# Function words of German, French and Spanish that are no English words, nor names of tools.
+# Function words and common verbs of German, French and Spanish that are no English words, nor names of tools.
 _FOREIGN = frozenset(
-    "wie wer wem wann warum wieso welche welcher welches wozu wohin woher ich du wir ihr sie das der die den dem des ein eine "
-    "einen einem einer und oder nicht ist sind wird werden wurde kann können muss müssen soll darf dürfen habe haben hat für "
-    "von vom zum zur mit bei nach aus auf über unter lange viele gibt es man mein meine unser unsere zurück "
-    "comment pourquoi quand quel quelle quels quelles qui que où est sont le les des une du dans pour avec sur je nous vous "
-    "faut peut combien "
-    "cómo qué quién cuándo dónde cuál cuáles cuánto por para con los las una del el es son puedo se".split()
+    "wie wer wem wen wann warum wieso welche welcher welches welchen wozu wohin woher wieviel ich du wir ihr sie das der den "
+    "dem ein eine einen einem einer und oder nicht ist sind wird werden wurde kann können muss müssen soll sollte darf dürfen "
+    "habe haben für von vom zum zur mit bei nach aus auf über unter lange viele gibt es mein meine unser unsere zurück oft "
+    "bedeutet heißt läuft dauert macht mache beginnt endet passiert gehört brauche brauchen finde findet bekomme komme "
+    "pourquoi quand quel quelle quels quelles qui que où est sont le les une du dans pour avec je nous vous faut peut "
+    "combien faire fait un dois doit puis être quoi "
+    "cómo qué quién cuándo dónde cuál cuáles cuánto cuántos cuánta por para las una del el es puedo hacer hago está están "
+    "como tiene".split()
 )
+# Of these, the ones that show by themselves, where no English function word stands beside them, which language it is.
+_TELLING = frozenset(
+    "wie wer wem wann warum wieso welche welcher welches wieviel darf bedeutet heißt pourquoi quand quel quelle combien cómo "
+    "qué quién cuándo dónde cuál cuánto".split()
+)
+_SHARED = frozenset(
+    "was die in an am so war will hat man des a no me son on comment".split()
+)  # words of several languages
+
+
+_PARTS = re.compile(r"([-_])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +50,6 @@ class Spelling:
     corrected: dict[str, str] = field(default_factory=dict[str, str])
     foreign: bool = False
 
-    @property
-    def differs(self) -> bool:
-        """Tell whether the question was read otherwise than it is written."""
-        return self.foreign or bool(self.corrected)
-
 
 def spelt(query: str, statistics: TermStatistics) -> Spelling:
     """Return the query in words that the corpus holds, as far as one slip of the keyboard explains the others.
@@ -49,24 +57,46 @@ def spelt(query: str, statistics: TermStatistics) -> Spelling:
     The first letter of a word is taken for right. Of a question in another language, the words that the corpus holds are left.
     """
     asked = words(query)
-    if is_foreign(asked):
-        kept = [word for word in asked if word.lower() not in _FOREIGN and _frequency(word, statistics)]
+    if is_foreign(asked, statistics):
+        kept = [word for word in asked if _says_something(word) and _frequency(word, statistics)]
         return Spelling(" ".join(kept), foreign=True)
     corrected = {
-        word: found
-        for word in dict.fromkeys(asked)
-        if _may_be_misspelt(word, statistics) and (found := _corrected(word.lower(), statistics)) is not None
+        word: found for word in dict.fromkeys(asked) if (found := _respelt(word, statistics)).lower() != word.lower()
     }
     for word, found in corrected.items():
         query = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", lambda _, by=found: by, query)
     return Spelling(query, {word: found for word, found in corrected.items() if found not in STOP_WORDS})
 
 
-def is_foreign(asked: list[str]) -> bool:
-    """Tell whether the words of a question are those of another language than English."""
+def is_foreign(asked: list[str], statistics: TermStatistics) -> bool:
+    """Tell whether the words of a question are those of another language than English.
+
+    A word with letters that English lacks, and that the corpus does not hold, counts as one of another language.
+    """
     lower = [word.lower() for word in asked]
-    foreign = sum(word in _FOREIGN for word in lower)
-    return foreign >= FOREIGN_WORDS and foreign > sum(word in STOP_WORDS and word not in _FOREIGN for word in lower)
+    english = sum(word in STOP_WORDS and word not in _FOREIGN and word not in _SHARED for word in lower)
+    foreign = sum(
+        word in _FOREIGN or (word.isalpha() and not word.isascii() and not _frequency(word, statistics))
+        for word in lower
+    )
+    return foreign > english and (foreign >= FOREIGN_WORDS or not _TELLING.isdisjoint(lower))
+
+
+def _says_something(word: str) -> bool:
+    return word.lower() not in _FOREIGN | _SHARED
+
+
+def _respelt(word: str, statistics: TermStatistics) -> str:
+    """The word, or what it was meant to be; of an identifier that the corpus lacks, part by part."""
+    parts = [word] if _is_held(word, statistics) else _PARTS.split(word)
+    return "".join(
+        (_corrected(part.lower(), statistics) or part) if _may_be_misspelt(part, statistics) else part for part in parts
+    )
+
+
+def _is_held(word: str, statistics: TermStatistics) -> bool:
+    """Tell whether the corpus holds an identifier as a whole."""
+    return int(statistics.frequencies(np.array([term_number(word.lower())], np.uint32))[0]) > 0
 
 
 def _may_be_misspelt(word: str, statistics: TermStatistics) -> bool:

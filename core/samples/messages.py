@@ -42,6 +42,7 @@ from core.samples.parts import (
     badge_explanation,
     confirmed,
     drift_alarm,
+    excerpt_answer,
     incident,
     proposed,
     suggested_duplicate,
@@ -52,6 +53,7 @@ from core.samples.parts import (
 SAMPLES: dict[str, Message] = {
     "answer": AnswerMessage(answered()),
     "answer with an uncalibrated badge": AnswerMessage(answered(badge=UNCALIBRATED)),
+    "answer out of a document": AnswerMessage(excerpt_answer()),
     "abstention": AnswerMessage(unanswered()),
     "abstention without anything near": AnswerMessage(unanswered(citations=())),
     "incident just arrived": IncidentMessage(incident()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from core.answering.answer import Answer, Citation, Sentence
+from core.answering.answer import Answer, Citation, Excerpt, Sentence
 from core.confidence.badge_explanation import BadgeExplanation, BadgeReference
 from core.confidence.drift import Drift
 from core.confidence.track_record import TrackRecord
@@ -74,6 +74,22 @@ def answer(**fields: object) -> Answer:
         prediction_id="answer-1",
     )
     return replace(usual, **fields)
+
+
+def excerpt_answer(**fields: object) -> Answer:
+    """An excerpt with a table, as the documents are quoted without a model, and another that may answer."""
+    text = (
+        "## During a canary\n\nRun `slipway rollback SERVICE`.\n\n| Stage | Share |\n|---|---|\n| canary 1 | 5 % |\n"
+        "| canary 2 | 25 % |"
+    )
+    excerpts = (Excerpt(text, "Run `slipway rollback SERVICE`.", 1),)
+    further = (Excerpt("Roll-backs are never frozen.", "Roll-backs are never frozen.", 2),)
+    return answer(
+        **(
+            {"sentences": (), "excerpts": excerpts, "further": further, "tentative": True, "badge": UNCALIBRATED}
+            | fields
+        )
+    )
 
 
 def abstention(**fields: object) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from core.answering.answer import Answer, Citation, Conflict, Contact, Sentence
+from core.answering.answer import Answer, Citation, Conflict, Contact, Excerpt, Sentence
 from core.confidence.badge_explanation import BadgeReference
 from core.model.conversation import Person, Platform
 from core.model.incident import (
@@ -73,6 +73,15 @@ def everywhere(text: str, count: int = 1) -> dict[str, Message]:
         "proposal": ProposalMessage(proposed(**answered)),
         "proposal that was confirmed": ProposalMessage(confirmed(**answered, confirmed_by=somebody)),
         "answer": AnswerMessage(said),
+        "answer out of a document": AnswerMessage(
+            replace(
+                said,
+                sentences=(),
+                tentative=True,
+                excerpts=tuple(Excerpt(text, text, number) for number in several),
+                further=(Excerpt(text, text, 1),),
+            )
+        ),
         "abstention": AnswerMessage(replace(said, sentences=())),
         "incident": IncidentMessage(struck),
         "incident without an owner": IncidentMessage(replace(struck, owner=replace(proposal, owner=None))),

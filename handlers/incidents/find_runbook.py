@@ -9,16 +9,15 @@ from dataclasses import replace
 import structlog
 
 from core.incidents.runbook import (
+    RunbookSearch,
     Section,
     best_section,
     fit,
     has_command,
     is_at,
-    is_named_by,
     linked_addresses,
     read_section,
-    runbook_query,
-    runbook_url,
+    runbook_search,
     sections_of,
 )
 from core.knowledge.retriever import READ, Retriever
@@ -35,26 +34,29 @@ log = structlog.get_logger()
 async def find_runbook(incident: Incident, *, retriever: Retriever, audience: Audience) -> Incident:
     """Return the incident with its runbook: the next action and its command, else the address that an alert names.
 
-    Only what `audience` may read is quoted. Where the section that fits a known cause has no command, and leads to a
-    page that fits it as well and has one, that page is quoted.
+    Only what `audience` may read is quoted.
     """
-    url = runbook_url(incident)
+    wanted = runbook_search(incident)
     try:
-        pages = await _pages(incident, retriever, audience)
-        section = await _section(incident, pages, retriever, audience) if pages else None
+        runbook = await runbook_of(wanted, retriever, audience)
     except Unavailable as error:  # triage does not wait for it
         log.warning("runbook cannot be looked up", incident=incident.id, reason=str(error))
-        section = None
+        runbook = Runbook(wanted.url) if wanted.url else None
+    return replace(incident, runbook=runbook)
+
+
+async def runbook_of(wanted: RunbookSearch, retriever: Retriever, audience: Audience) -> Runbook | None:
+    """Return the runbook with the action that fits the cause, else with its address alone; None if there is neither.
+
+    Where the section that fits a known cause has no command, and leads to a page that fits it as well and has one, that
+    page is quoted. Raises IndexUnavailable.
+    """
+    found = await _found(wanted.query, retriever, audience)
+    pages = sorted(filter(wanted.names, found), key=lambda each: not is_at(wanted.url, each))
+    section = await _section(wanted.cause, pages, retriever, audience) if pages else None
     if section is not None:
-        return replace(incident, runbook=await asyncio.to_thread(read_section, section, incident, url))
-    return replace(incident, runbook=Runbook(url) if url else None)
-
-
-async def _pages(incident: Incident, retriever: Retriever, audience: Audience) -> list[Passage]:
-    """Return one passage of each page that the alerts name, those that are named by their address first."""
-    found = await _found(runbook_query(incident), retriever, audience)
-    url = runbook_url(incident)
-    return sorted((each for each in found if is_named_by(incident, each)), key=lambda each: not is_at(url, each))
+        return await asyncio.to_thread(read_section, section, wanted.cause, wanted.url)
+    return Runbook(wanted.url) if wanted.url else None
 
 
 async def _found(query: str, retriever: Retriever, audience: Audience) -> list[Passage]:
@@ -63,17 +65,17 @@ async def _found(query: str, retriever: Retriever, audience: Audience) -> list[P
 
 
 async def _section(
-    incident: Incident, pages: Sequence[Passage], retriever: Retriever, audience: Audience
+    cause: frozenset[str], pages: Sequence[Passage], retriever: Retriever, audience: Audience
 ) -> Section | None:
-    section = best_section(sections_of(await retriever.page(pages[0].document_id, audience)), incident)
-    if section is None or has_command(section) or not (own := fit(section, incident)):
+    section = best_section(sections_of(await retriever.page(pages[0].document_id, audience)), cause)
+    if section is None or has_command(section) or not (own := fit(section, cause)):
         return section
     for address in linked_addresses(section)[:MAX_LINKS]:
         words = address.rpartition("/")[2].partition("#")[0].rpartition(".")[0].replace("-", " ") or address
         linked = next((each for each in await _found(words, retriever, audience) if is_at(address, each)), None)
         if linked is None:
             continue
-        there = best_section(sections_of(await retriever.page(linked.document_id, audience)), incident)
-        if there is not None and has_command(there) and fit(there, incident) >= own:
+        there = best_section(sections_of(await retriever.page(linked.document_id, audience)), cause)
+        if there is not None and has_command(there) and fit(there, cause) >= own:
             return there
     return section

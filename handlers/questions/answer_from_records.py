@@ -9,17 +9,16 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
-from core.answering.answer import Answer, Citation, Sentence
-from core.answering.citations import cited
-from core.answering.find import search
+from core.answering.answer import RECORDS, Answer, Citation, Sentence
+from core.answering.find import read_as
 from core.answering.lookup import RECENT, Fact, Lookup, Names, known_services, lookup
+from core.incidents.runbook import RunbookSearch
 from core.knowledge.markdown import BlockKind, blocks
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import distinct_terms
 from core.model.audience import may_see_incident
 from core.model.catalogue import Dependencies
 from core.model.conversation import PUBLIC, Channel, Question
-from core.model.document import Passage
 from core.model.errors import ToolUnavailable
 from core.model.incident import Incident
 from core.model.messages import ON_CALL_UNKNOWN
@@ -28,14 +27,16 @@ from core.model.team import Team
 from core.ports import Change, ChangeReader, OnCall, Store, TimeWindow
 from core.triage.documents import turns_away
 from handlers.incidents.find_on_call import find_on_call
+from handlers.incidents.find_runbook import runbook_of
 
-ENGINE = "records"
+ENGINE = RECORDS
 VERSION = "records-1"  # of the evaluation: stored with every prediction
 CERTAIN = Evaluation(1.0, 1.0)
 DOUBTFUL = Evaluation(0.5, 0.5)  # a misspelt name, or a thing that a team's document names in passing
 
 DEADLINE = 8.0  # seconds that a system which knows of changes may take
 MAX_SHOWN = 6  # changes or incidents
+MAX_TEAMS = 12  # whose on-call is told at once
 MAX_DETAIL = 300  # characters of a change
 LOOKED_AT = 50  # latest incidents
 DAYS_AHEAD = 14  # in which the next person on call is looked for
@@ -77,7 +78,7 @@ async def answer_from_records(
     where it may be seen, and a runbook to whom it may be shown. Raises IndexUnavailable.
     """
     if wanted.fact is Fact.RUNBOOK:
-        told = await _runbook(wanted.alert, question, retriever)
+        told = await _runbook(wanted.alert, question, records, store, retriever)
     elif wanted.fact is Fact.INCIDENTS:
         told = await _incidents(wanted, question, records, store)
     elif PUBLIC not in question.audience.readers:
@@ -92,14 +93,15 @@ async def answer_from_records(
         told = await _on_call(wanted, question.asked_at, records)
     if told is None:
         return None
-    doubtful = bool(wanted.misspelt or wanted.claimed)
+    doubtful = bool(wanted.respelt or wanted.claimed)
+    note = " ".join(filter(None, (read_as(dict(wanted.respelt)), told.note)))
     answer = Answer(
         question.id,
         question.text,
         tuple(told.sentences),
         tuple(told.citations),
         ENGINE,
-        note=told.note,
+        note=note,
         tentative=doubtful or bool(told.note),
         certainty=0.5 if doubtful else 1.0,
     )
@@ -166,27 +168,53 @@ def _claimed(words: str, records: Records) -> _Told | None:
 _ASKING = distinct_terms("owns owned owner ownership responsible maintains maintainer team belongs whose")
 
 
-async def _on_call(wanted: Lookup, at: datetime, records: Records) -> _Told | None:
+async def _on_call(wanted: Lookup, now: datetime, records: Records) -> _Told | None:
     team = _team(wanted, records)
     if team is None:
-        return None
-    people, unknown = await find_on_call(team, records.schedules, at)
-    schedule = next((each.name for each in records.schedules if team.id in each.teams), CONFIGURATION)
+        return await _all_on_call(wanted, now, records) if not (wanted.service or wanted.team) else None
+    people, unknown, schedule = await _duty(team, wanted, now, records)
     of = f"{team.name} (owner of {wanted.service})" if wanted.service and wanted.service != team.id else team.name
+    at = f" on {wanted.window.start:%A %Y-%m-%d}" if wanted.window else ""
     told = _Told()
     if unknown:
-        told.add(f"On call for {of}: {ON_CALL_UNKNOWN.format(name=unknown)}.", schedule)
+        told.add(f"On call for {of}{at}: {ON_CALL_UNKNOWN.format(name=unknown)}.", schedule)
         return told
     if not people and not team.rota:
         return None
-    said = f"On call for {of}: {_in_order(people) or 'nobody now'}"
-    if team.rota and schedule == CONFIGURATION:
-        until = team.rota.next_turn(at)
+    said = f"On call for {of}{at}: {_in_order(people) or 'nobody'}"
+    if team.rota and schedule == CONFIGURATION and not at:
+        until = team.rota.next_turn(now)
         said += f" until {_moment(until)}, then {_in_order(team.rota.on_duty(until))}"
-    elif wanted.later and (after := await _next(team, people, at, records)):
+    elif wanted.later and (after := await _next(team, people, now, records)):
         said += f". Next: {after}"
     told.add(f"{said}.", schedule, "", "On call")
+    if at and not team.rota and schedule == CONFIGURATION and wanted.window and wanted.window.end < now:
+        told.note = f"{CONFIGURATION} names who is on call today."
     return told
+
+
+async def _all_on_call(wanted: Lookup, now: datetime, records: Records) -> _Told | None:
+    """Return who is on call for each team of which it is known."""
+    found = await asyncio.gather(*(_duty(team, wanted, now, records) for team in records.teams))
+    known = [(team, *each) for team, each in zip(records.teams, found, strict=True) if each[0]]
+    told = _Told()
+    for team, people, _, schedule in known[:MAX_TEAMS]:
+        number = next((each.number for each in told.citations if each.title == schedule), 0)
+        if number:
+            told.sentences.append(Sentence(f"{team.name}: {_in_order(people)}.", (number,)))
+        else:
+            told.add(f"{team.name}: {_in_order(people)}.", schedule, "", "On call")
+    if len(known) > MAX_TEAMS:
+        told.sentences.append(Sentence(f"Ask for one of the other {len(known) - MAX_TEAMS} teams by its name.", ()))
+    return told if known else None
+
+
+async def _duty(team: Team, wanted: Lookup, now: datetime, records: Records) -> tuple[tuple[str, ...], str, str]:
+    """Return who is on call at the time that is asked about, the schedule that did not say, and the one that holds."""
+    at = wanted.window.start if wanted.window else now
+    people, unknown = await find_on_call(team, records.schedules, at)
+    schedule = next((each.name for each in records.schedules if team.id in each.teams), CONFIGURATION)
+    return tuple(people), unknown, schedule
 
 
 async def _next(team: Team, people: Sequence[str], at: datetime, records: Records) -> str:
@@ -279,23 +307,24 @@ def _link(incident: Incident) -> str:
     return next((alert.url for alert in incident.alerts if alert.url), "")
 
 
-async def _runbook(alert: str, question: Question, retriever: Retriever) -> _Told | None:
-    """Return the page that names the alert: in its title or a heading, or else the only one that calls itself a runbook."""
-    found = (await search(f"{alert} runbook", question.audience, retriever)).passages
-    naming = [each.passage for each in found if alert.lower() in f"{each.passage.title}\n{each.passage.text}".lower()]
-    for passage in naming:
-        shown = [block for block in blocks(passage.text) if block.kind is BlockKind.HEADING]
-        heading = next((block.heading for block in shown if alert.lower() in block.heading.lower()), "")
-        if heading or alert.lower() in passage.title.lower():
-            return _page(alert, passage, heading)
-    runbooks = {each.document_id: each for each in naming if "runbook" in f"{each.document_id} {each.title}".lower()}
-    return _page(alert, next(iter(runbooks.values())), "") if len(runbooks) == 1 else None
-
-
-def _page(alert: str, passage: Passage, heading: str) -> _Told:
-    named = " › ".join(dict.fromkeys(filter(None, (passage.title, heading))))
-    first = next((block.text for block in blocks(passage.text) if block.kind is BlockKind.PARAGRAPH), "")
-    return _Told([Sentence(f"The runbook of {alert} is “{named}”.", (1,))], [cited(1, passage, heading, 0, first)])
+async def _runbook(name: str, question: Question, records: Records, store: Store, retriever: Retriever) -> _Told | None:
+    """Return the page that an alert names, with the first action that it tells; None if none is known here."""
+    async with store.transaction() as transaction:
+        recent = await transaction.incidents.recent(LOOKED_AT)
+    seen = [each for each in recent if may_see_incident(question.audience, each, records.channels)]
+    urls = (alert.runbook_url for each in seen for alert in each.alerts if alert.name == name and alert.runbook_url)
+    runbook = await runbook_of(RunbookSearch((name,), next(urls, "")), retriever, question.audience)
+    if runbook is None:
+        return None
+    told = _Told()
+    if runbook.citation is None:
+        told.add(f"The alert {name} names {runbook.url} as its runbook.", runbook.url, url=runbook.url)
+        return told
+    told.citations.append(runbook.citation)
+    steps = (runbook.next_action, runbook.command and f"```\n{runbook.command}\n```")
+    said = (f"The runbook of {name} is “{runbook.citation.title}”.", *filter(None, steps))
+    told.sentences += [Sentence(each, (1,)) for each in said]
+    return told
 
 
 def _in_order(people: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from core import samples as messages
 from core.answering.answer import Answer, Conflict, Contact
+from core.answering.answer_view import ALSO, CLOSEST_MATCH
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatUnavailable, MessageNotFound
 from core.model.messages import AnswerMessage, IncidentMessage, Notice
@@ -208,7 +209,14 @@ async def test_a_tentative_answer_is_called_so_and_a_certain_one_is_not(chat: Ch
     for tentative in (True, False):
         message = AnswerMessage(messages.answer(tentative=tentative))
         shown = chat.shown(await chat.messenger.post(chat.place, message, f"intent {tentative}"))
-        assert ("I am not certain" in shown) is tentative
+        assert (CLOSEST_MATCH in shown) is tentative
+
+
+async def test_what_else_may_answer_is_offered_in_a_line_with_its_source(chat: Chat) -> None:
+    shown = chat.shown(await chat.messenger.post(chat.place, AnswerMessage(messages.excerpt_answer()), "intent"))
+    also = " ".join(shown.split()).partition(f"{ALSO}: ")[2]
+    assert also.startswith("Roll-backs are never frozen. ·")
+    assert "Change freeze › Exceptions" in also
 
 
 async def test_a_contradicting_source_is_quoted_with_its_date(chat: Chat) -> None:

@@ -33,8 +33,7 @@ QUESTIONS = [
     json.loads(line)
     for line in Path(__file__).with_name("data").joinpath("newcomer_questions.jsonl").read_text("utf-8").splitlines()
 ]
-LEAST_RIGHT = 0.68  # of all questions: the level that was reached; the aim is 0.8
-MOST_UNHEDGED = 2  # wrong answers without a hedge: the level that was reached; the aim is none
+LEAST_RIGHT = 0.77  # of all questions: two fewer than were reached; the aim is 0.8
 REPLAYED = re.compile(r"\b(?:today|yesterday)\b")  # presuppose that the recorded incident happens now
 
 
@@ -119,9 +118,8 @@ def test_most_questions_of_a_newcomer_are_answered_right(judged: list[Judged]) -
     assert len(wrong) <= (1 - LEAST_RIGHT) * len(judged)
 
 
-def test_hardly_a_wrong_answer_is_shown_without_a_hedge(judged: list[Judged]) -> None:
-    wrong = [each.row["question"] for each in judged if each.unhedged and not each.right]
-    assert len(wrong) <= MOST_UNHEDGED, wrong
+def test_no_wrong_answer_is_shown_without_a_hedge(judged: list[Judged]) -> None:
+    assert [each.row["question"] for each in judged if each.unhedged and not each.right] == []
 
 
 def test_nothing_wrong_is_read_out_of_the_records(judged: list[Judged]) -> None:

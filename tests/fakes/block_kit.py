@@ -129,7 +129,7 @@ def _control(path: str, element: dict[str, Any]) -> Iterator[str]:
             yield from _text(f"{path}.placeholder", element.get("placeholder"), ("plain_text",), 150)
             yield from _picker(path, element)
         case "overflow":
-            if not 2 <= len(element["options"]) <= 5:
+            if not 1 <= len(element["options"]) <= 5:
                 yield f"{path}.options: {len(element['options'])} of them"
             yield from _picker(path, element)
         case _:

@@ -14,6 +14,7 @@ from adapters.slack.mrkdwn import code, escape, link, prose
 from adapters.slack.render import render
 from core import samples as messages
 from core.answering.answer import Sentence
+from core.answering.answer_view import DONT_KNOW, NEAREST
 from core.model.incident import Severity
 from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
 from tests.fakes import block_kit
@@ -181,14 +182,14 @@ def test_an_answer_without_addresses_still_shows_its_markers() -> None:
     assert "<" not in text
 
 
-def test_an_abstention_names_what_is_near_and_offers_no_verdict_without_a_prediction() -> None:
+def test_an_abstention_names_what_is_near_and_can_only_be_handed_to_a_person() -> None:
     rendered = render(AnswerMessage(messages.abstention()))
-    assert shown(AnswerMessage(messages.abstention())).startswith("I don’t know, this is the nearest that I have:")
-    assert block_kit.buttons(rendered.blocks) == {}
+    assert shown(AnswerMessage(messages.abstention())).startswith(f"*{NEAREST}*")
+    assert list(block_kit.buttons(rendered.blocks)) == ["Ask a person"]
 
 
 def test_an_abstention_with_nothing_near_says_so() -> None:
-    assert shown(AnswerMessage(messages.abstention(citations=()))).startswith("I don’t know: nothing")
+    assert shown(AnswerMessage(messages.abstention(citations=()))).startswith(f"*{DONT_KNOW}*")
 
 
 def test_the_mood_of_an_incident_is_shown_by_a_colour_beside_its_words() -> None:

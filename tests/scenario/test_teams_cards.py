@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from adapters.teams.elements import Card
 from adapters.teams.render import render
+from core.answering.answer_view import NEAREST
 from core.model.incident import Gap, GapReason
 from core.model.messages import AnswerMessage, IncidentDetails, IncidentMessage, Message, Notice
 from core.samples import (
@@ -100,11 +101,11 @@ def test_an_answer_is_cited_sentence_by_sentence() -> None:
     lines = texts(card.content)
     assert lines[0] == "Run slipway rollback SERVICE; it returns the canary to 0 % within 90 seconds. [1]"
     assert lines[1] == "During the freeze the release captain must agree first. [1] [2]"
-    assert lines[2] == "●●● 86 %"
-    assert lines[3:] == [
+    assert lines[2:] == [
         "Sources",
         "[1] Rolling back › During a canary · updated 2026-02-11",
         "[2] Change freeze › Exceptions · updated 2026-02-11",
+        "●●● 86 %",
     ]
     assert [action["title"] for action in card.content["actions"]] == [
         "Helpful",
@@ -129,7 +130,7 @@ def test_a_citation_leads_to_the_heading() -> None:
 
 def test_an_abstention_shows_the_nearest_and_asks_for_no_judgement() -> None:
     card = render(AnswerMessage(abstention()))
-    assert texts(card.content)[0] == "I don’t know, this is the nearest that I have:"
+    assert texts(card.content)[0] == NEAREST
     assert "• Rolling back › During a canary" in texts(card.content)
     assert [action["title"] for action in card.content["actions"]] == ["Ask a person"]
 

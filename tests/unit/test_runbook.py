@@ -6,7 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from core.incidents.runbook import best_section, is_named_by, linked_addresses, read_section, sections_of
+from core.incidents.runbook import (
+    best_section,
+    linked_addresses,
+    read_section,
+    runbook_search,
+    sections_of,
+)
 from core.knowledge.passages import passages_of
 from core.model.document import Document, Passage
 from core.model.incident import Incident
@@ -55,9 +61,9 @@ def found(cause: str) -> Incident:
 
 
 def quoted(subject: Incident) -> tuple[str, str, str]:
-    section = best_section(sections_of(page()), subject)
+    section = best_section(sections_of(page()), runbook_search(subject).cause)
     assert section is not None
-    runbook = read_section(section, subject, "")
+    runbook = read_section(section, runbook_search(subject).cause, "")
     assert runbook.citation is not None
     assert runbook.citation.quote.replace("`", "").replace("*", "") == runbook.next_action
     return runbook.citation.heading, runbook.next_action, runbook.command
@@ -76,7 +82,7 @@ def test_the_section_about_the_cause_is_quoted_with_the_command_that_stands_besi
 
 def test_what_must_not_be_done_is_never_quoted() -> None:
     sections = sections_of(page("# A\n\n## What not to do\n\nRestart the pool.\n\n## Pool\n\nDo not restart the pool."))
-    assert best_section(sections, found("The pool is too small")) is None
+    assert best_section(sections, runbook_search(found("The pool is too small")).cause) is None
 
 
 @pytest.mark.parametrize(
@@ -89,14 +95,14 @@ def test_what_must_not_be_done_is_never_quoted() -> None:
 )
 def test_a_page_is_found_by_the_address_that_the_alert_gives(url: str, at: str) -> None:
     named = replace(incident(), alerts=(replace(alert(), name="X", runbook_url=url),))
-    assert is_named_by(named, page(url=at)[0])
+    assert runbook_search(named).names(page(url=at)[0])
     other = replace(incident(), alerts=(replace(alert(), name="X", runbook_url="https://handbook.example/runbooks/x"),))
-    assert not is_named_by(other, page()[0])
+    assert not runbook_search(other).names(page()[0])
 
 
 def test_a_page_is_found_by_the_name_of_the_alert_in_its_title() -> None:
-    assert is_named_by(incident(alerts=(replace(alert(), name="PoolExhausted"),)), page()[0])
-    assert not is_named_by(incident(alerts=(replace(alert(), name="Pool"),)), page()[0])
+    assert runbook_search(incident(alerts=(replace(alert(), name="PoolExhausted"),))).names(page()[0])
+    assert not runbook_search(incident(alerts=(replace(alert(), name="Pool"),))).names(page()[0])
 
 
 def test_the_pages_that_a_section_leads_to_are_known() -> None:

@@ -12,6 +12,7 @@ from rich.console import Console
 from adapters.terminal import render
 from core import samples as messages
 from core.answering.answer import Answer, Conflict, Contact
+from core.answering.answer_view import CLOSEST_MATCH
 from core.model.messages import AnswerMessage, Message
 from tests.fakes.messages import telling
 
@@ -33,8 +34,8 @@ def test_an_answer_has_its_sentences_and_its_sources_with_their_dates() -> None:
 
 
 def test_only_a_tentative_answer_is_called_so() -> None:
-    assert "I am not certain" in said(messages.answer(tentative=True))
-    assert "I am not certain" not in said(messages.answer())
+    assert CLOSEST_MATCH in said(messages.answer(tentative=True))
+    assert CLOSEST_MATCH not in said(messages.answer())
 
 
 def test_what_contradicts_it_is_quoted() -> None:

@@ -168,3 +168,23 @@ async def test_a_huge_question_is_answered_all_the_same(retriever: Retriever) ->
     huge = replace(question(""), text="how do I drain a runner? " + "noise " * 200_000)
     answer, _ = await find_answer(huge, retriever)
     assert answer.question_id == "q-1"
+
+
+async def test_a_comparison_shows_an_excerpt_for_each_side(retriever: Retriever) -> None:
+    answer, _ = await find_answer(question("drain a runner or roll back a canary?"), retriever)
+    assert [citation.document_id for citation in answer.citations] == ["docs/runbooks/drain", "docs/runbooks/rollback"]
+    assert [excerpt.citation for excerpt in answer.excerpts] == [1, 2]
+
+
+async def test_a_question_of_which_half_is_answered_is_answered_with_a_hedge(retriever: Retriever) -> None:
+    answer, _ = await find_answer(question("how do I drain a runner, and who waits for it?"), retriever)
+    assert answer.tentative
+
+
+async def test_of_a_long_table_the_entry_is_shown_that_the_question_names() -> None:
+    rows = "\n".join(f"| {code} | reason {code} |" for code in (10, 20, 30, 86, 99))
+    text = f"# Exit codes\n\n| Code | Meaning |\n|---|---|\n{rows}"
+    pages = [Document(f"docs/{key}", "docs", "runbooks", page.split("\n")[0][2:], page) for key, page in PAGES.items()]
+    retriever = await retriever_of([*pages, Document("docs/codes", "docs", "runbooks", "Exit codes", text)])
+    answer, _ = await find_answer(question("what does exit code 86 mean?"), retriever)
+    assert answer.excerpts[0].statements[-3:] == ("Code · Meaning", "86 · reason 86", "…")

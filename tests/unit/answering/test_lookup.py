@@ -7,12 +7,13 @@ import pytest
 from core.answering.lookup import Fact, Lookup, Names, known_services, lookup, period
 from core.model.conversation import Speaker, Turn
 from core.model.team import Team
+from core.ports import TimeWindow
 
 NOW = datetime(2026, 3, 18, 12, 0, tzinfo=UTC)  # a Wednesday
 MIDNIGHT = NOW.replace(hour=0)
 DAY = timedelta(days=1)
 TEAMS = (
-    Team("bookings", "Bookings", services=frozenset({"booking-api", "pricing"})),
+    Team("bookings", "Bookings", services=frozenset({"booking-api", "pricing"}), on_call=("Priya Ramanathan",)),
     Team("payments", "Payments", services=frozenset({"payment-gateway"}), aliases=("billing",)),
 )
 NAMES = Names(known_services(TEAMS, {"pricing": ("flags",)}), TEAMS, frozenset({"PricingSlow"}))
@@ -35,7 +36,18 @@ def looked_up(question: str, *before: str) -> Lookup | None:
         ("what is the runbook of PricingSlow?", Lookup(Fact.RUNBOOK, alert="PricingSlow")),
         ("runbook for alert KubePodCrashLooping", Lookup(Fact.RUNBOOK, alert="KubePodCrashLooping")),
         ("any recent deploys of flags?", Lookup(Fact.CHANGES, service="flags")),
-        ("who owns bookng-api?", Lookup(Fact.OWNER, service="booking-api", misspelt="bookng-api")),
+        ("who owns bookng-api?", Lookup(Fact.OWNER, service="booking-api", respelt=(("bookng-api", "booking-api"),))),
+        (
+            "who is on cal for paymnts?",
+            Lookup(Fact.ON_CALL, team="payments", respelt=(("cal", "call"), ("paymnts", "payments"))),
+        ),
+        ("who looks after the booking api?", Lookup(Fact.OWNER, service="booking-api")),
+        ("who can I call when pricing is down?", Lookup(Fact.ON_CALL, service="pricing")),
+        ("is Priya on call?", Lookup(Fact.ON_CALL, team="bookings")),
+        ("who is on call right now?", Lookup(Fact.ON_CALL)),
+        ("Qui est le propriétaire de pricing ?", Lookup(Fact.OWNER, service="pricing")),
+        ("¿Quién está de guardia para payments?", Lookup(Fact.ON_CALL, team="payments")),
+        ("Was hat sich gestern geändert?", Lookup(Fact.CHANGES, window=TimeWindow(MIDNIGHT - DAY, MIDNIGHT))),
     ],
 )
 def test_a_question_about_a_known_name_is_looked_up(question: str, expected: Lookup) -> None:
@@ -69,6 +81,36 @@ def test_a_thing_without_a_known_name_is_looked_for_in_what_teams_claim() -> Non
 
 def test_a_pronoun_takes_the_name_of_the_earlier_question() -> None:
     assert looked_up("and who is on call there?", "who owns pricing?") == Lookup(Fact.ON_CALL, service="pricing")
+
+
+@pytest.mark.parametrize(
+    ("question", "before", "expected"),
+    [
+        ("and payment-gateway?", "who owns pricing?", Lookup(Fact.OWNER, service="payment-gateway")),
+        ("who is on call?", "who owns pricing?", Lookup(Fact.ON_CALL, service="pricing")),
+        ("and today?", "what changed in pricing?", Lookup(Fact.CHANGES, "pricing", window=TimeWindow(MIDNIGHT, NOW))),
+        ("and payment-gateway?", "how do I deploy pricing?", None),
+    ],
+)
+def test_what_a_follow_up_leaves_out_is_what_was_asked_before(
+    question: str, before: str, expected: Lookup | None
+) -> None:
+    assert looked_up(question, before) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "start"),
+    [
+        ("who is on call for pricing on Friday?", MIDNIGHT + 2 * DAY),
+        ("who was on call for pricing on Friday?", MIDNIGHT - 5 * DAY),
+        ("who is on call for pricing tomorrow?", NOW + DAY),
+    ],
+)
+def test_a_day_of_an_on_call_is_the_coming_one_unless_it_is_said_to_be_past(question: str, start: datetime) -> None:
+    found = looked_up(question)
+    assert found is not None
+    assert found.window is not None
+    assert found.window.start == start
 
 
 def test_only_the_clause_that_asks_decides() -> None:

@@ -116,6 +116,15 @@ async def test_people_who_take_turns_are_told_with_the_end_of_the_turn_and_who_i
     assert await said("who is on call for bookings?", retriever) == "On call for Bookings: Priya first, then Jonas."
 
 
+async def test_where_no_team_is_named_the_on_call_of_each_is_told(retriever: Retriever) -> None:
+    assert await said("who is on call?", retriever) == "Bookings: Priya first, then Jonas. Payments: Asha."
+
+
+async def test_who_is_on_call_is_told_as_of_the_day_that_is_asked_about(retriever: Retriever) -> None:
+    told = await said("who is on call for payments on Tuesday?", retriever)
+    assert told == "On call for Payments on Tuesday 2026-03-24: Mateo."
+
+
 async def test_changes_are_told_newest_first_each_with_its_record(retriever: Retriever) -> None:
     answer = await asked(
         "what changed in pricing today?", retriever, [Deployments(change(3), change(1), change(2, "seats"))]

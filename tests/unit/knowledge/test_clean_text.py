@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.knowledge.clean_text import clean, with_whole_links, without_dead_links
+from core.knowledge.clean_text import clean, columns_as_tables, with_whole_links, without_dead_links
 
 PAGE = "https://docs.example/guides/runner/"
 
@@ -53,6 +53,15 @@ def test_what_a_site_is_built_from_becomes_text_or_goes(written: str, read: str)
 )
 def test_code_and_plain_text_stay_as_they_are(text: str) -> None:
     assert clean(text) == text
+
+
+def test_columns_of_plain_text_below_a_rule_become_a_table() -> None:
+    written = "Codes.\n\nCode  Meaning\n----  -------\n 10   gone | lost\n137   killed\n\nTitle\n-----"
+    assert columns_as_tables(written) == (
+        "Codes.\n\n| Code | Meaning |\n|---|---|\n| 10 | gone \\| lost |\n| 137 | killed |\n\nTitle\n-----"
+    )
+    askew = "Code  Meaning\n----  -------\nthe lock was lost"
+    assert columns_as_tables(askew) == askew
 
 
 @pytest.mark.parametrize(

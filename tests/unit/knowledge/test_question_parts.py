@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.knowledge.question_parts import MAX_LENGTH, MAX_PARTS, question_parts
+from core.knowledge.question_parts import MAX_LENGTH, MAX_PARTS, comparison_sides, question_parts
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,23 @@ def test_more_parts_than_can_be_answered_stay_together() -> None:
 def test_a_long_story_is_left_whole() -> None:
     story = "the queue is slow. " * (MAX_LENGTH // 10) + "why? who owns it?"
     assert question_parts(story) == (story,)
+
+
+@pytest.mark.parametrize(
+    ("question", "sides"),
+    [
+        ("canary or rolling?", ("canary ?", "rolling?")),
+        ("pg-booking vs pg-fleet", ("pg-booking", "pg-fleet")),
+        ("what is the difference between a canary and a hotfix, in short?", True),
+        ("is it true or not?", ()),
+        ("how do I drain a runner?", ()),
+    ],
+)
+def test_a_comparison_asks_the_same_of_both_sides(question: str, sides: tuple[str, ...] | bool) -> None:
+    found = comparison_sides(question)
+    if sides is True:
+        first, second = found
+        assert ("hotfix" in first, "canary" in first) == (False, True)
+        assert ("hotfix" in second, "canary" in second) == (True, False)
+    else:
+        assert found == sides

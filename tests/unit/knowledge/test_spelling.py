@@ -26,6 +26,7 @@ STATISTICS = Encoder.fitted(
         ("how do i rollbak a canery", "how do i rollback a canary", {"rollbak": "rollback", "canery": "canary"}),
         ("whats teh retntion", "whats the retention", {"retntion": "retention"}),
         ("exit cod 86", "exit code 86", {"cod": "code"}),
+        ("loki_retntion", "loki_retention", {"loki_retntion": "loki_retention"}),
     ],
 )
 def test_one_slip_in_a_word_is_mended_by_the_words_of_the_corpus(
@@ -42,5 +43,15 @@ def test_words_that_are_known_or_like_no_other_stay(query: str) -> None:
     assert spelt(query, STATISTICS) == Spelling(query)
 
 
-def test_of_a_question_in_another_language_the_known_words_are_searched_for() -> None:
-    assert spelt("Wie lange werden Logs in Loki aufbewahrt?", STATISTICS) == Spelling("Logs Loki", foreign=True)
+@pytest.mark.parametrize(
+    ("query", "known"),
+    [
+        ("Wie lange werden Logs in Loki aufbewahrt?", "Logs Loki"),
+        ("Was bedeutet Exit Code 86?", "Exit Code 86"),
+        ("Wann läuft der Freeze?", "Freeze"),
+        ("Comment faire un rollback d'un canary ?", "rollback canary"),
+        ("¿Cómo hago un rollback?", "rollback"),
+    ],
+)
+def test_of_a_question_in_another_language_the_known_words_are_searched_for(query: str, known: str) -> None:
+    assert spelt(query, STATISTICS) == Spelling(known, foreign=True)
