@@ -67,7 +67,7 @@ def answer(question: Question, query: str, retrieval: Retrieval) -> tuple[Answer
     (Evidence-Chain RAG: evidence of two families is not mixed in one answer); the others are offered beside it.
     """
     found = candidates(query, retrieval)
-    evaluation = evaluation_of(retrieval, found)
+    evaluation = evaluation_of(query, retrieval, found)
     if not answerable(evaluation):
         return Answer(question.id, question.text, (), nearest(retrieval.passages), ENGINE), evaluation
     chosen = distinct(found, 1 + MAX_FURTHER)
