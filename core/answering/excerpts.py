@@ -27,9 +27,10 @@ WHOLE_WORDS = 200  # it ends where a section does: then so many at most
 USUAL_TERMS = 100.0  # terms of a usual candidate, which BM25 discounts longer ones against
 HEADING_COUNTS = 2  # times that a term in a heading counts
 
-# What the parts of a score count, each in [0, 1], beside 1 for each of three BM25 scores: of the passage, of the excerpt,
-# and of the excerpt by terms that are rare among what was found. Chosen by forward selection, see the ablation table in
+# What the parts of a score count, each in [0, 1]. The first three are BM25 scores: of the passage, of the excerpt, and of
+# the excerpt by terms that are rare among what was found. Chosen by forward selection, see the ablation table in
 # CONTRIBUTING; halving any of them moves the figures by less than their interval.
+PASSAGE = EXCERPT = RARE = 1.0
 PAIRS = 0.25
 TITLE = 0.6
 SUBJECT = 0.6
@@ -98,7 +99,7 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
     subject = np.array([asked.subject(run.found.passage.family) for run in runs])
     remedy = np.array([asked.is_symptom and run.is_remedy for run in runs], float)
     scores = (
-        _relative(passage) + _relative(lexical) + _relative(local)
+        PASSAGE * _relative(passage) + EXCERPT * _relative(lexical) + RARE * _relative(local)
         + PAIRS * pairs + TITLE * title + SUBJECT * subject + REMEDY * remedy
     )  # fmt: skip
     order: list[int] = np.argsort(-scores, kind="stable").tolist()

@@ -8,7 +8,9 @@ from core.answering.certainty import features
 from core.answering.excerpts import candidates
 from core.knowledge.retriever import Retriever
 from core.model.conversation import PUBLIC, Audience
-from tests.unit.answering.pages import retriever as retriever  # a fixture
+from tests.unit.answering.pages import retriever
+
+__all__ = ["retriever"]
 
 EVERYBODY = Audience(frozenset({PUBLIC}))
 
