@@ -38,6 +38,7 @@ from core.knowledge.markdown import blocks
 from core.knowledge.retriever import Retriever
 from core.knowledge.terms import terms
 from core.model.errors import MalformedInput
+from core.ports import Embedder
 
 FIGURES = (
     "supported",
@@ -69,9 +70,9 @@ class _Asked:
     without_gold: Answer
 
 
-def run(questions: Path, corpora: Sequence[Path]) -> dict[str, Any]:
-    """Figures as in DESIGN, section 7. Raises MalformedInput for a file that is not as described there."""
-    return asyncio.run(_run(questions, corpora))
+def run(questions: Path, corpora: Sequence[Path], embedder: Embedder | None = None) -> dict[str, Any]:
+    """Return the figures described above, with dense vectors if there is an embedder. Raises MalformedInput for a file that is not as described there."""
+    return asyncio.run(_run(questions, corpora, embedder))
 
 
 def print_table(figures: Mapping[str, Any], console: Console) -> None:
@@ -84,10 +85,10 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
     console.print(table)
 
 
-async def _run(questions: Path, corpora: Sequence[Path]) -> dict[str, Any]:
+async def _run(questions: Path, corpora: Sequence[Path], embedder: Embedder | None) -> dict[str, Any]:
     rows = json_lines(questions, "question", "answer", "gold_doc")
     cases = [Case(row["question"], row["answer"], row["gold_doc"]) for row in rows]
-    async with library_of(corpora) as (library, retriever):
+    async with library_of(corpora, embedder) as (library, retriever):
         paths = {document.partition("/")[2] for document in library.texts}
         if missing := next((case.gold_path for case in cases if case.gold_path not in paths), ""):
             raise MalformedInput(f"{questions} names {missing}, which is in no corpus.")

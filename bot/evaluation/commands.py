@@ -49,14 +49,16 @@ def eval_answers(
         Path, typer.Option(help="JSON lines with `question` and `key`, or with `question`, `answer` and `gold_doc`.")
     ],
     corpus: Annotated[list[Path], typer.Option(help="JSON lines with `path` and `text`, plain or .gz; repeatable.")],
+    embeddings: Embeddings = "none",
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether answers state what was asked, are supported by their source, and are withheld where there is none."""
     from bot.evaluation import answers, stated_answers
     from bot.evaluation.json_lines import json_lines
+    from bot.wiring.application import embedder
 
     measure = stated_answers if "key" in json_lines(questions, "question")[0] else answers
-    figures = measure.run(questions, corpus)
+    figures = measure.run(questions, corpus, embedder(embeddings))
     measure.print_table(figures, out)
     write_json(figures, json_file)
 

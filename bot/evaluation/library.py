@@ -16,6 +16,7 @@ from bot.evaluation.corpus import CorpusFile
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Audience, Person, Place, Platform, Question, Turn
 from core.model.document import Document
+from core.ports import Embedder
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 
 ADDRESS_BITS = 24  # of a document's number: more documents than an evaluation ever has
@@ -51,12 +52,14 @@ class Library:
 
 
 @asynccontextmanager
-async def library_of(corpora: Sequence[Path]) -> AsyncGenerator[tuple[Library, Retriever]]:
+async def library_of(
+    corpora: Sequence[Path], embedder: Embedder | None = None
+) -> AsyncGenerator[tuple[Library, Retriever]]:
     with tempfile.TemporaryDirectory(prefix="plumbline-eval-") as folder:
         index, encoders = EdgeIndex(Path(folder) / "index"), ArrayFile(Path(folder) / "encoder.npz", ENCODER)
         library = Library([CorpusFile(str(number), path) for number, path in enumerate(corpora, start=1)])
-        await ingest_knowledge([library], index, encoders)
-        yield library, Retriever(index, encoders)
+        await ingest_knowledge([library], index, encoders, embedder)
+        yield library, Retriever(index, encoders, embedder)
         await index.close()
 
 

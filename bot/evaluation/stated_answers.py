@@ -45,6 +45,7 @@ from core.knowledge.terms import terms
 from core.model.conversation import Speaker, Turn
 from core.model.document import Document
 from core.model.errors import MalformedInput
+from core.ports import Embedder
 
 BASELINE_CHARACTERS = 1_000
 BASELINE_SECTIONS = 3
@@ -96,8 +97,8 @@ class Reply:
         return self.states or any(map(self.case.stated_in, self.offered))
 
 
-def run(questions: Path, corpora: Sequence[Path]) -> dict[str, Any]:
-    """Figures as described above. Raises MalformedInput for a file that is not as described there.
+def run(questions: Path, corpora: Sequence[Path], embedder: Embedder | None = None) -> dict[str, Any]:
+    """Return the figures described above, with dense vectors if there is an embedder. Raises MalformedInput for a file that is not as described there.
 
     A question whose `corpus` is the end of a file's name (`ops` of `corpus-ops.jsonl.gz`) is asked of that file alone,
     any other of all files together.
@@ -108,7 +109,7 @@ def run(questions: Path, corpora: Sequence[Path]) -> dict[str, Any]:
     for name, members in groupby(sorted(cases, key=lambda case: case.corpus), key=lambda case: case.corpus):
         group = list(members)
         files = [path for path in corpora if path.name.split(".")[0].endswith(name)] if name else []
-        found, took = asyncio.run(_answered(group, files or corpora))
+        found, took = asyncio.run(_answered(group, files or corpora, embedder))
         replies["plumbline"] += found
         milliseconds += took
         ranked = _bm25(files or corpora)
@@ -119,6 +120,7 @@ def run(questions: Path, corpora: Sequence[Path]) -> dict[str, Any]:
     return {
         "measure": "answers",
         "engine": ENGINE,
+        "embeddings": embedder.name if embedder else "none",
         "cases": len(cases),
         "p50_ms": round(float(np.percentile(milliseconds, 50)), 1),
         "p95_ms": round(float(np.percentile(milliseconds, 95)), 1),
@@ -212,11 +214,13 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
     return f"{row[name]:.2f} [{low:.2f}–{high:.2f}]"
 
 
-async def _answered(cases: Iterable[Case], corpora: Sequence[Path]) -> tuple[list[Reply], list[float]]:
+async def _answered(
+    cases: Iterable[Case], corpora: Sequence[Path], embedder: Embedder | None
+) -> tuple[list[Reply], list[float]]:
     """The product's replies, and the milliseconds that each took."""
     replies: list[Reply] = []
     milliseconds: list[float] = []
-    async with library_of(corpora) as (library, retriever):
+    async with library_of(corpora, embedder) as (library, retriever):
         audience = library.audience()
         for case in cases:
             history: list[Turn] = []

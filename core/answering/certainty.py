@@ -11,21 +11,24 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from core.answering.excerpts import Candidate
+from core.answering.pieces import held_terms
 from core.confidence.calibrator import STRONG_SCORE, raw_score
 from core.knowledge.retriever import Retrieval
+from core.knowledge.terms import distinct_terms
 from core.model.prediction import Evaluation
 
-VERSION = "answer-excerpt-1"  # of the features and coefficients: stored with every prediction
+VERSION = "answer-excerpt-2"  # of the features and coefficients: stored with every prediction
 
-COE = ("coverage", "match", "off_subject", "breadth")
-RCE = ("coverage", "off_subject", "lead", "gap", "agreement")
+COE = ("shared", "match", "pairs", "off_subject")
+RCE = ("coverage", "spread", "heading")
 
+EIGHTH = 8  # a passage that is found so late only shares common words with the question
 MOSTLY = 0.6  # share of the mentions of a product's name that are capitalised
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
@@ -38,33 +41,53 @@ _RULE = re.compile(
 )
 _ASKS_AMOUNT = re.compile(r"\bhow (?:long|many|much|big|large|often|old)\b|\bwhat time\b", re.IGNORECASE)
 _NAME_PART = re.compile(r"[^\W_]{3,}")
+_ALERT = re.compile(r"\W*((?:[A-Z][a-z0-9]+){2,}|[A-Z]{2,}[a-z]\w*):\s")  # the name that an alert begins with
 
 
-def features(retrieval: Retrieval, found: Sequence[Candidate]) -> dict[str, float]:
+def features(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> dict[str, float]:
     """Return the features of a question's candidates, of which there is at least one.
 
-    coverage: share of the question's term weight in the excerpt, the headings above it and the page's title.
+    shared: number of the excerpt's distinct terms that the question holds, by the root of the number of all.
     match: BM25 score of its passage as a share of the most that any could reach.
-    off_subject: 1 if the question does not name the excerpt's family although that is a product, else 0.
-    lead: by how much the best candidate of any other document falls behind, as a share of the score.
-    gap: the same of the best candidate that shows anything else, be it of the same document.
-    agreement: 1 if plain BM25 would show the same, 0.5 if other text of the same document, else 0.
-    breadth: logarithm of the number of distinct terms of the question.
+    pairs: share of the question's pairs of neighbouring words that stand side by side in the excerpt.
+    off_subject: 1 if the excerpt's page is about something else than the question names, else 0: another product, or
+    another alert.
+    coverage: share of the question's term weight in the excerpt, the headings above it and the page's title.
+    spread: by how much that share of the best passage found exceeds that of the eighth.
+    heading: largest share of the terms of a heading in the excerpt that the question holds.
     """
     best = found[0]
-    document = best.passage.document_id
-    rival = next((each.score for each in found if each.passage.document_id != document), 0.0)
-    plain = max(found, key=lambda each: each.lexical)
-    other = next((each.score for each in found if not each.overlaps(best)), 0.0)
+    held = distinct_terms(best.text)
+    headings = [distinct_terms(piece.heading) for piece in best.pieces]
     return {
-        "coverage": best.coverage,
+        "shared": len(held & retrieval.weights.keys()) / math.sqrt(len(held) or 1),
         "match": best.found.lexical / retrieval.attainable if retrieval.attainable else 0.0,
-        "off_subject": float(best.subject <= 0 and is_product(best.passage.family, retrieval)),
-        "lead": 1 - rival / best.score if best.score > 0 else 0.0,
-        "gap": 1 - other / best.score if best.score > 0 else 0.0,
-        "agreement": ((plain.passage.document_id == document) + plain.overlaps(best)) / 2,
-        "breadth": math.log(max(1, len(retrieval.weights))),
+        "pairs": best.pairs,
+        "off_subject": float(_is_off_subject(query, best, retrieval)),
+        "coverage": best.coverage,
+        "spread": _spread(retrieval),
+        "heading": max((_share(each, retrieval.weights) for each in headings), default=0.0),
     }
+
+
+def _share(terms: Collection[str], asked: Collection[str]) -> float:
+    return sum(term in asked for term in terms) / len(terms) if terms else 0.0
+
+
+def _spread(retrieval: Retrieval) -> float:
+    total = sum(retrieval.weights.values()) or 1.0
+    texts = [held_terms(found.passage) for found in retrieval.passages]
+    held = [sum(weight for term, weight in retrieval.weights.items() if term in text) / total for text in texts]
+    first, *later = sorted([*held, *[0.0] * EIGHTH], reverse=True)[:EIGHTH]
+    return first - later[-1]
+
+
+def _is_off_subject(query: str, best: Candidate, retrieval: Retrieval) -> bool:
+    if alert := _ALERT.match(query):
+        page = [each.passage for each in retrieval.passages if each.passage.document_id == best.passage.document_id]
+        text = "\n".join([best.passage.document_id, best.passage.title, *(passage.text for passage in page)])
+        return alert[1].lower() not in text.lower()
+    return best.subject <= 0 and is_product(best.passage.family, retrieval)
 
 
 def is_product(family: str, retrieval: Retrieval) -> bool:
@@ -87,11 +110,11 @@ def is_product(family: str, retrieval: Retrieval) -> bool:
     return False
 
 
-def evaluation_of(retrieval: Retrieval, found: Sequence[Candidate]) -> Evaluation:
+def evaluation_of(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> Evaluation:
     """Return both measures in [0, 1]; 0 where nothing was found."""
     if not found:
         return Evaluation(0.0, 0.0)
-    values = features(retrieval, found)
+    values = features(query, retrieval, found)
     return Evaluation(_logistic("coe", values), _logistic("rce", values))
 
 

@@ -30,9 +30,10 @@ REMEMBERED_ROWS = 10_000  # of tables, whose terms are kept in memory: a few MB
 FEW_ROWS = 3  # of a table that is shown whole
 HEADING_COUNTS = 2  # times that a term in a heading counts
 
-# What the parts of a score count, each in [0, 1], beside 1 for each of three BM25 scores: of the passage, of the excerpt,
-# and of the excerpt by terms that are rare among what was found. Chosen by forward selection, see the ablation table in
+# What the parts of a score count, each in [0, 1]. The first three are BM25 scores: of the passage, of the excerpt, and of
+# the excerpt by terms that are rare among what was found. Chosen by forward selection, see the ablation table in
 # CONTRIBUTING; halving any of them moves the figures by less than their interval.
+PASSAGE = EXCERPT = RARE = 1.0
 PAIRS = 0.25
 TITLE = 0.6
 SUBJECT = 0.6
@@ -110,7 +111,7 @@ def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
     page = np.array([asks_what_holds and run.found.passage.kind is DocumentKind.PAGE for run in runs], float)
     entry = np.array([run.entry(rare, asked) for run in runs])
     scores = (
-        _relative(passage) + _relative(lexical) + _relative(local)
+        PASSAGE * _relative(passage) + EXCERPT * _relative(lexical) + RARE * _relative(local)
         + PAGE * page + ENTRY * entry + PAIRS * pairs + TITLE * title + SUBJECT * subject + REMEDY * remedy
     )  # fmt: skip
     order: list[int] = np.argsort(-scores, kind="stable").tolist()

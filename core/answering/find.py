@@ -80,7 +80,7 @@ def answer(
     (Evidence-Chain RAG: evidence of two families is not mixed in one answer); the others are offered beside it.
     """
     found = candidates(query, retrieval)
-    evaluation = evaluation_of(retrieval, found)
+    evaluation = evaluation_of(query, retrieval, found)
     if not (answerable(evaluation) or (is_foreign and found and _is_about(found[0], query))):
         return Answer(question.id, question.text, (), nearest(retrieval.passages), ENGINE), evaluation
     chosen = distinct(found, 1 + MAX_FURTHER)

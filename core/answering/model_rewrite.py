@@ -69,7 +69,7 @@ async def _searched(query: str, question: Question, retriever: Retriever) -> Und
     found = candidates(query, retrieval)
     family = found[0].passage.family if found else ""
     evidence = tuple(dict.fromkeys(each.found for each in found if each.passage.family == family))
-    return UnderstoodQuestion(query, retrieval, evidence, evaluation_of(retrieval, found))
+    return UnderstoodQuestion(query, retrieval, evidence, evaluation_of(query, retrieval, found))
 
 
 async def _rewritten(question: Question, model: LanguageModel, request: ModelRequest) -> prompts.Rewritten:

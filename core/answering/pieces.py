@@ -62,6 +62,12 @@ def pieces(passage: Passage) -> tuple[Piece, ...]:
     return tuple(_pieces_of(passage))
 
 
+@lru_cache(maxsize=REMEMBERED)
+def held_terms(passage: Passage) -> frozenset[str]:
+    """Return the distinct terms of a passage, its title and the headings above it."""
+    return frozenset(terms(passage.title)).union(*(each.path.union(each.terms) for each in pieces(passage)))
+
+
 def joined(chosen: Sequence[Piece]) -> str:
     """Neighbouring pieces as Markdown again. Code that is cut ends with an ellipsis and its fence."""
     parts: list[str] = []

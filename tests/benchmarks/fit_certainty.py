@@ -1,10 +1,12 @@
 """Fits the coefficients of `core/answering/certainty.json` on questions whose answers are known.
 
-    python -m tests.benchmarks fit-certainty --questions F --corpus F… [--faq F --faq-corpus F…] [--write]
+    python -m tests.benchmarks fit-certainty --questions F --corpus F… [--weak QUESTIONS,CORPUS]… [--write]
 
-`--questions` are as those of `plumbline eval answers` with keys, some without an answer. `--faq` adds questions with
-`answer` and `gold_doc`: there an excerpt states the answer if it holds at least half of its words, sentence by sentence.
-They help to fit `rce` only, as nothing says whether another page answers too.
+`--questions` are as those of `plumbline eval answers` with keys, some without an answer. They alone fit `coe`.
+
+`--weak` adds questions of which less is known, and which count WEAK each: with `answer` and `gold_doc`, an excerpt states
+the answer if it holds at least half of its words, sentence by sentence; with `gold_doc` alone, if it is of that page;
+with neither, none does. They help to fit `rce` only, as nothing says whether another page answers too.
 
 The printed figures are out of fold: every product, the first folder of a question's `gold_doc` or else its corpus, is
 judged by a fit without it. Questions without an answer have no product, and are parted into FOLDS.
@@ -16,7 +18,7 @@ import argparse
 import asyncio
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -36,6 +38,7 @@ from core.confidence.calibrator import STRONG_SCORE
 from core.model.conversation import Speaker, Turn
 
 FOLDS = 5
+WEAK = 0.3  # what a weakly labelled question counts
 PENALTY = 1.0  # of the squared coefficients of standardised features
 WRONGLY_WITHHELD = 0.07  # share of the answerable questions that the threshold withholds, out of fold
 PRECISION = 0.9  # share of the answers called strong that state what was asked, out of fold
@@ -45,26 +48,30 @@ TARGET = Path(certainty.__file__).with_name("certainty.json")
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question's features, whether it has an answer, and whether the first excerpt states it."""
+    """A question's features, whether it has an answer, whether the first excerpt states it, and what it counts."""
 
     values: dict[str, float]
     product: str
     answerable: bool
     states: bool
-    is_faq: bool = False
+    weight: float = 1.0
+
+    @property
+    def is_keyed(self) -> bool:
+        return self.weight == 1.0
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Fit how far an answer can be relied on.")
     parser.add_argument("--questions", type=Path, required=True)
     parser.add_argument("--corpus", type=Path, action="append", required=True)
-    parser.add_argument("--faq", type=Path)
-    parser.add_argument("--faq-corpus", type=Path, action="append", default=[])
+    parser.add_argument("--weak", action="append", default=[], metavar="QUESTIONS,CORPUS")
     parser.add_argument("--write", action="store_true", help="replace core/answering/certainty.json")
     given = parser.parse_args()
     examples = asyncio.run(_keyed(given.questions, given.corpus))
-    if given.faq:
-        examples += asyncio.run(_faq(given.faq, given.faq_corpus))
+    for files in given.weak:
+        rows, corpus = map(Path, files.split(","))
+        examples += asyncio.run(_weak(rows, corpus))
     model = fitted(examples)
     print(json.dumps(model, indent=2))
     if given.write:
@@ -73,7 +80,7 @@ def main() -> None:
 
 def fitted(examples: Sequence[Example]) -> dict[str, Any]:
     """Both regressions, the threshold from which an answer is shown, and what they gave out of fold."""
-    keyed = [each for each in examples if not each.is_faq]
+    keyed = [each for each in examples if each.is_keyed]
     has_answer = np.array([each.answerable for each in keyed])
     states = np.array([each.states for each in keyed])
     coe, rce = np.zeros(len(keyed)), np.zeros(len(keyed))
@@ -92,7 +99,7 @@ def fitted(examples: Sequence[Example]) -> dict[str, Any]:
     final_rce["intercept"] = round(final_rce["intercept"] - float(np.sort(margins)[::-1][count - 1]) + 1e-4, 4)
     return {
         "fitted_by": "python -m tests.benchmarks fit-certainty",
-        "fitted_on": f"{len(keyed)} questions with keys, {len(examples) - len(keyed)} of FAQs",
+        "fitted_on": f"{len(keyed)} questions with keys, {len(examples) - len(keyed)} with weak labels",
         "out_of_fold": {
             "withheld_without_answer": round(float((~shown[~has_answer]).mean()), 3),
             "withheld_with_answer": round(float((~shown[has_answer]).mean()), 3),
@@ -122,7 +129,7 @@ def _strong(margins: NDArray[np.float64], states: NDArray[np.bool_]) -> tuple[in
 
 
 def _fit_coe(examples: Sequence[Example]) -> dict[str, Any]:
-    keyed = [each for each in examples if not each.is_faq]
+    keyed = [each for each in examples if each.is_keyed]
     return _regression(certainty.COE, keyed, [each.answerable for each in keyed])
 
 
@@ -134,7 +141,7 @@ def _regression(names: Sequence[str], examples: Sequence[Example], labels: Seque
     values = np.array([[each.values[name] for name in names] for each in examples])
     mean, deviation = values.mean(axis=0), values.std(axis=0) + 1e-9
     linear: Any = import_module("sklearn.linear_model").LogisticRegression(C=1 / PENALTY, max_iter=1_000)
-    linear.fit((values - mean) / deviation, labels)
+    linear.fit((values - mean) / deviation, labels, [each.weight for each in examples])
     weights = linear.coef_[0] / deviation
     return {
         "intercept": round(float(linear.intercept_[0] - weights @ mean), 4),
@@ -173,7 +180,7 @@ async def _keyed(questions: Path, corpora: Sequence[Path]) -> list[Example]:
                 if found:
                     examples.append(
                         Example(
-                            certainty.features(retrieval, found),
+                            certainty.features(query, retrieval, found),
                             _product(row, case, number),
                             bool(case.keys),
                             case.stated_in(found[0].text),
@@ -189,21 +196,24 @@ def _product(row: dict[str, Any], case: Case, number: int) -> str:
     return folder if rest else case.corpus
 
 
-async def _faq(questions: Path, corpora: Sequence[Path]) -> list[Example]:
+async def _weak(questions: Path, corpus: Path) -> list[Example]:
     examples: list[Example] = []
-    async with library_of(corpora) as (library, retriever):
-        for row in json_lines(questions, "question", "answer", "gold_doc"):
+    async with library_of([corpus]) as (library, retriever):
+        for row in json_lines(questions, "question"):
             retrieval = await search(row["question"], library.audience(), retriever)
             found = candidates(row["question"], retrieval)
             if found:
-                held = _holds(found[0], row["answer"], row["gold_doc"])
-                examples.append(Example(certainty.features(retrieval, found), "faq", True, held, is_faq=True))
+                values = certainty.features(row["question"], retrieval, found)
+                examples.append(Example(values, "", "gold_doc" in row, _states_weakly(found[0], row), WEAK))
     return examples
 
 
-def _holds(candidate: Candidate, answer: str, gold_doc: str) -> bool:
-    if candidate.passage.document_id.partition("/")[2] != gold_doc:
-        return False
+def _states_weakly(candidate: Candidate, row: Mapping[str, str]) -> bool:
+    is_page = candidate.passage.document_id.partition("/")[2] == row.get("gold_doc")
+    return is_page and ("answer" not in row or _holds(candidate, row["answer"]))
+
+
+def _holds(candidate: Candidate, answer: str) -> bool:
     wanted = _words(answer)
     lines = [_words(line) for line in re.split(r"\n|(?<=[.!?])\s", candidate.text)]
     held = sum(len(line.split()) for line in lines if line and line in wanted)

@@ -1,0 +1,244 @@
+"""What each mechanism of answering is worth: the figures of five sets of questions with one mechanism taken out at a time.
+
+    python -m tests.benchmarks ablate-answers --data DIR [--only NAME…] [--json FILE]
+
+DIR holds `real-qa`, `docs-faq`, `alert-runbooks` and `sample-questions`, each with questions and documents.
+
+The figure of a set is the share of its questions whose shown answer states what was asked (`ops`, `runbooks`, `sample`:
+those that the sample company's documents answer), or whose page stands among the first three (`faq`) or first (`alerts`,
+their names masked). `withheld` is the share of all questions without an answer that are not answered. A loss of more than
+half an interval is marked with a star.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import _lru_cache_wrapper
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from rich.console import Console
+from rich.table import Table
+
+from bot.commands.demo import SAMPLE_COMPANY
+from bot.config.settings import load_settings
+from bot.config.workspace import load_workspace
+from bot.evaluation.intervals import wilson_interval
+from bot.evaluation.json_lines import json_lines
+from bot.evaluation.library import asked_of, library_of
+from bot.evaluation.stated_answers import Case, cases_of
+from bot.wiring.application import ingest, open_core
+from core.answering.excerpts import candidates
+from core.answering.find import find_answer, search
+from core.knowledge.retriever import Retriever
+from core.knowledge.spelling import Spelling
+from core.model.conversation import PUBLIC, Audience, Speaker, Turn
+
+FIRST = {"faq": 3, "alerts": 1}  # of the pages found, so many may come before the right one, itself counted
+SETS = ("ops", "runbooks", "faq", "alerts", "sample")
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """What is put in its place, by the dotted name of what it replaces. With `indexed`, the documents are read anew."""
+
+    name: str
+    instead: dict[str, Any]
+    indexed: bool = False
+
+
+async def _as_written(_: Retriever, query: str) -> Spelling:
+    return Spelling(query)
+
+
+MECHANISMS = (
+    Mechanism("score of the passage", {"core.answering.excerpts.PASSAGE": 0.0}),
+    Mechanism("BM25 of the excerpt", {"core.answering.excerpts.EXCERPT": 0.0}),
+    Mechanism("rare terms", {"core.answering.excerpts.RARE": 0.0}),
+    Mechanism("pairs of words", {"core.answering.excerpts.PAIRS": 0.0}),
+    Mechanism("title of the page", {"core.answering.excerpts.TITLE": 0.0}),
+    Mechanism("named product", {"core.answering.excerpts.SUBJECT": 0.0}),
+    Mechanism("remedy for a symptom", {"core.answering.excerpts.REMEDY": 0.0}),
+    Mechanism("headings count twice", {"core.answering.excerpts.HEADING_COUNTS": 1}),
+    Mechanism("whole sections", {"core.answering.excerpts.WHOLE_WORDS": 140}),
+    Mechanism("excerpts within sections", {"core.answering.excerpts._can_begin": lambda *_: False}),
+    Mechanism("subject must be there", {"core.answering.certainty._is_off_subject": lambda *_: False}),
+    Mechanism("parts of a question", {"core.answering.find.question_parts": lambda query: (query,)}),
+    Mechanism("follow-ups", {"core.answering.find.standalone": lambda query, _: query}),
+    Mechanism("spelling", {"core.knowledge.retriever.Retriever.spelt": _as_written}),
+    Mechanism("weight of repeated terms", {"core.knowledge.statistics.REPETITION_EXPONENT": 0.0}),
+    Mechanism("pages before records", {"core.knowledge.ranking.KIND_PRIOR": dict.fromkeys(("page", "thread", "incident"), 1.0)}),
+    Mechanism("newer pages first", {"core.knowledge.ranking.STALE_PRIOR": 1.0}),
+    Mechanism("weight of titles", {"core.knowledge.lexical.TITLE_WEIGHT": 1.0}, indexed=True),
+    Mechanism("overlap of passages", {"core.knowledge.passages.OVERLAP_TOKENS": 0}, indexed=True),
+    Mechanism("stemming", {"core.knowledge.terms._stem": str}, indexed=True),
+    Mechanism("parts of identifiers", {"core.knowledge.terms._CAMEL": re.compile(r"(?!)"), "core.knowledge.terms._SEPARATOR": re.compile(r"(?!)")}, indexed=True),
+    Mechanism("stop words", {"core.knowledge.terms.STOP_WORDS": frozenset[str]()}, indexed=True),
+    Mechanism("clean text", {"adapters.sources.formats.clean": str}, indexed=True),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question of a set, with the page that answers it or the expressions that its answer matches; neither: no answer."""
+
+    set: str
+    case: Case
+    page: str = ""
+
+    @property
+    def is_answerable(self) -> bool:
+        return bool(self.case.keys or self.page)
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Ingested documents and the questions about them."""
+
+    asked: Sequence[Asked]
+    retriever: Retriever
+    audience: Audience
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Take the mechanisms of answering out, one at a time.")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--only", action="append", default=[], help="the name of a mechanism; repeatable")
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    chosen = [each for each in MECHANISMS if not given.only or each.name in given.only]
+    rows = asyncio.run(_measured(given.data, chosen))
+    _print(rows)
+    if given.json:
+        given.json.write_text(json.dumps(rows, indent=2) + "\n", "utf-8")
+
+
+async def _measured(data: Path, chosen: Sequence[Mechanism]) -> dict[str, dict[str, list[bool]]]:
+    rows: dict[str, dict[str, list[bool]]] = {}
+    async with _shelves(data) as shelves:
+        rows["everything"] = await _figures(shelves)
+        for each in chosen:
+            if not each.indexed:
+                with _without(each):
+                    rows[each.name] = await _figures(shelves)
+    for each in chosen:
+        if each.indexed:
+            with _without(each):
+                async with _shelves(data) as shelves:
+                    rows[each.name] = await _figures(shelves)
+    return rows
+
+
+def _without(mechanism: Mechanism) -> ExitStack:
+    stack = ExitStack()
+    for name, instead in mechanism.instead.items():
+        stack.enter_context(patch(name, instead))
+    _forget()
+    stack.callback(_forget)
+    return stack
+
+
+def _forget() -> None:
+    """Empty what functions of core remember."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("core."):
+            for each in vars(module).values():
+                if isinstance(each, _lru_cache_wrapper):
+                    each.cache_clear()
+
+
+async def _figures(shelves: Iterable[Shelf]) -> dict[str, list[bool]]:
+    """Return whether each question of a set is answered right, and of those without an answer whether it is withheld."""
+    found: dict[str, list[bool]] = {name: [] for name in (*SETS, "withheld")}
+    for shelf in shelves:
+        for asked in shelf.asked:
+            if not asked.is_answerable:
+                answer, _ = await find_answer(asked_of(asked.case.question, shelf.audience), shelf.retriever)
+                found["withheld"].append(answer.abstained)
+            elif asked.page:
+                found[asked.set].append(await _is_found(asked, shelf))
+            else:
+                found[asked.set].append(await _is_stated(asked.case, shelf))
+    return found
+
+
+async def _is_found(asked: Asked, shelf: Shelf) -> bool:
+    query = asked.case.question
+    ranked = candidates(query, await search(query, shelf.audience, shelf.retriever))
+    pages = dict.fromkeys(each.passage.document_id.partition("/")[2] for each in ranked)
+    return asked.page in list(pages)[: FIRST[asked.set]]
+
+
+async def _is_stated(case: Case, shelf: Shelf) -> bool:
+    history: list[Turn] = []
+    for earlier in case.before:
+        said, _ = await find_answer(asked_of(earlier, shelf.audience, history), shelf.retriever)
+        history += [Turn(Speaker.PERSON, earlier), Turn(Speaker.PLUMBLINE, said.text)]
+    answer, _ = await find_answer(asked_of(case.question, shelf.audience, history), shelf.retriever)
+    return case.stated_in("\n".join(sentence.text for sentence in answer.shown))
+
+
+@asynccontextmanager
+async def _shelves(data: Path) -> AsyncGenerator[list[Shelf]]:
+    real, faq, alerts = data / "real-qa", data / "docs-faq", data / "alert-runbooks"
+    keyed = cases_of(real / "questions.jsonl")
+    files = {
+        "faq": (faq / "corpus.jsonl.gz", [faq / "questions.jsonl"]),
+        "alerts": (alerts / "corpus-masked.jsonl", [alerts / f"{name}-masked.jsonl" for name in ("questions", "unanswerable")]),
+    }  # fmt: skip
+    shelves: list[Shelf] = []
+    async with AsyncExitStack() as stack:
+        for name in ("ops", "runbooks"):
+            library, retriever = await stack.enter_async_context(library_of([real / f"corpus-{name}.jsonl.gz"]))
+            asked = [Asked(name, case) for case in keyed if case.corpus == name]
+            shelves.append(Shelf(asked, retriever, library.audience()))
+        for name, (corpus, questions) in files.items():
+            library, retriever = await stack.enter_async_context(library_of([corpus]))
+            rows = [row for file in questions for row in json_lines(file, "question")]
+            asked = [Asked(name, Case(row["question"], "", ""), row.get("gold_doc", "")) for row in rows]
+            shelves.append(Shelf(asked, retriever, library.audience()))
+        shelves.append(await stack.enter_async_context(_sample(data / "sample-questions" / "questions.jsonl")))
+        yield shelves
+
+
+@asynccontextmanager
+async def _sample(questions: Path) -> AsyncGenerator[Shelf]:
+    """The sample company, with those of these questions that its documents answer or nothing does."""
+    rows = json_lines(questions, "question", "gold_source", "answerable")
+    cases = cases_of(questions)
+    asked = [
+        Asked("sample", case)
+        for row, case in zip(rows, cases, strict=True)
+        if row["channel"] == "ask-plumbline"
+        and (not row["answerable"] or (row["gold_source"] or "").startswith("documents"))
+    ]
+    with tempfile.TemporaryDirectory(prefix="plumbline-ablation-") as folder:
+        settings = load_settings(data_dir=Path(folder), database_url="", qdrant_url="")
+        async with open_core(settings, load_workspace(SAMPLE_COMPANY / "plumbline.yaml")) as core:
+            await ingest(core)
+            yield Shelf(asked, core.knowledge.retriever, Audience(frozenset({PUBLIC, "channel:ask-plumbline"})))
+
+
+def _print(rows: dict[str, dict[str, list[bool]]]) -> None:
+    whole = rows["everything"]
+    table = Table("taken out", *whole)
+    for name, row in rows.items():
+        table.add_row(name, *(_cell(held, whole[key], name == "everything") for key, held in row.items()))
+    Console(width=140).print(table)
+
+
+def _cell(held: Sequence[bool], whole: Sequence[bool], is_whole: bool) -> str:
+    low, high = wilson_interval(whole)
+    share = sum(held) / len(held)
+    if is_whole:
+        return f"{share:.2f} [{low:.2f}–{high:.2f}]"
+    return f"{share:.2f}{' *' if sum(whole) / len(whole) - share > (high - low) / 2 else ''}"

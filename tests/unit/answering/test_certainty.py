@@ -1,0 +1,35 @@
+"""The features that an answer's certainty is made from."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.answering.certainty import features
+from core.answering.excerpts import candidates
+from core.knowledge.retriever import Retriever
+from core.model.conversation import PUBLIC, Audience
+from tests.unit.answering.pages import retriever
+
+__all__ = ["retriever"]
+
+EVERYBODY = Audience(frozenset({PUBLIC}))
+
+
+async def features_of(query: str, retriever: Retriever) -> dict[str, float]:
+    retrieval = await retriever.search(query, EVERYBODY, 16)
+    return features(query, retrieval, candidates(query, retrieval))
+
+
+@pytest.mark.parametrize(("alert", "expected"), [("RunnerDrainSlow", 1.0), ("Runner", 0.0), ("drain a runner", 0.0)])
+async def test_a_page_without_the_name_of_the_alert_is_off_its_subject(
+    alert: str, expected: float, retriever: Retriever
+) -> None:
+    found = await features_of(f"{alert}: a runner did not drain within 45 minutes", retriever)
+    assert found["off_subject"] == expected
+
+
+async def test_features_of_a_page_that_says_more_of_the_question_are_larger(retriever: Retriever) -> None:
+    near = await features_of("drain a runner and wait", retriever)
+    far = await features_of("drain a swamp of crocodiles and wait", retriever)
+    for name in ("shared", "match", "pairs", "coverage", "spread", "heading"):
+        assert near[name] > far[name]
