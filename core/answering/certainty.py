@@ -39,7 +39,14 @@ _RULE = re.compile(
     r"\b(?:may|must|can|cannot|never|need(?:s|ed)?|without|allowed|permitted|forbidden|refused|approvals?|not)\b|n['’]t\b",
     re.IGNORECASE,
 )
-_ASKS_AMOUNT = re.compile(r"\bhow (?:long|many|much|big|large|often|old)\b|\bwhat time\b", re.IGNORECASE)
+_ASKS_AMOUNT = re.compile(r"\bhow (?:long|many|much|big|large|often|old)\b", re.IGNORECASE)
+_ASKS_TIME = re.compile(r"\bwhat time\b|\bwhen (?:is|are|was|were|will|did)\b", re.IGNORECASE)
+_TIME = re.compile(
+    r"\b(?:\d{1,2}[:.]\d\d|\d{1,2} ?[ap]m|\d{4}-\d\d|midnight|noon|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
+    r"|january|february|march|april|may \d|june|july|august|september|october|november|december"
+    r"|hourly|daily|nightly|weekly|monthly|quarterly|yearly|every (?:\d+ \w+|hour|day|night|week|month|quarter|year))\b",
+    re.IGNORECASE,
+)
 _NAME_PART = re.compile(r"[^\W_]{3,}")
 _ALERT = re.compile(r"\W*((?:[A-Z][a-z0-9]+){2,}|[A-Z]{2,}[a-z]\w*):\s")  # the name that an alert begins with
 
@@ -134,11 +141,15 @@ def is_certain(evaluation: Evaluation) -> bool:
 
 
 def says_what_is_asked(question: str, text: str, marked: str) -> bool:
-    """Tell whether a text can answer a question of its kind: a rule where leave is asked for, a number where an amount is.
+    """Tell whether a text can answer a question of its kind.
+
+    It holds a rule where leave is asked for, a number where an amount is, and a time where a time is.
 
     `marked` is the sentence of it that is nearest to the question.
     """
     if _ASKS_LEAVE.search(question) and not _RULE.search(marked):
+        return False
+    if _ASKS_TIME.search(question) and not _TIME.search(marked or text):
         return False
     return not _ASKS_AMOUNT.search(question) or any(character.isdigit() for character in text)
 

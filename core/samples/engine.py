@@ -62,7 +62,7 @@ def answered(**fields: object) -> Answer:
 
 
 def unanswered(**fields: object) -> Answer:
-    """What is said where the nearest page does not answer."""
+    """Answer that is shown where the nearest page does not answer."""
     question = "Who feeds the harbour cat at weekends?"
     said = _found(question, known=0.0, lexical=0.1)
     usual = {"question": question, "sentences": (), "citations": said.citations, "badge": None, "prediction_id": None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.answering.certainty import features
+from core.answering.certainty import features, says_what_is_asked
 from core.answering.excerpts import candidates
 from core.knowledge.retriever import Retriever
 from core.model.conversation import PUBLIC, Audience
@@ -33,3 +33,10 @@ async def test_features_of_a_page_that_says_more_of_the_question_are_larger(retr
     far = await features_of("drain a swamp of crocodiles and wait", retriever)
     for name in ("shared", "match", "pairs", "coverage", "spread", "heading"):
         assert near[name] > far[name]
+
+
+@pytest.mark.parametrize("question", ["what time is the cache cleaned", "When is the next rotation?"])
+def test_an_answer_to_a_question_for_a_time_names_one(question: str) -> None:
+    assert says_what_is_asked(question, "It is done.", "It is done at 03:40.")
+    assert says_what_is_asked(question, "It is done.", "It is done every 60 days.")
+    assert not says_what_is_asked(question, "A hit saves 7 minutes.", "A hit saves 7 minutes.")
