@@ -263,7 +263,7 @@ def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
 def _named(row: str, asked: frozenset[str], header: frozenset[str]) -> frozenset[str]:
     """The terms by which a question names an entry: its first cell, or any other if it names a column of the header too."""
     key, *others = _cells(row)
-    if key and key <= asked:
+    if key and key <= asked and not key <= header:  # “stages” names the column of that name, not the entry “staging”
         return key
     return frozenset(term for cell in others if cell <= asked for term in cell) if header else frozenset()
 

@@ -10,7 +10,7 @@ import pytest
 
 from core.model.conversation import Channel, Person, Place, Platform
 from core.model.feedback import Feedback
-from core.model.incident import AlertDelivery, Incident
+from core.model.incident import AlertDelivery, Incident, Severity
 from core.model.messages import Verdict
 from core.ports import Store, Transaction
 from core.samples import START, alert, explanation, hypothesis
@@ -43,7 +43,14 @@ def slowly_saved(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def opens(store: Store, service: str, fingerprint: str = "", cause: str = "") -> str:
-    fired = replace(alert(), fingerprint=fingerprint or service, service=service, name=service, starts_at=START)
+    fired = replace(
+        alert(),
+        fingerprint=fingerprint or service,
+        service=service,
+        name=service,
+        severity=Severity.WARNING,  # a critical one is triaged before it joins another
+        starts_at=START,
+    )
     arrived = AlertDelivery(service, "alertmanager", service, (fired,), START)
     incident = await open_incident(arrived, store=store, places_for=lambda _: (PLACE,), new_id=lambda: service)
     assert incident is not None
