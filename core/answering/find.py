@@ -16,6 +16,7 @@ from core.answering.pieces import joined
 from core.answering.rewrite import standalone
 from core.answering.statements import statements
 from core.confidence.calibrator import raw_score
+from core.knowledge.confirmed import is_answered_by
 from core.knowledge.markdown import BlockKind
 from core.knowledge.question_parts import comparison_sides, question_parts
 from core.knowledge.ranking import RankedPassage
@@ -81,7 +82,7 @@ def answer(
     """
     found = candidates(query, retrieval)
     evaluation = evaluation_of(query, retrieval, found)
-    if not (answerable(evaluation) or (is_foreign and found and _is_about(found[0], query))):
+    if not (answerable(evaluation) or (found and _is_known(found[0], query, is_foreign=is_foreign))):
         return Answer(question.id, question.text, (), nearest(retrieval.passages), ENGINE), evaluation
     chosen = distinct(found, 1 + MAX_FURTHER)
     citations = tuple(_citation(number, each) for number, each in enumerate(chosen, start=1))
@@ -105,6 +106,11 @@ def answer(
         ),
         evaluation,
     )
+
+
+def _is_known(candidate: Candidate, query: str, *, is_foreign: bool) -> bool:
+    """Tell whether an excerpt is shown however few of its words the question holds."""
+    return is_answered_by(query, candidate.passage) or (is_foreign and _is_about(candidate, query))
 
 
 def _is_about(candidate: Candidate, query: str) -> bool:

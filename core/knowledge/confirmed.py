@@ -33,6 +33,11 @@ def confirmed_first(query: str, ranked: Sequence[RankedPassage]) -> list[RankedP
     return [*answer, *others]
 
 
+def is_answered_by(query: str, passage: Passage) -> bool:
+    """Tell whether people confirmed a passage as the answer to this very question."""
+    return _likeness(passage, frozenset(terms(query))) > 0
+
+
 def _likeness(passage: Passage, asked: frozenset[str]) -> float:
     """The share of the terms of two questions that both hold; 0 if they are not the same question.
 

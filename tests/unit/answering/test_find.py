@@ -14,8 +14,10 @@ from core.knowledge.encoder import Encoder
 from core.knowledge.passages import passages_of
 from core.knowledge.retriever import Retriever
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
+from core.model.curated import document
 from core.model.document import Document, DocumentKind
 from core.model.layout import thread_text
+from core.samples import confirmed
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 
 PRIVATE = "channel:payments-private"
@@ -71,6 +73,20 @@ async def test_a_question_is_answered_from_the_page_that_says_it(retriever: Retr
     assert answer.badge is None
     assert 0 < evaluation.coe <= 1
     assert 0 < evaluation.rce <= 1
+
+
+async def test_what_people_confirmed_for_this_question_is_shown_however_little_evidence_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("core.answering.find.answerable", lambda _: False)
+    written = [Document(f"docs/{key}", "docs", "docs", text.split("\n")[0][2:], text) for key, text in PAGES.items()]
+    asked = "how do I roll back a canary?"
+    said = "Run `shallows undo --now` and call Delivery."
+    retriever = await retriever_of([*written, document(confirmed(question=asked, text=said))])
+    confirmed_answer, _ = await find_answer(question(asked), retriever)
+    assert [each.text for each in confirmed_answer.excerpts] == [said]
+    other, _ = await find_answer(question("how do I drain a runner?"), retriever)
+    assert other.abstained
 
 
 async def test_the_answer_is_of_one_family(retriever: Retriever) -> None:
