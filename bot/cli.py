@@ -29,10 +29,10 @@ app = typer.Typer(
 )
 app.add_typer(evaluations, name="eval")
 language_model = typer.Typer(
-    no_args_is_help=True, help="Start a language model on this machine, and see what it can do."
+    no_args_is_help=True, help="Start a language model on this machine and check its abilities."
 )
 app.add_typer(language_model, name="llm")
-dead_letters = typer.Typer(no_args_is_help=True, help="What the chats did not take.")
+dead_letters = typer.Typer(no_args_is_help=True, help="List, retry or drop messages that a chat refused.")
 app.add_typer(dead_letters, name="dead-letters")
 
 out = Console()
@@ -159,7 +159,9 @@ def replay(
 
 
 @app.command()
-def postmortem(incident_id: Annotated[str, typer.Argument(metavar="ID", help="As the local page shows it.")]) -> None:
+def postmortem(
+    incident_id: Annotated[str, typer.Argument(metavar="ID", help="The id that the local page shows.")],
+) -> None:
     """Print the draft of an incident's postmortem as Markdown."""
     from bot.commands.postmortem import run_postmortem
 
@@ -200,7 +202,7 @@ def backup(
 @app.command()
 def restore(
     file: Path,
-    force: Annotated[bool, typer.Option("--force", help="Replace the workspace that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the existing workspace.")] = False,
 ) -> None:
     """Make the embedded workspace what it was when the file was written by `backup`."""
     from bot.commands.backup import run_restore
@@ -213,7 +215,7 @@ def forget(
     person: Annotated[
         str,
         typer.Option(
-            help="Somebody's id on the chat, such as U012AB3CD, or the id of their Teams chat with Plumbline."
+            help="A person’s id in the chat, such as U012AB3CD, or the id of their Teams chat with Plumbline."
         ),
     ] = "",
     thread: Annotated[str, typer.Option(help="The id of a thread's first message, such as 1700000000.000100.")] = "",
@@ -222,7 +224,7 @@ def forget(
     from bot.work.retention import run_forget
 
     if not (person or thread):
-        raise typer.BadParameter("Name whom or what: --person, --thread or both.")
+        raise typer.BadParameter("Give --person, --thread or both.")
     _run(lambda settings: run_forget(settings, person, thread, out))
 
 
@@ -238,7 +240,7 @@ def doctor(
 
 @app.command()
 def audit(
-    since: Annotated[str, typer.Option(help="From when on: 24h, 7d, 2026-03-14 or a time with a zone.")] = "24h",
+    since: Annotated[str, typer.Option(help="Start: 24h, 7d, 2026-03-14 or a time with a zone.")] = "24h",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
     """Print who saw and did what, oldest first."""
@@ -259,19 +261,19 @@ def dead_letters_list(
 
 @dead_letters.command("retry")
 def dead_letters_retry(
-    intents: Annotated[list[str] | None, typer.Argument(help="As `list` prints them.")] = None,
+    intents: Annotated[list[str] | None, typer.Argument(help="The ids that `list` prints.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
 ) -> None:
     """Have messages that a chat did not take tried again."""
     from bot.commands.dead_letters import run_retry
 
     if not intents and not every:
-        raise typer.BadParameter("name the dead letters to be tried again, or give --all")
+        raise typer.BadParameter("name the dead letters to retry, or use --all")
     _run(lambda settings: run_retry(settings, intents or [], out, every=every))
 
 
 @dead_letters.command("drop")
-def dead_letters_drop(intents: Annotated[list[str], typer.Argument(help="As `list` prints them.")]) -> None:
+def dead_letters_drop(intents: Annotated[list[str], typer.Argument(help="The ids that `list` prints.")]) -> None:
     """Give messages up that a chat did not take: they are not tried again."""
     from bot.commands.dead_letters import run_drop
 

@@ -149,10 +149,10 @@ class Conversation:
         try:
             verdict = Verdict(form.get("verdict", ""))
         except ValueError:
-            raise MalformedInput("The page does not know this verdict: load it again.") from None
+            raise MalformedInput("This button is not known. Reload the page.") from None
         subjects = verdict_subjects(content)
         if verdict not in subjects:
-            raise MalformedInput("This cannot be judged so (any more): load the page again.")
+            raise MalformedInput("This can no longer be judged that way. Reload the page.")
         at = self._console.clock.now()
         text = message_text(form) if verdict is Verdict.CORRECTION or form.get("text", "").strip() else ""
         choice = form.get("choice", "")
@@ -195,7 +195,7 @@ class Conversation:
     async def _root(self, channel_id: str, thread: str) -> int:
         message = await self._console.messages.get(number_of(thread))
         if message is None or message.channel != channel_id:
-            raise PageNotFound("The thread to reply to is not in this channel: load the page again.")
+            raise PageNotFound("The thread to reply to is not in this channel. Reload the page.")
         return message.root
 
     async def _judged(

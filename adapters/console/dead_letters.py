@@ -28,5 +28,5 @@ class DeadLetters:
         """`POST /console/dead-letters` with an `intent`."""
         intent = (await read_form(request)).get("intent", "")
         if not await self._retry(intent):
-            raise PageNotFound("There is no such dead letter: it was tried again already.")
+            raise PageNotFound("There is no such dead letter. It may have been tried again already.")
         return see_other("/dead-letters")

@@ -21,7 +21,7 @@ _NOT_IN_AN_ADDRESS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 async def read_form(request: web.Request) -> dict[str, str]:
     """The fields of a form. Raises MalformedInput, InputTooLarge."""
     if request.content_type != "application/x-www-form-urlencoded":
-        raise MalformedInput("The local page takes forms only: send application/x-www-form-urlencoded.")
+        raise MalformedInput("The local page accepts only forms. Send application/x-www-form-urlencoded.")
     body = bytearray()
     async for chunk in request.content.iter_chunked(8192):
         body += chunk
@@ -39,7 +39,7 @@ def message_text(form: dict[str, str]) -> str:
     if not text:
         raise MalformedInput("The message is empty: write a question first.")
     if len(text) > MAX_TEXT:
-        raise InputTooLarge(f"The message has {len(text)} characters, at most {MAX_TEXT} are taken: shorten it.")
+        raise InputTooLarge(f"The message has {len(text)} characters. Shorten it to at most {MAX_TEXT}.")
     return text
 
 

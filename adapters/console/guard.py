@@ -69,7 +69,7 @@ class Guard:
         site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
         is_ours = site in (None, "same-origin", "none") and origin in (None, *_origins(request))
         if not is_ours or (site is None and origin is None and COOKIE in request.cookies):
-            raise Forbidden("Another site asked for this: load this page itself and try again.")
+            raise Forbidden("Another site sent this request. Open this page itself and try again.")
 
     def check_token(self, request: web.Request) -> None:
         """Raises Unauthorized without a valid cookie or `Authorization: Bearer` header, if there is a token.
@@ -80,7 +80,7 @@ class Guard:
             return
         scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not self.knows(request, bearer):
-            raise Unauthorized("This page needs the console token: log in first.")
+            raise Unauthorized("This page needs the console token. Log in first.")
 
     def knows(self, request: web.Request, token: str) -> bool:
         """Return whether this client gives the token. Raises TooManyGuesses without looking if it gave too

@@ -51,7 +51,7 @@ class Live:
     def reader(self) -> Iterator[Reader]:
         """A page for as long as it is open. Raises Unavailable when there are too many."""
         if len(self._readers) >= MAX_READERS:
-            raise Unavailable(f"{MAX_READERS} pages are open already: close one and load this again.", RECONNECT_AFTER)
+            raise Unavailable(f"{MAX_READERS} pages are already open. Close one and reload this page.", RECONNECT_AFTER)
         reader = Reader()
         self._readers.add(reader)
         try:

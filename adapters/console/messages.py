@@ -99,6 +99,6 @@ class Cursor:
     def parse(cls, text: str) -> Cursor:
         """Raises MalformedInput for anything but what `str` made."""
         if not _CURSOR.fullmatch(text):
-            raise MalformedInput("The place to go on from is not one that this page gave out: load the page again.")
+            raise MalformedInput("The position to continue from is not known. Reload the page.")
         message_id, revision = text.split(".")
         return cls(int(message_id), int(revision))

@@ -38,9 +38,9 @@ MAX_METADATA = 3_000  # characters
 TEAM_GROUPS = 5  # of blocks.MAX_OPTIONS teams: a form holds 250 kB in all
 
 RIGHT_NOW = "Once somebody else confirms it, I answer with it."
-TEAM_OR_NOT = "Leave it empty if you do not know: then the other teams look on."
+TEAM_OR_NOT = "Leave it empty if you don’t know, and I’ll ask the other teams."
 YOUR_QUESTION = "Your question"
-AS_IT_STANDS = "Leave it empty to ask what the message itself asks."
+AS_IT_STANDS = "Leave it empty to ask the question that the message contains."
 
 
 class Origin(BaseModel):
@@ -60,7 +60,7 @@ def origin(metadata: str) -> Origin:
     try:
         return Origin.model_validate_json(metadata)
     except ValidationError:
-        raise MalformedInput("The form is none that we have made.") from None
+        raise MalformedInput("This is not one of Plumbline’s forms.") from None
 
 
 def feedback_form(form: Form, about: Origin) -> Block:

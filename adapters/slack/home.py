@@ -36,12 +36,12 @@ SECTION = 2_900  # characters
 PATIENCE = 2.0  # seconds for all of it; Slack's event waits for its acknowledgement meanwhile
 
 MINE = "Your open incidents"
-NONE_OF_MINE = "Nothing is open that you took, or that your team is called for."
+NONE_OF_MINE = "You and your team have no open incidents."
 OTHERS = "Other open incidents"
 KNOWN = "What I know"
-SETTINGS = "How I am set"
+SETTINGS = "Settings"
 CAN = "What you can say to me"
-NOT_YOURS = "What I know and how I am set is told to members of this workspace alone."
+NOT_YOURS = "Only members of this workspace can see my sources and settings."
 
 HomeOf = Callable[[Sequence[str], Audience], Awaitable[Home]]
 

@@ -52,7 +52,7 @@ class Envelope(_Payload):
         actions = dict.fromkeys(("block_actions", "interactive_message"), self.actions)
         part = {"event_callback": self.event, "view_submission": self.view} | actions
         if part.get(self.type, self) is None:
-            raise ValueError(f"a payload of type {self.type} lacks its part")
+            raise ValueError(f"a payload of type {self.type} is incomplete")
         return self
 
 

@@ -24,7 +24,7 @@ PATIENCE = 1.0  # seconds for a name; Slack's event waits for its acknowledgemen
 COMMAND = "/plumbline"
 SPOKEN_SUBTYPES = frozenset({None, "file_share", "thread_broadcast"})  # of messages that a person has just written
 
-NOT_HERE = "I am not in this conversation: add me with /invite, or write to me directly."
+NOT_HERE = "I’m not in this conversation. Add me with /invite, or send me a direct message."
 
 
 class Questions:

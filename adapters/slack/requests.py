@@ -46,7 +46,7 @@ class SignedRequests:
         try:
             body = raw.decode()
         except UnicodeDecodeError:
-            raise MalformedInput("The body is not UTF-8: Slack sends nothing else.") from None
+            raise MalformedInput("The body is not UTF-8.") from None
         if not self._verifier.is_valid(body, timestamp, signature):
             raise Unauthorized("The Slack signature is wrong or too old: check SLACK_SIGNING_SECRET and the clock.")
         return body
@@ -79,7 +79,7 @@ def _object(text: str) -> dict[str, Any]:
 
 
 async def _bounded(request: web.Request) -> bytes:
-    too_large = InputTooLarge(f"The body is larger than {MAX_BODY // 1024 // 1024} MiB: Slack sends less.")
+    too_large = InputTooLarge(f"The body is larger than {MAX_BODY // 1024 // 1024} MiB.")
     if (request.content_length or 0) > MAX_BODY:
         raise too_large
     body = bytearray()

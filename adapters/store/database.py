@@ -217,7 +217,7 @@ async def insert_absent_rows(connection: AsyncConnection, table: sa.Table, rows:
 
 
 async def insert_if_absent(connection: AsyncConnection, table: sa.Table, values: Mapping[str, Any]) -> bool:
-    """Insert a row; False, and nothing is changed, if its key is there already."""
+    """Insert a row; False, and nothing is changed, if its key already exists."""
     result = await connection.execute(_insert_if_absent(table, connection.dialect.name), values)
     return result.rowcount > 0
 

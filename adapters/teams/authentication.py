@@ -96,7 +96,7 @@ class Credential:
         if self.service_url.rstrip("/").lower() != service_url.rstrip("/").lower():
             raise Unauthorized("The token was issued for another service URL than the activity names.")
         if channel not in self.channels:
-            raise Unauthorized("The token was signed with a key that may not speak for this channel.")
+            raise Unauthorized("The token was signed with a key that is not valid for this channel.")
 
 
 class Authenticator:
@@ -114,7 +114,7 @@ class Authenticator:
         """
         scheme, _, token = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not token:
-            raise Unauthorized("The request has no bearer token: only Teams may speak at this address.")
+            raise Unauthorized("The request has no bearer token. Only Teams may use this address.")
         try:
             key_id = jwt.get_unverified_header(token).get("kid")
             key = await self._keys.find(key_id) if isinstance(key_id, str) else None

@@ -17,7 +17,7 @@ EXTENSION = "ask"  # the command of the message extension, as the manifest names
 EXTENSION_TITLE = "Ask Plumbline about this"
 QUESTION_FIELD = "question"
 MAX_QUESTION = 2_000  # characters
-ASKED = "What would you like to know? Leave it empty to ask with the words of the message."
+ASKED = "What would you like to know? Leave it empty to ask the question that the message contains."
 
 TITLES: dict[type[Form], str] = {
     CorrectionRequest: "Correct an answer",

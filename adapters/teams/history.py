@@ -170,7 +170,9 @@ class TeamsHistory:
             raise ChatUnavailable(str(error), error.retry_after) from None
         except Refused as error:
             if error.status in GONE:
-                raise MessageNotFound("Microsoft Graph knows no such conversation or message (any more).") from None
+                raise MessageNotFound(
+                    "Microsoft Graph has no such conversation or message, or it was deleted."
+                ) from None
             if error.status not in CLOSED:
                 raise Unreadable(str(error)) from None
             raise self._without_consent(place, conversation, error.status) from None

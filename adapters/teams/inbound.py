@@ -97,7 +97,7 @@ class TeamsInbound:
             credential = await self._authenticator.check(request.headers.get("Authorization"))
         # A page in the operator's browser could post a form to this machine, but no JSON without being asked first.
         if request.content_type != "application/json":
-            raise MalformedInput("An activity is JSON: send Content-Type: application/json.")
+            raise MalformedInput("An activity must be JSON. Send Content-Type: application/json.")
         activity = parse_activity(await _body(request))
         if credential is not None:
             credential.vouch(activity.service_url, activity.channel_id)

@@ -26,10 +26,10 @@ SENTENCE = "application/vnd.microsoft.activity.message"
 REFUSAL = "application/vnd.microsoft.error"
 
 THANKS = "Thank you, noted."
-UNKNOWN_BUTTON = "This button is no longer understood: ask again for a fresh message."
-NOT_HERE = "I am not in this conversation: add Plumbline to it, then I can answer here."
-ANSWERED_THERE = "I answer below the message."
-NOTHING_TO_ASK = "There is no text in this message that I could be asked about."
+UNKNOWN_BUTTON = "This button is too old. Ask again to get a new message."
+NOT_HERE = "I’m not in this conversation. Add Plumbline to it, and I can answer here."
+ANSWERED_THERE = "I’ll answer below the message."
+NOTHING_TO_ASK = "This message contains no text to ask me about."
 
 # Forms in a card: it shows them no more to somebody who has sent one.
 SENT = frozenset({Verdict.REASSIGN, Verdict.NOT_OURS, Verdict.CORRECTION})

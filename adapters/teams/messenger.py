@@ -25,9 +25,7 @@ T = TypeVar("T")
 
 MAX_REMEMBERED_POSTS = 1000
 
-NEVER_MET = (
-    "Teams has not told yet where {channel} can be reached: add the app to its team, or mention the bot there once."
-)
+NEVER_MET = "The address of {channel} is not known yet. Add the app to its team, or mention the bot there once."
 
 
 class TeamsMessenger:
@@ -163,7 +161,7 @@ async def _as_large_as_taken(message: Message, intent: str, say: Callable[[Card]
             # A picture in it takes a second to draw.
             card = await asyncio.to_thread(render, message, ROOMS[smallest:])
             return await say(marked(card, intent) if intent else card)
-    raise MessageTooLarge("Teams does not take the message, however short it is put.")
+    raise MessageTooLarge("Teams refuses the message, even its shortest form.")
 
 
 def _conversation_id(channel: str, thread: str | None, home: ConversationReference) -> str:

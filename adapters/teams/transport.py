@@ -25,7 +25,7 @@ Sdk = Literal["botbuilder", "agents"]
 
 
 class MessageTooLarge(Undeliverable):
-    """Teams takes no message of this size."""
+    """The message is too large for Teams."""
 
 
 class StreamPhase(StrEnum):
@@ -102,9 +102,9 @@ def failure(status: int, retry_after: str | None, detail: str) -> PlumblineError
     if status in (408, 412) or (status >= 500 and status != 501):  # what is not implemented never will be
         return ChatUnavailable(f"Teams did not take the message now (HTTP {status}).", _seconds(retry_after))
     if status == 404:
-        return MessageNotFound("Teams knows no such conversation or message (any more).")
+        return MessageNotFound("Teams has no such conversation or message, or it was deleted.")
     if status == 413:
-        return MessageTooLarge("Teams takes no message of this size.")
+        return MessageTooLarge("The message is too large for Teams.")
     if status in (401, 403):
         return ConfigurationError(
             f"Teams does not let the bot speak there (HTTP {status}): install the app in that team or chat, "

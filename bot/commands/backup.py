@@ -39,7 +39,7 @@ def run_backup(settings: Settings, file: Path, out: Console, *, force: bool = Fa
     """Write the workspace to a file; replace one that exists only with `force`. Raises ConfigurationError or PlumblineError."""
     folder = _embedded(settings)
     if file.exists() and not force:
-        raise PlumblineError(f"{file} exists already: choose another name, or replace it with --force.")
+        raise PlumblineError(f"{file} already exists. Choose another name, or use --force to replace it.")
     if not (folder / STATE).exists():
         raise ConfigurationError(f"There is nothing to back up in {folder}: set PLUMBLINE_DATA_DIR to the bot's.")
     with tempfile.TemporaryDirectory(dir=file.resolve().parent, prefix=".plumbline-backup-") as name:
@@ -55,7 +55,11 @@ def run_backup(settings: Settings, file: Path, out: Console, *, force: bool = Fa
         _pack(copy, finished)
         finished.replace(file)
     size = file.stat().st_size / 1e6
-    derived = "with the index" if is_alone else "without the index, which a bot holds open: ingestion makes it anew"
+    derived = (
+        "with the index"
+        if is_alone
+        else "without the index, because a running bot holds it open; ingestion rebuilds it"
+    )
     out.print(f"{file}: {size:.1f} MB, {derived}.", highlight=False)
 
 
@@ -65,9 +69,9 @@ def run_restore(settings: Settings, file: Path, out: Console, *, force: bool) ->
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder) as is_alone, tempfile.TemporaryDirectory(dir=folder, prefix=".restore-") as name:
         if not is_alone:
-            raise PlumblineError(f"A bot works on {folder}: stop it before anything is restored.")
+            raise PlumblineError(f"A bot is using {folder}. Stop it, then restore.")
         if (folder / STATE).exists() and not force:
-            raise PlumblineError(f"{folder} holds a workspace already: it is replaced only with --force.")
+            raise PlumblineError(f"{folder} already holds a workspace. Use --force to replace it.")
         restored = Path(name)
         manifest = _unpack(file, restored)
         if not settings.begin_anew:
@@ -78,7 +82,7 @@ def run_restore(settings: Settings, file: Path, out: Console, *, force: bool) ->
             if part != STATE and (restored / part).exists():
                 (restored / part).replace(folder / part)
         (restored / STATE).replace(folder / STATE)
-    out.print(f"{folder} is what it was at {manifest['made_at']}; start the bot.", highlight=False)
+    out.print(f"{folder} is restored to its state of {manifest['made_at']}. Start the bot.", highlight=False)
 
 
 def _embedded(settings: Settings) -> Path:
@@ -153,7 +157,9 @@ def _unpack(file: Path, folder: Path) -> dict[str, Any]:
                 with target.open("wb") as written:
                     shutil.copyfileobj(_content(archive, name), written)
                 if _digest(target) != digest:
-                    raise PlumblineError(f"{file} is damaged: {name} is not what was written. Nothing was restored.")
+                    raise PlumblineError(
+                        f"{file} is damaged: the checksum of {name} does not match. Nothing was restored."
+                    )
     except (OSError, EOFError, tarfile.TarError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise PlumblineError(f"{file} is no backup, or is damaged: {error}. Nothing was restored.") from error
     if STATE not in manifest["files"]:

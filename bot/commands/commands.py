@@ -163,7 +163,7 @@ async def run_replay(settings: Settings, file: Path, source: str, out: Console, 
             delivery, store=core.store, places_for=lambda _: (TERMINAL,), new_id=new_incident_id
         )
         if incident is None:
-            raise MalformedInput(f"{file} holds no firing alert: there is nothing to work on.")
+            raise MalformedInput(f"{file} contains no firing alert, so there is nothing to investigate.")
         messenger = TerminalMessenger(Console(quiet=True) if as_json else out)
         await _investigate(core, incident.id, messenger)
         async with core.store.transaction() as transaction:

@@ -81,7 +81,7 @@ def _print(letters: Sequence[DeadLetter], out: Console, *, as_json: bool) -> Non
             out.print(json.dumps(row), highlight=False, markup=False, soft_wrap=True)
         return
     if not rows:
-        out.print("There is no dead letter: every chat took what it was sent.")
+        out.print("There are no dead letters. Every message was delivered.")
         return
     table = Table("intent", "place", "reason", "at")
     for row in rows:

@@ -161,7 +161,9 @@ async def _chat(
 
 async def _language_models(settings: Settings) -> Finding:
     if not settings.llm_urls:
-        return Finding("language model", "off (PLUMBLINE_LLM_URL is not set); the evidence engine works alone")
+        return Finding(
+            "language model", "off (PLUMBLINE_LLM_URL is not set); answers come from the evidence engine alone"
+        )
     found: list[str] = []
     async with aiohttp.ClientSession() as session:
         for url in settings.llm_urls:
@@ -177,7 +179,7 @@ async def _language_models(settings: Settings) -> Finding:
 
 
 async def check_source(section: SourceSection, settings: Settings, session: aiohttp.ClientSession) -> Finding:
-    """Check that the source is there and lets us in, without reading it."""
+    """Check that the source is there and accepts our credentials, without reading it."""
     what = f"source {section.name}"
     path = getattr(section, "path", None)
     if path is not None and not path.exists():
@@ -195,7 +197,7 @@ async def check_source(section: SourceSection, settings: Settings, session: aioh
 
 
 async def check_tool(tool: sections.ToolSection, session: aiohttp.ClientSession) -> Finding:
-    """Check that a tool is there and lets us in."""
+    """Check that a tool is there and accepts our credentials."""
     match tool:
         case sections.LogFilesTool() | sections.MetricFilesTool() | sections.ChangeFilesTool():
             if tool.path.is_dir():
@@ -217,16 +219,16 @@ async def _asked(tool: sections.ToolSection, session: aiohttp.ClientSession) -> 
     except TimeoutError:
         mend = f"No answer within {TOOL_TIMEOUT:.0f} s: check the network and its address."
         return Finding(tool.name, "does not answer", mend)
-    return Finding(tool.name, f"{tool.kind.replace('_', ' ')} lets us in")
+    return Finding(tool.name, f"{tool.kind.replace('_', ' ')} accepts our credentials")
 
 
 async def check_schedule(section: OnCallSection, session: aiohttp.ClientSession) -> Finding:
-    """Check that the system of the on-call schedules lets us in. Without it the triage goes on."""
+    """Check that the system of the on-call schedules accepts our credentials. Without it the triage goes on."""
     try:
         async with asyncio.timeout(TOOL_TIMEOUT):
             await open_schedule(section, session).check()
     except PlumblineError as error:
-        return Finding(section.name, "cannot say who is on call", str(error), fatal=False)
+        return Finding(section.name, "does not say who is on call", str(error), fatal=False)
     except TimeoutError:
         return Finding(section.name, "does not answer", f"No answer within {TOOL_TIMEOUT:.0f} s.", fatal=False)
     return Finding(section.name, "says who is on call")

@@ -43,13 +43,13 @@ def run_webhook_check(settings: Settings, file: Path, source: str, out: Console,
 def _lines(reading: Reading) -> Iterator[str]:
     delivery = reading.delivery
     if delivery is None:
-        yield "Understood, and no news of an alert: nothing would be posted."
+        yield "Understood, but it contains no new alert. Nothing would be posted."
         return
     yield f"group     {delivery.group_key}"
     for alert in delivery.alerts:
         yield from _alert_lines(alert)
     for place in reading.places:
-        yield f"posted in {place.platform} {place.channel}, unless an incident of the group is there already"
+        yield f"posted in {place.platform} {place.channel}, unless the group already has an incident there"
     if not reading.places:
         yield "posted    nothing new; it changes the incident of the group if there is one"
 

@@ -13,8 +13,8 @@ from core.model.errors import ConfigurationError
 SHORT = 16  # characters; a shorter secret can be guessed
 
 BEFORE_A_PROXY = (
-    "They refuse what a proxy says that it passes on. Set PLUMBLINE_WEBHOOK_SECRET and PLUMBLINE_CONSOLE_TOKEN before a "
-    "proxy on this machine leads others here."
+    "They refuse requests that come through a proxy. Set PLUMBLINE_WEBHOOK_SECRET and PLUMBLINE_CONSOLE_TOKEN before you "
+    "put a proxy in front of them."
 )
 OPEN = "Anybody on this machine can open an incident. Set PLUMBLINE_WEBHOOK_SECRET to change that."
 
@@ -26,9 +26,9 @@ def check_doors(settings: Settings) -> Finding:
     doors = {"webhooks": settings.webhook_secret, "the local page": settings.console_token}
     without = [name for name, secret in doors.items() if secret is None]
     if without:
-        result = f"{' and '.join(without)} ask for no secret, and answer to this machine alone"
+        result = f"{' and '.join(without)} require no secret and answer only this machine"
         return Finding("doors", result, BEFORE_A_PROXY, fatal=False)
-    return Finding("doors", "every one asks for a secret")
+    return Finding("doors", "all require a secret")
 
 
 def check_webhooks(settings: Settings, webhooks: WebhooksSection) -> Iterator[Finding]:
@@ -43,7 +43,7 @@ def check_webhooks(settings: Settings, webhooks: WebhooksSection) -> Iterator[Fi
     for name, secret in {"all sources": shared, **own}.items():
         if secret is not None and len(secret) < SHORT:
             mend = (
-                f"Take a secret of at least {SHORT} characters: it is all that keeps strangers from opening incidents."
+                f"Use a secret of at least {SHORT} characters. It is all that keeps strangers from opening incidents."
             )
             yield Finding("webhooks", f"the secret of {name} has {len(secret)} characters", mend, fatal=False)
     if settings.local and shared is None and len(own) < len(sources):

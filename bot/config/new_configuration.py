@@ -28,7 +28,7 @@ class FirstAnswers:
 def run_init(file: Path, answers: FirstAnswers, out: Console, *, force: bool) -> None:
     """Write the file and print the next steps. Raises ConfigurationError if a file is there or cannot be written."""
     if file.exists() and not force:
-        raise ConfigurationError(f"{file} exists already: choose another name, or replace it with --force.")
+        raise ConfigurationError(f"{file} already exists. Choose another name, or use --force to replace it.")
     try:
         file.write_text(configuration(answers), encoding="utf-8")
     except OSError as error:

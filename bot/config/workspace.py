@@ -222,7 +222,7 @@ def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
     for section, given in names.items():
         for index, name in enumerate(given):
             if name in given[:index]:
-                yield (section, index), f"{name} is there already"
+                yield (section, index), f"{name} already exists"
     for index, source in enumerate(file.sources):
         if source.name == SOURCE:
             yield ("sources", index, "name"), f"{SOURCE} is what people confirmed as answers: use another name"
@@ -234,7 +234,7 @@ def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
         if name not in channels:
             yield location, f"there is no channel {name}"
     if file.routes and file.routes[-1].match:
-        yield ("routes", len(file.routes) - 1), "the last route is for all other incidents: it must have no `match`"
+        yield ("routes", len(file.routes) - 1), "the last route is for all other incidents, so it must have no `match`"
 
 
 def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:

@@ -29,7 +29,7 @@ def eval_retrieval(
     questions: Annotated[Path, typer.Option(help="JSON lines with `question` and `gold_doc`.")],
     corpus: Annotated[list[Path], typer.Option(help="JSON lines with `path` and `text`, plain or .gz; repeatable.")],
     unanswerable: Annotated[
-        Path | None, typer.Option(help="JSON lines with a `question` that has no document.")
+        Path | None, typer.Option(help="JSON lines with a `question` that no document answers.")
     ] = None,
     embeddings: Embeddings = "none",
     json_file: JsonFile = None,
@@ -65,7 +65,7 @@ def eval_answers(
 
 @evaluations.command("privacy")
 def eval_privacy(
-    cases: Annotated[Path, typer.Option(help="Labelled JSON lines, the people whom the source knows in the first.")],
+    cases: Annotated[Path, typer.Option(help="Labelled JSON lines; the first names the people that the source knows.")],
     json_file: JsonFile = None,
 ) -> None:
     """Is everything taken out that must not be indexed, and nothing else?"""
@@ -80,9 +80,9 @@ def eval_privacy(
 def eval_triage(
     train: Annotated[Path, typer.Option(help="Past tickets: JSON lines with `title`, `body`, `owner`; .gz too.")],
     test: Annotated[
-        Path | None, typer.Option(help="The tickets to be assigned; without it, parts of the past.")
+        Path | None, typer.Option(help="The tickets to assign; default: cross-validation over the past tickets.")
     ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Parts, each assigned by what the others say.")] = 5,
+    folds: Annotated[int, typer.Option(min=2, help="Number of folds for cross-validation.")] = 5,
     embeddings: Embeddings = "none",
     json_file: JsonFile = None,
 ) -> None:
@@ -128,10 +128,10 @@ def eval_rca(
 @evaluations.command("incidents")
 def eval_incidents(
     cases: Annotated[Path | None, typer.Option(help="A folder with a folder for each incident.")] = None,
-    generate: Annotated[int, typer.Option(min=0, help="Invent so many incidents instead; needs a checkout.")] = 0,
-    seed: Annotated[int, typer.Option(help="Of the invented incidents.")] = 1,
+    generate: Annotated[int, typer.Option(min=0, help="Generate this many incidents instead; needs a checkout.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the generated incidents.")] = 1,
     without: Annotated[
-        list[str] | None, typer.Option(help="Leave out diffs, paths, traces, metrics or messages; repeatable.")
+        list[str] | None, typer.Option(help="Ignore diffs, paths, traces, metrics or messages; repeatable.")
     ] = None,
     json_file: JsonFile = None,
 ) -> None:

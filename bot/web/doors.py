@@ -98,7 +98,9 @@ def check_direct(request: web.Request, remedy: str) -> None:
         name.lower().startswith(PROXY_PREFIX) for name in headers
     )
     if is_forwarded or request.version < HttpVersion11:
-        raise NotFromThisMachine(f"This came through a proxy, and nothing protects this address: {remedy}.")
+        raise NotFromThisMachine(
+            f"This request came through a proxy, and this address is not protected by a secret: {remedy}."
+        )
 
 
 def check_local_name(request: web.Request, remedy: str) -> None:
@@ -108,9 +110,7 @@ def check_local_name(request: web.Request, remedy: str) -> None:
     """
     host = request.headers.get("Host", "")
     if _host_name(host) not in LOOPBACK:
-        raise NotFromThisMachine(
-            f"Without a secret this address answers to localhost only, not to {host[:200]}: {remedy}."
-        )
+        raise NotFromThisMachine(f"Without a secret, this address answers only localhost, not {host[:200]}: {remedy}.")
 
 
 def _host_name(host: str) -> str:

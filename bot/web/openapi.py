@@ -43,7 +43,7 @@ def describe() -> dict[str, Any]:
         schemas[name] = schema
     schemas["generic"] = {
         "type": ["object", "array"],
-        "description": "Any JSON: plumbline.yaml says where what stands.",
+        "description": "Any JSON; plumbline.yaml maps its fields.",
     }
     delivery = description["paths"].pop("/webhooks/{source}")
     for source in (*BODIES, "generic"):

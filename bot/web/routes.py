@@ -80,7 +80,7 @@ class Webhooks:
             return refusal(404, f"There is no webhook for {name[:50]!r}: use one of {known}.")
         # A page in somebody's browser could send a form to a bot that knows no secret, but no JSON unasked.
         if request.content_type != "application/json":
-            raise MalformedInput("A webhook is JSON: send Content-Type: application/json.")
+            raise MalformedInput("A webhook must be JSON. Send Content-Type: application/json.")
         self.doors.deliver(name)
         body = await request.read()
         now = self._clock.now()
@@ -108,7 +108,7 @@ class Webhooks:
             raise Unauthorized("The webhook secret is missing or wrong: send PLUMBLINE_WEBHOOK_SECRET as bearer token.")
         if not source.is_signed(request.headers, await request.read(), secret):
             raise Unauthorized(
-                "The webhook is not signed with the secret known here, nor does it send it as bearer token: set "
+                "The webhook has neither a valid signature nor a valid bearer token. Set "
                 "`secret_env` under `webhooks` in plumbline.yaml, or send PLUMBLINE_WEBHOOK_SECRET."
             )
 
@@ -257,7 +257,7 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
     except PlumblineError as error:
         return _our_refusal(request, error)
     except (web.RequestPayloadError, ConnectionResetError):
-        return refusal(400, "The body broke off or cannot be decoded: send it again, whole.")
+        return refusal(400, "The body is incomplete or cannot be decoded. Send it again.")
     except web.HTTPException as error:
         if error.status < 400:
             raise
@@ -265,7 +265,7 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
     except Exception:
         reference = secrets.token_hex(4)
         log.exception("request failed", path=request.path, reference=reference)
-        return refusal(500, f"Something went wrong here; the log has it under {reference}.")
+        return refusal(500, f"An internal error occurred. See the log for reference {reference}.")
 
 
 def _our_refusal(request: web.Request, error: PlumblineError) -> web.Response:
@@ -282,10 +282,10 @@ def _our_refusal(request: web.Request, error: PlumblineError) -> web.Response:
 def _http_refusal(error: web.HTTPException) -> web.Response:
     match error:
         case web.HTTPRequestEntityTooLarge():
-            return refusal(413, f"The body is larger than {MAX_BODY // 1024 // 1024} MiB: send less at once.")
+            return refusal(413, f"The body is larger than {MAX_BODY // 1024 // 1024} MiB. Send less at once.")
         case web.HTTPMethodNotAllowed():
             allowed = ", ".join(sorted(error.allowed_methods))
-            return refusal(405, f"This address does not take {error.method}: use {allowed}.", {"Allow": allowed})
+            return refusal(405, f"This address does not accept {error.method}. Use {allowed}.", {"Allow": allowed})
         case web.HTTPNotFound():
             return refusal(404, "There is nothing at this address.")
         case _:

@@ -30,13 +30,13 @@ def workspace_settings(core: Core) -> tuple[tuple[str, str], ...]:
     public = [f"#{channel.name}" for channel in workspace.channels if not channel.private]
     return (
         ("Answers", f"composed by {core.model.name}, and checked" if core.model else "quoted from the documents"),
-        ("An owner or a cause is put as a question", _threshold("below", policy.ask_below)),
-        ("A surer owner is called", _threshold("above", policy.ping_owner_above)),
-        ("Two teams are called where no owner is clear", "yes" if policy.ping_two_when_unsure else "no"),
-        ("A confirmed correction is answered with for", f"{workspace.curated_for.days} days"),
-        ("Channels that I know by name", ", ".join(public) or "none"),
-        ("What one channel sets for itself", "say “settings” to me there"),
-        *((("My own page", core.settings.public_url),) if core.settings.public_url else ()),
+        ("Put an owner or a cause as a question", _threshold("below", policy.ask_below)),
+        ("Ping an owner", _threshold("above", policy.ping_owner_above)),
+        ("Ping two teams if no owner is clear", "yes" if policy.ping_two_when_unsure else "no"),
+        ("Lifetime of a confirmed correction", f"{workspace.curated_for.days} days"),
+        ("Known channels", ", ".join(public) or "none"),
+        ("Settings of one channel", "say “settings” in that channel"),
+        *((("Local page", core.settings.public_url),) if core.settings.public_url else ()),
     )
 
 

@@ -28,7 +28,7 @@ def open_on_call(
     known = {team.id for team in teams}
     for schedule in schedules:
         if unknown := sorted(schedule.teams - known):
-            raise ConfigurationError(f"{schedule.name} names the team {unknown[0]}, which there is not.")
+            raise ConfigurationError(f"{schedule.name} names the team {unknown[0]}, which does not exist.")
     return (*schedules, TeamRotas(teams))
 
 

@@ -48,8 +48,8 @@ async def run_forget(settings: Settings, person: str, thread: str, out: Console)
     finally:
         await engine.dispose()
     out.print(
-        f"{len(forgotten)} events were forgotten. What stands in the chat itself, in sources, and in backups is not "
-        "Plumbline's to delete.",
+        f"{len(forgotten)} events were deleted. Plumbline does not delete messages in the chat itself, in sources or "
+        "in backups.",
         highlight=False,
     )
     return 0

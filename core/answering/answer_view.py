@@ -11,9 +11,9 @@ from core.model.badge import Badge
 from core.model.messages import VERDICT_LABELS, Verdict
 
 CLOSEST_MATCH = "Closest match"
-DONT_KNOW = "I don’t know: nothing that I may show here answers this."
-NEAREST = "I don’t know. This is the nearest that I have:"
-CONFLICTING = "Another source says otherwise. Newest first:"
+DONT_KNOW = "I don’t know. Nothing that I can show here answers this."
+NEAREST = "I don’t know. This is the closest match:"
+CONFLICTING = "Sources disagree. Newest first:"
 ALSO = "Also"  # before each further excerpt
 ASK = "Ask:"  # before the teams that may know
 

@@ -30,7 +30,7 @@ from core.model.prediction import Evaluation
 
 ENGINE = "evidence"
 RETRIEVED = 16  # passages that the excerpts are chosen from
-FOREIGN = "Without a language model I only understand the language of the documents."
+FOREIGN = "Without a language model, I understand only the language of the documents."
 NEAREST = 3  # documents that are named instead of an answer
 MAX_FURTHER = 2  # excerpts that are offered below the first
 

@@ -24,7 +24,7 @@ from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
 
 VERSION = "answer-verdict-1"  # of the prompts and of the two measures below: stored with every prediction
-TRANSLATED = "Translated from the language of the documents; what stands there counts."
+TRANSLATED = "Translated from the language of the documents. The original wording applies."
 
 READ_PASSAGES = 5  # best passages whose statements a model is shown
 KEPT = 0.5  # share of the composed sentences that must pass: where most of what it says is unfounded, a model guesses

@@ -11,20 +11,20 @@ from core.model.prediction import Evaluation, PredictionKind
 
 SUPPORTS = {
     Strength.STRONG: "What I found clearly supports this {kind}",
-    Strength.MODERATE: "What I found supports this {kind} in part",
-    Strength.WEAK: "What I found hardly supports this {kind}",
+    Strength.MODERATE: "What I found partly supports this {kind}",
+    Strength.WEAK: "What I found barely supports this {kind}",
 }
 DECIDES = {
-    Strength.STRONG: "and there was enough to settle it.",
-    Strength.MODERATE: "but there was not enough to settle it.",
-    Strength.WEAK: "but there was hardly anything that could settle it.",
+    Strength.STRONG: "and there was enough to decide it.",
+    Strength.MODERATE: "but there was not enough to decide it.",
+    Strength.WEAK: "but there was hardly anything to decide it by.",
 }
 CHANGES = {
-    PredictionKind.ANSWER: "a newer or clearer document, or somebody who says “Wrong” and what is right",
-    PredictionKind.OWNER: "a cause that is found in another team's service, or a team that says that it is not theirs",
-    PredictionKind.CAUSE: "the same signs before the supposed cause, or no relief once it is undone",
-    PredictionKind.SEVERITY: "somebody who says how severe it is",
-    PredictionKind.DUPLICATE: "somebody who says that it is no duplicate",
+    PredictionKind.ANSWER: "a newer or clearer document, or somebody who presses “Wrong” and gives the right answer",
+    PredictionKind.OWNER: "a cause in another team’s service, or a team that says it isn’t theirs",
+    PredictionKind.CAUSE: "the same symptoms before the supposed cause, or no improvement after it is undone",
+    PredictionKind.SEVERITY: "somebody who sets the severity",
+    PredictionKind.DUPLICATE: "somebody who says it isn’t a duplicate",
 }
 """What would change a claim, by its kind."""
 
@@ -79,7 +79,7 @@ class BadgeExplanation:
         if self.record is not None:
             return _told(self.record, self.kind)
         if not self.judged:
-            return f"Nobody has judged such a claim so far; a percentage needs {MIN_OUTCOMES}."
+            return f"Nobody has judged such a claim yet. A percentage needs {MIN_OUTCOMES} judgements."
         one = self.judged == 1
         judged = f"{self.judged} {self.kind} that was" if one else f"{self.judged} {self.kind.plural} that were"
         few = f"; a percentage needs {MIN_OUTCOMES}" if self.badge.probability is None else ""

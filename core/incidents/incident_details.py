@@ -58,8 +58,8 @@ def _sections(incident: Incident) -> Iterator[Section]:
         timeline = tuple(Entry(entry.text, at=entry.at) for entry in explanation.timeline)
         yield Section("Timeline (UTC)", timeline, "entries")
         steps = explanation.trajectory.steps if explanation.trajectory is not None else ()
-        yield Section("What the model did", tuple(Entry(step.told) for step in steps), "steps")
-        yield Section("Could not be read", tuple(Entry(gap.text) for gap in explanation.gaps))
+        yield Section("Steps of the language model", tuple(Entry(step.told) for step in steps), "steps")
+        yield Section("Not read", tuple(Entry(gap.text) for gap in explanation.gaps))
 
 
 def _alerts(incident: Incident) -> Iterator[Entry]:
@@ -77,7 +77,7 @@ def _less_likely(incident: Incident) -> Iterator[str]:
 
 def _causes(explanation: Explanation) -> Iterator[Section]:
     if not explanation.hypotheses:
-        yield Section("No cause found", (Entry("Nothing that was read explains it."),))
+        yield Section("No cause found", (Entry("Nothing that I read explains it."),))
     for number, hypothesis in enumerate(explanation.hypotheses[:MAX_HYPOTHESES], 1):
         badge = explanation.badge if number == 1 else None
         yield _cause(f"{number}. {hypothesis.cause.rstrip('.')}", hypothesis, badge)

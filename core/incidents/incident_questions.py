@@ -111,7 +111,7 @@ def told(subject: Subject, incident: Incident, observations: Observations | None
 def _runbook(incident: Incident) -> Sequence[str]:
     runbook = incident.runbook
     if runbook is None:
-        return ["The alert names no runbook, and none of the pages that this channel may read has its name."]
+        return ["The alert names no runbook, and no page that this channel can read carries its name."]
     cited = runbook.citation
     if cited is None:
         return [f"The alert names {runbook.url}. I have not read that page."]
@@ -124,26 +124,26 @@ def _fix(incident: Incident) -> Sequence[str]:
     cause = incident.explanation.cause if incident.explanation is not None else None
     lines = list(_runbook(incident)) if incident.runbook is not None and incident.runbook.citation is not None else []
     if (past := incident.precedent) is not None:
-        lines.append(f"{past.id} had a cause like this one, and was fixed by: {past.fix}")
+        lines.append(f"{past.id} had a similar cause and was fixed by: {past.fix}")
     if cause is not None and cause.next_check:
-        lines.append(f"To be sure of the cause first: {cause.next_check}")
+        lines.append(f"To confirm the cause first: {cause.next_check}")
     return lines or [*_cause(incident), *_runbook(incident)]
 
 
 def _changes(incident: Incident, observations: Observations | None) -> Sequence[str]:
     if observations is None:
-        return ["No system that knows of changes could be read."]
+        return ["No system that records changes could be read."]
     near = [change for change in observations.changes if change.service in observations.services]
     shown = sorted(near, key=lambda change: abs(incident.started_at - change.at))[:MAX_CHANGES]
     lines = [_change(change) for change in sorted(shown, key=lambda change: change.at, reverse=True)]
     if not lines:
         latest = sorted(observations.changes, key=lambda change: change.at, reverse=True)[:MAX_ELSEWHERE]
         lines = [
-            f"No change to {incident.service or 'the service'} or what it depends on is known of the last 24 hours."
+            f"No change to {incident.service or 'the service'} or what it depends on is recorded in the last 24 hours."
         ]
         lines += [f"Elsewhere: {_change(change)}" for change in latest]
     elif others := len(observations.changes) - len(shown):
-        lines.append(f"{others} more to other services or longer ago.")
+        lines.append(f"{others} more to other services or earlier.")
     return [*_blamed_change(incident), *lines, *_gaps(observations)]
 
 
@@ -151,7 +151,7 @@ def _blamed_change(incident: Incident) -> Iterable[str]:
     cause = incident.explanation.cause if incident.explanation is not None else None
     evidence = next((each for each in cause.evidence if each.kind is EvidenceKind.CHANGE), None) if cause else None
     if evidence is not None:
-        yield f"Most probably to blame: {evidence.source}: {evidence.quote}"
+        yield f"Most probable cause: {evidence.source}: {evidence.quote}"
 
 
 def _change(change: Change) -> str:
@@ -163,13 +163,13 @@ def _on_call(incident: Incident) -> Sequence[str]:
     proposal = incident.owner
     taken = [f"{incident.taken_by} has taken it."] if incident.taken_by else []
     if proposal is None:
-        return taken or ["Its owner is still being looked for."]
+        return taken or ["Still looking for the owner."]
     if proposal.owner is None:
         asked = [
             f"{team.team_name}, {on_call_told(team)}" if on_call_told(team) else team.team_name
             for team in proposal.asked
         ]
-        return [*taken, f"It is not clear whose it is. Asked: {'; '.join(asked)}." if asked else "Nobody can be named."]
+        return [*taken, f"The owner is not clear. Asked: {'; '.join(asked)}." if asked else "Nobody can be named."]
     people = ", ".join(proposal.on_call)
     unknown = ON_CALL_UNKNOWN.format(name=proposal.on_call_unknown) if proposal.on_call_unknown else "nobody is named"
     return [*taken, f"{proposal.owner.team_name}. On call: {people or unknown}."]
@@ -188,11 +188,11 @@ def _logs(incident: Incident, observations: Observations | None) -> Sequence[str
     trouble = [line for line in own if _TROUBLE.search(line.text)]
     latest = [] if telling else [_line(line) for line in (trouble or own)[-MAX_LINES:]]
     if latest:
-        latest.insert(0, "No line explains it. The latest that tell of trouble:" if trouble else "The latest lines:")
+        latest.insert(0, "No line explains it. The latest warnings and errors:" if trouble else "The latest lines:")
     elif not telling:
         latest = [f"No log line of {incident.service or 'its service'} was found around {_clock(incident.started_at)}."]
     counted = (
-        f"{len(own)} lines of {incident.service} were read, {len(trouble)} of them tell of trouble." if own else ""
+        f"{len(own)} lines of {incident.service} were read, {len(trouble)} of them warnings or errors." if own else ""
     )
     return [*dict.fromkeys(telling[:MAX_LINES]), *latest, *filter(None, [counted]), *_gaps(observations)]
 
@@ -203,12 +203,14 @@ def _line(line: LogLine) -> str:
 
 def _gaps(observations: Observations) -> Iterable[str]:
     if observations.gaps:
-        yield f"Could not be read: {'; '.join(gap.text for gap in observations.gaps)}"
+        yield f"Not read: {'; '.join(gap.text for gap in observations.gaps)}"
 
 
 def _postmortem(incident: Incident, page: str) -> Sequence[str]:
     draft = draft_postmortem(incident)
-    state = "" if incident.state is IncidentState.RESOLVED else "It is not over yet: this is the draft so far."
+    state = (
+        "" if incident.state is IncidentState.RESOLVED else "The incident is not over yet. This is the draft so far."
+    )
     told = [
         f"{section.title}: {line.text}"
         for section in draft.sections
@@ -226,15 +228,15 @@ def _postmortem(incident: Incident, page: str) -> Sequence[str]:
 def _precedents(incident: Incident) -> Sequence[str]:
     return [
         f"{past.id} {past.title}. Cause: {past.root_cause or 'not known'} Fix: {past.fix or 'not known'}"
-        + (" Its cause is like this one's." if past.same_cause else "")
+        + (" It had a similar cause." if past.same_cause else "")
         for past in incident.precedents
-    ] or ["No past incident that this channel may see resembles this one."]
+    ] or ["No past incident that this channel can see resembles this one."]
 
 
 def _cause(incident: Incident) -> Sequence[str]:
     explanation = incident.explanation
     if explanation is None:
-        return ["The cause is still being looked for."]
+        return ["Still looking for the cause."]
     if explanation.cause is None:
         return ["No culprit found. Ruled out:", *explanation.ruled_out[:MAX_CHANGES]]
     badge = f" ({explanation.badge.text})" if explanation.badge is not None else ""

@@ -139,7 +139,7 @@ def standing(incident: Incident) -> tuple[str, ...]:
     """Return what is out of the ordinary about an incident, line by line. Untrusted."""
     lines: list[str] = []
     if incident.flapping:
-        lines.append(f"Flapping: it fired again {incident.reopened_count} times. Nobody is called anew.")
+        lines.append(f"Flapping: it fired again {incident.reopened_count} times. I won’t call anyone again.")
     if incident.silenced is not None:
         until = f"{incident.silenced.until:%Y-%m-%d %H:%M} UTC"
         reason = f": {incident.silenced.reason}" if incident.silenced.reason else ""
@@ -237,7 +237,7 @@ def _next(incident: Incident) -> Iterator[Line]:
 def _first_look(incident: Incident) -> str:
     """Where to begin without a cause: at the service in which the trouble showed first."""
     first = incident.explanation.first_failing if incident.explanation is not None else ""
-    return f"Look at {cut(first, MAX_NAME)}: the trouble showed there first." if first else ""
+    return f"Look at {cut(first, MAX_NAME)} first: the symptoms began there." if first else ""
 
 
 def _suggested(incident: Incident) -> Iterator[Line]:

@@ -105,7 +105,7 @@ def since(text: str, now: datetime) -> datetime:
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise MalformedInput(f"{text[:50]!r} is no time: use 24h, 7d, 2026-03-14 or 2026-03-14T09:30Z.") from None
+        raise MalformedInput(f"{text[:50]!r} is not a time. Use 24h, 7d, 2026-03-14 or 2026-03-14T09:30Z.") from None
     return at if at.tzinfo is not None else at.replace(tzinfo=now.tzinfo)
 
 

@@ -71,13 +71,13 @@ def parse_quiet_hours(text: str) -> QuietHours | None:
         return None
     said = _QUIET.fullmatch(text.strip())
     if said is None:
-        raise MalformedInput(f"These quiet hours cannot be understood. {HOW}")
+        raise MalformedInput(f"I don’t understand these quiet hours. {HOW}")
     try:
         start, end = (datetime.strptime(said[name], "%H:%M").time() for name in ("start", "end"))  # noqa: DTZ007 -- a time of day
     except ValueError:
-        raise MalformedInput(f"The times of a day go from 00:00 to 23:59. {HOW}") from None
+        raise MalformedInput(f"Times of day go from 00:00 to 23:59. {HOW}") from None
     if start == end:
-        raise MalformedInput(f"Quiet hours begin and end at different times. {HOW}")
+        raise MalformedInput(f"Quiet hours must begin and end at different times. {HOW}")
     return QuietHours(start, end, _zone(said["zone"] or UTC), _severity(said["severity"]))
 
 
@@ -85,7 +85,7 @@ def _zone(name: str) -> str:
     try:
         return ZoneInfo(name).key
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise MalformedInput(f"There is no time zone “{name[:40]}”: it is a name like Europe/Berlin or UTC.") from None
+        raise MalformedInput(f"There is no time zone “{name[:40]}”. Use a name such as Europe/Berlin or UTC.") from None
 
 
 def _severity(name: str | None) -> Severity:
@@ -93,6 +93,4 @@ def _severity(name: str | None) -> Severity:
         return Severity(name.lower()) if name else Severity.CRITICAL
     except ValueError:
         known = ", ".join(Severity)
-        raise MalformedInput(
-            f"There is no severity “{str(name)[:40]}”: after “except” stands one of {known}."
-        ) from None
+        raise MalformedInput(f"There is no severity “{str(name)[:40]}”. After “except”, use one of {known}.") from None

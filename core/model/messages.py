@@ -216,28 +216,28 @@ def claim(message: Message) -> str:
 
 
 ASK_WHAT_IS_RIGHT = (
-    "What is right? Type it below, or reply to me in this thread with “correct:” and the right answer. "
-    "Once it is confirmed, I answer with it."
+    "What is the right answer? Type it below, or reply in this thread with “correct:” and the right answer. "
+    "Once somebody confirms it, I answer with it."
 )
-WHOSE_IS_IT = "Whose incident is it? Pick the team, or only say why it is not yours: then I look on."
+WHOSE_IS_IT = "Who should own this incident? Pick the team, or say only why it isn’t yours, and I’ll keep looking."
 PICK_TEAM = "Team"
 WHY_NOT_OURS = "Why (I learn from it)"
-WHICH_INCIDENT = "Which incident does this one belong to? Its message then shows this one as a part."
+WHICH_INCIDENT = "Which incident should this one be merged into? That incident’s message will list this one."
 PICK_INCIDENT = "Incident"
-WHAT_WAS_IT = "What was the cause? It is kept with your judgement, and the next badge learns from both."
+WHAT_WAS_IT = "What was the cause? I keep it with your judgement and learn from both."
 PROPOSED = "Proposed as the answer to:"
 WHY = "Why this number?"
 JUDGED_BY = "Judged by:"
 PING = "this is very probably yours."
 ON_CALL = "On call"
-ON_CALL_UNKNOWN = "unknown, {name} did not say"  # who is on call
+ON_CALL_UNKNOWN = "unknown, {name} did not answer"  # who is on call
 IS_IT_YOURS = "Is this yours, {team}?"
 OR = " or "  # between the teams that are asked
 NOT_CLEAR = "not clear"  # whose it is
 NEAREST = "Nearest"  # teams, where none is asked
 LESS_LIKELY = "Less likely"  # than those that are asked
 A_PERSON_DECIDES = f"{NOT_CLEAR}, a person should decide"
-I_AM_UNSURE = "I am not sure whose it is. “Take” or “Reassign…” above settles it."
+I_AM_UNSURE = "I’m not sure who owns it. Press “Take” or “Reassign…” above to settle it."
 COULD_IT_BE = "Could it be this? {cause}"
 
 
@@ -290,8 +290,8 @@ VERDICT_LABELS = {
     Verdict.REASSIGN: "Reassign",
     Verdict.NOT_OURS: "Not ours",
     Verdict.SEPARATE: "Separate",
-    Verdict.BELONGS: "Belongs together with …",
-    Verdict.JOIN: "Put together",
+    Verdict.BELONGS: "Merge into…",
+    Verdict.JOIN: "Merge",
     Verdict.JOIN_SUGGESTED: "Join",
     Verdict.DETAILS: "Details",
     Verdict.CORRECTION: "Send",

@@ -16,7 +16,7 @@ from handlers.incidents.update_incident import update_incident
 from handlers.knowledge.redaction import Redact, redacted
 from handlers.questions.post_message import Poster
 
-NOTED = "Noted {fields}. I learn from it: the next incident like this one is judged by it."
+NOTED = "Noted {fields}. I’ll use it to judge similar incidents."
 
 
 async def record_resolution(

@@ -11,8 +11,10 @@ from core.ports import AlertMonitor
 
 DEADLINE = 8.0  # seconds that one monitoring system may take
 
-RESOLVED = "It was resolved before I looked closer: this is what was known by then."
-GONE = "{monitor} says that it no longer fires, so I did not look closer: this is what was known by then."
+RESOLVED = "It was resolved before I finished investigating. This is what was known at that time."
+GONE = (
+    "{monitor} reports that the alert no longer fires, so I stopped investigating. This is what was known at that time."
+)
 
 
 async def over_already(incident: Incident, monitors: Sequence[AlertMonitor]) -> str:

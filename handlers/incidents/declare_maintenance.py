@@ -13,9 +13,9 @@ from core.model.silences import Maintenance, Matcher, Silence
 from core.ports import Clock, Store
 from handlers.questions.post_message import Poster
 
-OUTSIDERS = "Here read people who do not belong to the workspace: this can be set in its own channels alone."
-UNKNOWN = "I know no service {service}. I know: {known}."
-NONE_OPEN = "There is no maintenance window of {service} that is open."
+OUTSIDERS = "People from outside the workspace can read this channel. You can set maintenance only in the workspace’s own channels."
+UNKNOWN = "I don’t know a service called {service}. Known services: {known}."
+NONE_OPEN = "{service} has no open maintenance window."
 NO_WINDOWS = "No maintenance window is open."
 MAX_KNOWN = 20  # services named to whoever names one that is not known
 
@@ -73,7 +73,7 @@ async def _ended(service: str, audience: Audience, store: Store, now: datetime) 
             await transaction.silences.save(replace(window, ends_at=now))
     if not windows:
         return NONE_OPEN.format(service=service)
-    return f"The maintenance of {service} is over. What still fires is posted within a minute."
+    return f"Maintenance of {service} is over. Alerts that still fire are posted within a minute."
 
 
 async def _listed(audience: Audience, maintenance: Maintenance, store: Store, now: datetime) -> str:

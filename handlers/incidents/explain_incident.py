@@ -39,7 +39,7 @@ COMPARING = "comparing {count} with the time before"
 T = TypeVar("T")
 Show = Callable[[Incident], Awaitable[None]]  # to whoever waits, what is known so far
 
-LOOKS_CLOSER = "the language model looks closer"  # while what it is shown with is what the evidence says
+LOOKS_CLOSER = "asking the language model"  # while what it is shown with is what the evidence says
 
 
 async def explain_incident(

@@ -19,9 +19,9 @@ from handlers.questions.post_message import Poster
 
 MAX_OFFERED = 25  # incidents to pick from
 
-NONE_OPEN = "There is no other open incident here that this one could belong to."
+NONE_OPEN = "There is no other open incident here to merge this one into."
 PICK_ONE = (
-    "Pick the incident that this one belongs to, then press “Put together”. It must be open, and read by the same."
+    "Pick the incident to merge this one into, then press “Merge”. It must be open and visible to the same people."
 )
 
 

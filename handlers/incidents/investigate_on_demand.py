@@ -25,10 +25,12 @@ from handlers.questions.post_message import Poster
 MAX_TITLE = 150  # characters of a pasted text's first line
 
 FOR_THE_WORKSPACE = (
-    "Logs, metrics and past incidents are for the workspace, and people from outside of it may read along here. "
-    "Ask me in a channel of its members, or write to me directly."
+    "Logs, metrics and past incidents are for members of the workspace, and people from outside can read this channel. "
+    "Ask me in a members-only channel or in a direct message."
 )
-NO_INCIDENT = "This thread belongs to no incident that I know. Paste the alert or a description after the command."
+NO_INCIDENT = (
+    "I don’t know an incident that belongs to this thread. Paste the alert or a description after the command."
+)
 
 
 Investigate = Callable[[Incident, Audience, Progress, Show], Awaitable[Incident]]

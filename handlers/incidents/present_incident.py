@@ -24,7 +24,7 @@ from handlers.questions.post_message import Poster
 
 MAX_PARTS = 500  # incidents that are read of one storm
 ROUND = 1.0  # seconds from one edit to the next while more arrives
-FIRES_AGAIN = "This fires again: the incident is open anew."
+FIRES_AGAIN = "The alert fires again. The incident is reopened."
 
 
 Holds = Callable[[Incident, Place], Awaitable[bool]]

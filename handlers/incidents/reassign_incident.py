@@ -30,17 +30,13 @@ CERTAIN = Evaluation(1.0, 1.0)
 MAX_REASON = 300  # characters that are kept
 MAX_HOPS = 20  # that are kept; an incident that goes round longer needs no bot
 
-PICK_ONE = "Pick the team that it belongs to, then press “Reassign”. If you do not know: “Not ours”."
-OVERTAKEN = (
-    "It went on to somebody else since you were asked, so nothing was changed. Not theirs either? “Reassign…” again."
-)
+PICK_ONE = "Pick the team that should own it, then press “Reassign”. If you don’t know, press “Not ours”."
+OVERTAKEN = "Nothing was changed, because it has already been reassigned since you were asked. If it isn’t theirs either, press “Reassign…” again."
 WHOM_DO_YOU_SPEAK_FOR = (
-    "Nobody's name stands there, and I do not know which team you speak for, so nothing was changed. "
-    "Pick the team that it belongs to, or ask whoever has it to press “Take”."
+    "Nothing was changed, because it has no owner and I don’t know which team you belong to. "
+    "Pick the team that should own it, or ask the person who works on it to press “Take”."
 )
-TOO_MANY_HOPS = (
-    f"It was sent on {MAX_HOPS} times, so nothing is changed any more. Please settle in the thread whose it is."
-)
+TOO_MANY_HOPS = f"Nothing was changed, because it has already been reassigned {MAX_HOPS} times. Please agree on an owner in the thread."
 
 
 async def ask_whose_it_is(feedback: Feedback, *, teams: Sequence[Team], store: Store, poster: Poster) -> None:

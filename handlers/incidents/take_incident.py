@@ -12,7 +12,7 @@ from handlers.incidents.open_incident import present_task
 from handlers.incidents.update_incident import change_incident, save_next
 from handlers.questions.post_message import Poster
 
-TAKEN = "{person} has it already, so nothing was changed. “Take over” above makes it yours."
+TAKEN = "Nothing was changed, because {person} already has it. Press “Take over” above to take it."
 TAKEN_OVER = "{person} took it over from {before}."
 
 

@@ -37,11 +37,11 @@ ENRICHED_ENGINE = "evidence+monitoring"  # with the cause that monitoring points
 JUDGED_BY = 8  # similar past incidents that a badge rests on
 ASKED = 2  # teams that are asked where nobody can be named
 
-WITHOUT_MODEL = "The language model gave no usable answer: this is what the evidence alone says."
-NEW_TEAM = "{names} owns the service and never had an incident, so that the past says nothing: a person should decide."
-NOBODYS_BEFORE = "Most incidents like it belonged to no team: a person should decide."
-NO_MAJORITY = "The teams did not agree, also with what their monitoring shows: a person should decide."
-NOT_AGREED = "The teams' managers did not agree: these are the votes of the last round. A person should decide."
+WITHOUT_MODEL = "The language model gave no usable answer. This result is based on the evidence alone."
+NEW_TEAM = "{names} owns the service but has no past incidents to compare with. A person should decide."
+NOBODYS_BEFORE = "Most similar incidents belonged to no team. A person should decide."
+NO_MAJORITY = "The teams did not agree, even with their monitoring. A person should decide."
+NOT_AGREED = "The teams’ managers did not agree. These are the votes of the last round. A person should decide."
 
 
 async def triage_incident(

@@ -23,8 +23,8 @@ from handlers.questions.post_message import Poster
 HISTORY = 10  # confirmed failures of a project by which the next one is read
 KEPT = 20  # failures of a project that are kept, as many that nobody confirmed
 
-LEARNED = "Thank you. I read the next failure of {project} by lines {first} to {last}."
-NO_SUCH_LINES = "The log that I read has no text in these lines: it has {count} lines."
+LEARNED = "Thank you. I’ll use lines {first} to {last} to find the cause of the next failure of {project}."
+NO_SUCH_LINES = "These lines of the log are empty or don’t exist. The log has {count} lines."
 
 
 async def failure_histories(builds: Sequence[FailedBuild], store: Store) -> dict[str, FailureHistory]:

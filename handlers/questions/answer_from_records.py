@@ -244,7 +244,7 @@ async def _changes(wanted: Lookup, now: datetime, records: Records) -> _Told | N
         if services is None or change.service in services
     }
     unread = [reader.name for reader, changes in zip(records.changes, read, strict=True) if changes is None]
-    told = _Told(note=f"Could not be read: {_listed(unread)}." if unread else "")
+    told = _Told(note=f"Not read: {_listed(unread)}." if unread else "")
     of = wanted.service or (team.name if team is not None else "")
     subject = f"of {of} " if of else ""
     span = f"between {_moment(window.start)} and {_moment(window.end)}"
@@ -293,7 +293,7 @@ async def _incidents(wanted: Lookup, question: Question, records: Records, store
     for incident in found[:MAX_SHOWN]:
         told.add(f"{named}: {_incident(incident)}", f"incident {incident.id}", incident.title, "", _link(incident))
     if not found:
-        told.add(f"{named} is in no open incident that may be told here.", "incidents of Plumbline")
+        told.add(f"{named} is in no open incident that this channel can see.", "incidents of Plumbline")
     return told
 
 

@@ -41,7 +41,7 @@ LONGEST_WAIT = 5.0  # seconds each time
 # What people say of quotes in which a model found no answer tells nothing of others, nor the other way round.
 DOUBTED_VERSION = f"{VERSION}-doubted"
 
-UNFINISHED = "Still checking what else I may say: no confidence yet."
+UNFINISHED = "Still checking the rest of the answer. No confidence yet."
 
 NO_HELP_DESK = HelpDesk()
 NO_RECORDS = Records()

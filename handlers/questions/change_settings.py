@@ -14,8 +14,8 @@ from handlers.questions.post_message import Poster
 
 NOT_QUIET = "Quiet hours: none."
 LEFT_ALONE = (
-    "Then nobody is pinged and nothing is posted here unasked, but incidents of severity {loud} and above. "
-    "The others are held, and told with a summary when the quiet hours end; I still answer whoever asks me."
+    "During quiet hours I ping nobody and post only incidents of severity {loud} and above. "
+    "I hold the others and post a summary when quiet hours end. I still answer questions."
 )
 
 
@@ -23,7 +23,7 @@ async def show_settings(question: Question, *, store: Store, poster: Poster) -> 
     """Show the settings of the question's channel, and how to change them."""
     async with store.transaction() as transaction:
         settings = await transaction.channel_settings.get(question.place)
-    text = "\n".join(["What is set for this channel:", *settings_told(settings), HOW])
+    text = "\n".join(["Settings of this channel:", *settings_told(settings), HOW])
     await poster.post_once(f"settings:{question.id}", question.place, Notice(text))
 
 
@@ -47,7 +47,7 @@ async def set_quiet_hours(question: Question, *, store: Store, poster: Poster) -
         settings = replace(await transaction.channel_settings.get(question.place), quiet=quiet)
         await transaction.channel_settings.save(question.place, settings)
     who = question.asker.name or "Somebody"
-    text = "\n".join([f"{who} changed what is set for this channel:", *settings_told(settings)])
+    text = "\n".join([f"{who} changed the settings of this channel:", *settings_told(settings)])
     await poster.post_once(f"settings:{question.id}", question.place, Notice(text))
 
 

@@ -24,8 +24,8 @@ from handlers.questions.post_message import Poster
 
 LOOKED_BACK = 20  # turns of the thread among which the question that is corrected is looked for
 
-NO_ANSWER_HERE = "I gave no answer in this thread that could be corrected. In the thread of an answer, say “correct:” and what is right."
-SOMEBODY_ELSE = "Thank you. Somebody else than the author has to confirm it."
+NO_ANSWER_HERE = "There is no answer of mine in this thread to correct. In the thread of an answer, write “correct:” and the right answer."
+SOMEBODY_ELSE = "Thank you. Somebody other than the author must confirm it."
 
 
 async def ask_what_is_right(feedback: Feedback, *, store: Store, poster: Poster) -> None:

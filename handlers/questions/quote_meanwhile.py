@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 PATIENCE = 4.0  # seconds that a model has to say something before the documents are quoted
-READS_ON = "The language model still reads the documents, and may say it better. No confidence yet."
+READS_ON = "The language model is still reading the documents and may improve this answer. No confidence yet."
 
 
 class Meanwhile:

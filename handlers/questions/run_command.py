@@ -10,7 +10,7 @@ from core.model.conversation import MAX_MESSAGE, Question, was_cut
 from core.model.messages import Notice
 from handlers.questions.post_message import Poster
 
-CUT = f"Your message is longer than I read: only its first {MAX_MESSAGE:,} characters count."
+CUT = f"Your message is too long. I read only its first {MAX_MESSAGE:,} characters."
 
 
 async def run_command(

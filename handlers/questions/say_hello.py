@@ -7,8 +7,8 @@ from core.model.messages import Notice
 from handlers.questions.post_message import Poster
 
 HELLO = (
-    "Hello, I am Plumbline. Ask me about CI/CD and operations: every sentence of an answer is cited. "
-    "Say “help” to see what else I do. I speak when I am asked, and when an incident is for this place."
+    "Hello, I’m Plumbline. Ask me about CI/CD and operations; I cite every sentence of an answer. "
+    "Say “help” to see what else I can do. I post only when asked, or when an incident belongs to this channel."
 )
 
 

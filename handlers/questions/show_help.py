@@ -7,24 +7,24 @@ from core.model.messages import Notice
 from core.ports import Store
 from handlers.questions.post_message import Poster
 
-ABOUT = "Ask me about CI/CD and operations; every sentence of an answer is cited, and a follow-up in the thread is understood."
+ABOUT = "Ask me about CI/CD and operations. I cite every sentence of an answer, and you can ask follow-up questions in the thread."
 
 EVERYWHERE = (
     "how do I roll back a canary?",
-    "status: what is open, and how fresh my knowledge is",
-    "triage …: with a pasted alert: who should own it",
-    "maintenance payment-gateway 2h new ledger: I post nothing about it that long; maintenance: what is quiet now",
-    "settings: what is set for this channel; quiet 22:00-07:00 Europe/Berlin: when it wants to be left alone",
-    "home: your open incidents, what I know and how I am set, as far as you may read it",
+    "status: open incidents, and when each source was last read",
+    "triage …: who should own a pasted alert",
+    "maintenance payment-gateway 2h new ledger: post nothing about it for that long; maintenance: list the open windows",
+    "settings: show the settings of this channel; quiet 22:00-07:00 Europe/Berlin: set its quiet hours",
+    "home: your open incidents, my sources and my settings, as far as you may read them",
     "help: this message",
 )
 ABOUT_AN_INCIDENT = (
     "triage: who should own this incident",
     "rca: why it probably broke",
-    "root cause: …; fix: …; owner: …: once it has ended, a note that I learn from",
+    "root cause: …; fix: …; owner: …: after it ended, a note that I learn from",
 )
-ABOUT_AN_ANSWER = ("correct: …: what is right instead of my last answer here; once confirmed, I answer with it",)
-IN_A_THREAD = "In the thread of an incident or an answer, “help” says what else I can do there."
+ABOUT_AN_ANSWER = ("correct: …: the right answer instead of my last one here; once confirmed, I answer with it",)
+IN_A_THREAD = "In the thread of an incident or an answer, “help” lists what else I can do there."
 
 
 async def show_help(question: Question, *, store: Store, poster: Poster) -> None:

@@ -27,7 +27,7 @@ MOST = 5  # signs shown after one look: in a storm the answers need the time mor
 IN_A_CHANNEL = 5.0  # seconds between two signs there: each takes a turn that an answer could have
 MOST_QUEUED = 1_000  # questions watched at once; those beyond are answered without a sign
 
-QUEUED = "Your question is in the queue: many came at once. The answer replaces this message."
+QUEUED = "Your question is in the queue, because many arrived at once. The answer will replace this message."
 THINKING = "Reading what I found …"
 WAITING = "Waiting for the language model: {position} in the queue …"
 

@@ -13,8 +13,8 @@ from handlers.questions.post_message import Poster
 SHOWN = 8  # entries of one list
 MAX_TITLE = 120  # characters
 
-MINE, OTHERS, KNOWN, SET = "Your open incidents", "Other open incidents", "What I know", "How I am set"
-NONE_MINE = "None: nothing is yours."
+MINE, OTHERS, KNOWN, SET = "Your open incidents", "Other open incidents", "What I know", "Settings"
+NONE_MINE = "None."
 
 HomeOf = Callable[[Sequence[str], Audience], Awaitable[Home]]
 

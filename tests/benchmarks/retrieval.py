@@ -233,7 +233,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--part", choices=["answer", "baseline"], help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help="Where the index is kept; one that is there already is used.")
+    parser.add_argument("--folder", type=Path, help="Where the index is kept; one that already exists is used.")
     parser.add_argument("--build", action="store_true", help="Only build it, to be measured later.")
     arguments = parser.parse_args()
     if arguments.part:

@@ -114,7 +114,7 @@ async def everything(index: EdgeIndex) -> int:
     return await index.count()
 
 
-@pytest.mark.parametrize("count", [4, pytest.param(150, marks=pytest.mark.external)])  # 1,500 take 15 minutes
+@pytest.mark.parametrize("count", [4, pytest.param(40, marks=pytest.mark.external)])  # 1,500 take 15 minutes
 async def test_a_damaged_index_raises_nothing_is_told_once_and_is_built_anew(tmp_path: Path, count: int) -> None:
     whole, folder, chance = tmp_path / "whole", tmp_path / "index", random.Random(1)
     index = EdgeIndex(whole)

@@ -69,7 +69,9 @@ async def texts(index: EdgeIndex) -> dict[str, str]:
     return {passage.document_id: passage.text async for passage in index.scan()}
 
 
-@pytest.mark.parametrize("passages", [BATCH, 2 * BATCH, PAGES])
+@pytest.mark.parametrize(
+    "passages", [BATCH, *(pytest.param(each, marks=pytest.mark.external) for each in (2 * BATCH, PAGES))]
+)
 async def test_a_first_ingestion_that_was_killed_is_completed_by_the_next(tmp_path: Path, passages: int) -> None:
     write_pages(tmp_path, "first", range(PAGES))
     killed_after(tmp_path, passages)

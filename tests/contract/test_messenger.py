@@ -223,7 +223,7 @@ async def test_a_contradicting_source_is_quoted_with_its_date(chat: Chat) -> Non
     other = replace(messages.citation(3, "Old notes", "Canaries"), quote="It returns to 0 % within 10 minutes.")
     answer = messages.answer(conflicts=(Conflict((messages.citation(), other)),))
     shown = chat.shown(await chat.messenger.post(chat.place, AnswerMessage(answer), "intent"))
-    assert "Another source says otherwise" in shown
+    assert "Sources disagree" in shown
     assert "Old notes" in shown
     assert "within 10 minutes" in shown
 

@@ -17,6 +17,8 @@ from tests.benchmarks.ccf_corpus import Case, silver_corpus
 from tests.benchmarks.ccf_lexicon import Keywords, Lexicon
 from tests.benchmarks.ccf_plumbline import Choices, Trial, chosen, ingested
 
+pytestmark = pytest.mark.external  # a reproduction of a paper, which the product does not run
+
 METHODS = ["bm25", "dense_svd", "hybrid", "hybrid_reranker", "evidence_chain", "plumbline", "plumbline_selective"]
 FIGURES = {
     *("recall@1", "recall@3", "recall@5", "recall@10", "mrr", "correctness", "citation_precision", "hallucination"),

@@ -38,7 +38,7 @@ async def test_people_see_it_on_the_page(workspace: SlackWorkspace) -> None:
         await picture_of_threads(page, "ask-plumbline", "slack-answers")
         await picture_of_threads(page, "incidents", "slack-incident")
         await page.get_by_role("button", name="🏠 plumbline").click()
-        await page.get_by_text("How I am set", exact=True).wait_for()
+        await page.get_by_text("Settings", exact=True).wait_for()
         await page.screenshot(path=ARTIFACTS / "slack-home.png")
         for pressed, label, name in ((answer, "Wrong", "correction"), (message, "Reassign…", "handover")):
             await workspace.press(pressed, label)

@@ -84,7 +84,7 @@ async def test_people_see_it_on_the_page(playground: Playground, page: Page, sdk
     await _write(page, "what is the airspeed velocity of an unladen swallow?")
     await page.get_by_text("I don’t know").wait_for()
     await page.screenshot(path=ARTIFACTS / f"teams-{sdk}-personal.png")
-    for command, told in (("home", "What I know"), ("settings", "What is set for this channel"), ("help", "triage")):
+    for command, told in (("home", "What I know"), ("settings", "Settings of this channel"), ("help", "triage")):
         await _write(page, command)
         await page.get_by_text(told).first.wait_for()
     await page.screenshot(path=ARTIFACTS / f"teams-{sdk}-commands.png")

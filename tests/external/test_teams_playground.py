@@ -183,7 +183,7 @@ async def test_commands_say_what_there_is_and_how_it_is_set(playground: Playgrou
 
     thread = await playground.say("quiet 22:00-07:00 Europe/Berlin", conversation=ASK, mention=True)
     (quiet,) = await playground.until(thread, lambda said: len(said) == 1)
-    assert "Ines changed what is set for this channel" in quiet.text
+    assert "Ines changed the settings of this channel" in quiet.text
     thread = await playground.say("settings", conversation=ASK, mention=True)
     (settings,) = await playground.until(thread, lambda said: len(said) == 1)
     assert "22:00 to 07:00 Europe/Berlin" in settings.text
@@ -194,7 +194,7 @@ async def test_commands_say_what_there_is_and_how_it_is_set(playground: Playgrou
     off = {"type": "message", "text": f"{MENTION} quiet off", "entities": mentioned, "conversation": here}
     await playground.event(**off, **{"from": dana}, id="off-1")
     *_, told = await playground.until(thread, lambda said: len(said) == 2)
-    assert told.text.startswith("Dana changed what is set for this channel")
+    assert told.text.startswith("Dana changed the settings of this channel")
     assert "none" in told.text
 
 

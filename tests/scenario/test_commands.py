@@ -130,7 +130,7 @@ async def test_a_recorded_alert_is_worked_on_without_the_documents_while_another
     ("content", "said"),
     [
         (b"{", "The Alertmanager webhook is not valid: "),
-        (json.dumps(delivery("group", alert(resolved=True))).encode(), "holds no firing alert"),
+        (json.dumps(delivery("group", alert(resolved=True))).encode(), "contains no firing alert"),
     ],
 )
 def test_a_recording_that_makes_no_incident_is_refused(
@@ -161,7 +161,7 @@ def test_a_webhook_check_says_what_would_be_understood_and_where_it_would_be_pos
         (tool.fire(), ["Charges wait for a connection", "firing, info", "posted in console incidents"]),
         (tool.acknowledge(), ["acknowledged by Ada Quist", "service till"]),
         (tool.resolve(), ["resolved", "nothing new"]),
-        (tool.test(), ["no news of an alert"]),
+        (tool.test(), ["no new alert"]),
     ):
         recorded.write_bytes(encoded(payload))
         code, printed, _ = plumbline("webhook-check", str(recorded), "--source", "generic")

@@ -139,8 +139,8 @@ QUESTIONS = {
         LAG: ["No culprit found", "CHG-92"],
     },
     "did this happen before?": {
-        POOL: ["INC-0043", "Its cause is like this one's."],
-        STORM: ["INC-0128", "Its cause is like this one's."],
+        POOL: ["INC-0043", "It had a similar cause."],
+        STORM: ["INC-0128", "It had a similar cause."],
         LAG: ["INC-0008"],
     },
 }

@@ -122,7 +122,10 @@ async def test_a_link_to_a_run_is_read_and_what_people_confirm_reads_the_next_on
     await home.reply(told["thread"], "correct: lines 1 to 1")
 
     def learned(messages: list[dict[str, Any]]) -> bool:
-        return any("I read the next failure" in json.dumps(each["payload"]) for each in of_kind(messages, "notice"))
+        return any(
+            "to find the cause of the next failure" in json.dumps(each["payload"])
+            for each in of_kind(messages, "notice")
+        )
 
     await home.client.until("help", learned)
     again = await home.explained(question)

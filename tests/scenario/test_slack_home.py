@@ -72,7 +72,7 @@ async def test_a_guest_sees_neither_incidents_nor_what_is_known(bot: SlackBot) -
     await bot.event(OPENED)
     for told in ("Somebody else has it", "handbook", "quoted from the documents"):
         assert told not in shown(bot)
-    assert "told to members of this workspace alone" in shown(bot)
+    assert "Only members of this workspace" in shown(bot)
 
 
 async def test_only_the_home_tab_is_made(bot: SlackBot) -> None:

@@ -162,7 +162,7 @@ def test_details_hold_the_evidence_and_what_would_disprove_it() -> None:
         "INC-0042 payment-gateway runs out of connections",
         "Timeline (UTC)",
         "09:19:00 · config-4711 applied to payment-gateway",
-        "Could not be read",
+        "Not read",
         "loki: timed out",
     ):
         assert part in text

@@ -45,7 +45,7 @@ def test_a_ping_names_who_is_on_call(shown) -> None:
     assert "On call: Asha Brandt" in shown(OwnerPing("Payments", "", CALIBRATED, on_call=("Asha Brandt",)))
 
 
-QUESTION = "Is this yours, Payments (on call: Asha Brandt, Mateo Silvestri) or Bookings (on call: unknown, PagerDuty did not say)?"
+QUESTION = "Is this yours, Payments (on call: Asha Brandt, Mateo Silvestri) or Bookings (on call: unknown, PagerDuty did not answer)?"
 
 
 @pytest.mark.parametrize("shown", [slack, teams])

@@ -93,7 +93,7 @@ def test_where_nobody_can_be_named_two_teams_are_asked_or_the_nearest_are_named(
     question = (
         "Is this yours, Payments (on call: Asha Brandt, Mateo Silvestri) or Bookings (on call: unknown, PagerDuty"
     )
-    assert line(seen(asked), OWNER) == f"Owner not clear. {question} did not say)?"
+    assert line(seen(asked), OWNER) == f"Owner not clear. {question} did not answer)?"
     assert [each.text for part in incident_details(asked) if part.title == "Less likely" for each in part.entries] == [
         "Fleet"
     ]
@@ -119,7 +119,7 @@ def test_a_suggested_severity_and_duplicate_can_be_judged_and_what_people_said_i
 
 def test_who_is_on_call_is_unknown_where_the_schedule_did_not_say() -> None:
     unknown = explained_incident(owner=owner(on_call=(), on_call_unknown="PagerDuty"))
-    assert "on call: unknown, PagerDuty did not say" in line(seen(unknown), OWNER)
+    assert "on call: unknown, PagerDuty did not answer" in line(seen(unknown), OWNER)
     taken = seen(explained_incident(taken_by="Ada"))
     assert line(taken, OWNER).startswith("Owner Payments · taken by Ada")
     assert Verdict.TAKE_OVER in taken.subjects
@@ -149,7 +149,7 @@ def test_the_next_action_is_the_runbook_s_with_its_command_and_the_fix_of_last_t
 
 def test_without_a_cause_and_a_runbook_the_service_that_failed_first_is_looked_at_next() -> None:
     unknown = explained_incident(explanation=samples.explanation(hypotheses=(), first_failing="pg-payments"))
-    assert line(seen(unknown), NEXT) == "Next Look at pg-payments: the trouble showed there first."
+    assert line(seen(unknown), NEXT) == "Next Look at pg-payments first: the symptoms began there."
 
 
 def test_a_command_is_shown_whole_or_not_at_all() -> None:
@@ -188,7 +188,7 @@ def test_a_search_without_a_result_names_what_it_could_not_read() -> None:
     view = seen(explained_incident(explanation=nothing))
     assert line(view, CAUSE) == "Cause none found; could not read loki"
     sections = {each.title: each for each in incident_details(explained_incident(explanation=nothing))}
-    assert [entry.text for entry in sections["Could not be read"].entries] == ["loki: timed out"]
+    assert [entry.text for entry in sections["Not read"].entries] == ["loki: timed out"]
 
 
 def test_a_cause_that_was_looked_at_again_says_after_whose_note() -> None:

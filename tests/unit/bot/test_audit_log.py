@@ -132,5 +132,5 @@ def test_a_program_reads_one_object_a_line(settings: Settings) -> None:
 
 
 def test_a_time_that_is_none_is_refused_in_a_sentence(settings: Settings) -> None:
-    with pytest.raises(MalformedInput, match="use 24h"):
+    with pytest.raises(MalformedInput, match="Use 24h"):
         printed(settings, "yesterday", as_json=False)

@@ -133,7 +133,7 @@ async def test_a_workspace_that_is_there_is_replaced_only_by_force(tmp_path: Pat
     await workspace(home, "a")
     await workspace(other, "b")
     run_backup(settings(home), file, QUIET)
-    with pytest.raises(PlumblineError, match="only with --force"):
+    with pytest.raises(PlumblineError, match="Use --force"):
         run_restore(settings(other), file, QUIET, force=False)
     assert await tasks(other) == ["b"]
     run_restore(settings(other), file, QUIET, force=True)
@@ -157,7 +157,7 @@ async def test_nothing_is_restored_while_a_bot_works_there(tmp_path: Path) -> No
     run_backup(settings(home), file, QUIET)
     locks = LocalLocks(str(home / "plumbline.sqlite"))
     await locks.keep("a bot")
-    with pytest.raises(PlumblineError, match="stop it before"):
+    with pytest.raises(PlumblineError, match="Stop it"):
         run_restore(settings(home), file, QUIET, force=True)
     await locks.close()
 

@@ -126,7 +126,7 @@ async def test_a_token_that_is_not_set_and_a_team_that_is_none_are_mistakes(
         with pytest.raises(ConfigurationError, match="PD_TOKEN"):
             open_on_call(loaded.on_call, loaded.teams, session)
         monkeypatch.setattr(os, "environ", {"PD_TOKEN": "one", "OG_TOKEN": "two"})
-        with pytest.raises(ConfigurationError, match="names the team a, which there is not"):
+        with pytest.raises(ConfigurationError, match="names the team a, which does not exist"):
             open_on_call(loaded.on_call, loaded.teams[1:], session)
 
 

@@ -58,7 +58,7 @@ def test_open_doors_of_a_bot_behind_a_proxy_are_fatal() -> None:
 def test_open_doors_of_a_local_bot_are_a_warning_about_proxies() -> None:
     finding = check_doors(Settings.model_validate({"PLUMBLINE_WEBHOOK_SECRET": LONG}))
     assert (finding.well, finding.fatal) == (False, False)
-    assert finding.result.startswith("the local page ask")
+    assert finding.result.startswith("the local page require")
     assert "proxy" in finding.mend
 
 

@@ -95,10 +95,10 @@ def test_routes_keep_their_order_and_what_they_match(file: Path) -> None:
         ("sources:\n  - {kind: folder, name: a/b, path: a}\n", ", line 2: sources.0.folder.name: String should match"),
         (
             "sources:\n  - {kind: folder, name: a, path: a}\n  - {kind: folder, name: a, path: b}\n",
-            ", line 3: sources.1: a is there already.",
+            ", line 3: sources.1: a already exists.",
         ),
-        ("channels:\n  - {name: a}\n  - {name: b}\n  - {name: a}\n", ", line 4: channels.2: a is there already."),
-        ("teams:\n  - {id: a, name: A}\n  - {id: a, name: B}\n", ", line 3: teams.1: a is there already."),
+        ("channels:\n  - {name: a}\n  - {name: b}\n  - {name: a}\n", ", line 4: channels.2: a already exists."),
+        ("teams:\n  - {id: a, name: A}\n  - {id: a, name: B}\n", ", line 3: teams.1: a already exists."),
         (
             CHANNELS + "teams:\n  - id: a\n    name: A\n    channel: nowhere\n",
             ", line 6: teams.0.channel: there is no channel nowhere.",
@@ -110,7 +110,7 @@ def test_routes_keep_their_order_and_what_they_match(file: Path) -> None:
         (CHANNELS + "routes:\n  - {channels: []}\n", ", line 4: routes.0.channels: Tuple should have at least 1 item"),
         (
             CHANNELS + "routes:\n  - {channels: [help], match: {team: a}}\n",
-            ", line 4: routes.0: the last route is for all other incidents: it must have no `match`.",
+            ", line 4: routes.0: the last route is for all other incidents, so it must have no `match`.",
         ),
         ("dependencies:\n  till: shelf\n", ", line 2: dependencies.till: Input should be a valid tuple."),
     ],

@@ -8,10 +8,10 @@ from core.samples import UNCALIBRATED, badge_explanation
 def test_it_says_the_evidence_how_often_such_claims_were_right_and_what_would_change_it() -> None:
     told = badge_explanation(evidence=("Two documents say so.",))
     assert told.sentences == (
-        "What I found clearly supports this answer, and there was enough to settle it.",
+        "What I found clearly supports this answer, and there was enough to decide it.",
         "Two documents say so.",
         "Of 34 answers that were shown at 80–90 % and judged since, 26 turned out right.",
-        "What would change it: a newer or clearer document, or somebody who says “Wrong” and what is right.",
+        "What would change it: a newer or clearer document, or somebody who presses “Wrong” and gives the right answer.",
     )
     assert not any("COE" in sentence for sentence in told.sentences)
 
@@ -25,7 +25,7 @@ def test_measures_and_versions_are_named_for_whoever_asks_on() -> None:
 
 def test_without_a_calibrator_it_counts_what_was_judged_so_far() -> None:
     bare = badge_explanation(badge=UNCALIBRATED, record=None, calibrator="")
-    assert "Nobody has judged such a claim so far; a percentage needs 30." in bare.sentences
+    assert "Nobody has judged such a claim yet. A percentage needs 30 judgements." in bare.sentences
     told = badge_explanation(badge=UNCALIBRATED, record=None, calibrator="", judged=7, right=5).sentences
     assert "Of 7 answers that were judged so far, 5 turned out right; a percentage needs 30." in told
     assert not any("%" in sentence for sentence in told)
@@ -39,7 +39,7 @@ def test_one_outcome_and_weak_evidence_are_said_so() -> None:
         changes="No relief once it is undone.",
     ).sentences
     assert told == (
-        "What I found supports this cause in part, but there was hardly anything that could settle it.",
+        "What I found partly supports this cause, but there was hardly anything to decide it by.",
         "Of 1 cause that was shown at 0–10 % and judged since, 0 turned out right.",
         "What would change it: No relief once it is undone.",
     )

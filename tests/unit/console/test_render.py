@@ -101,7 +101,7 @@ def test_a_raw_alert_is_shown_until_there_is_something_better() -> None:
 @pytest.mark.parametrize("sample", ["incident whose owner is unclear", "question to two teams"])
 def test_where_nobody_can_be_named_two_teams_are_asked(sample: str) -> None:
     asked = "Is this yours, Payments (on call: Asha Brandt, Mateo Silvestri) or Bookings (on call: unknown, PagerDuty"
-    assert f"{asked} did not say)?" in shown(messages.SAMPLES[sample]).get_text()
+    assert f"{asked} did not answer)?" in shown(messages.SAMPLES[sample]).get_text()
 
 
 def test_a_team_whose_name_is_markup_is_asked_by_it() -> None:

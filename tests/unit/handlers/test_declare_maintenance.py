@@ -64,13 +64,13 @@ async def test_a_window_is_declared_told_and_over_in_time(channel: Channel) -> N
 
 async def test_a_window_can_be_ended_early_and_by_somebody_else(channel: Channel) -> None:
     await channel.says("till 2h")
-    assert "no maintenance window of shelf" in await channel.says("end shelf")
+    assert "shelf has no open maintenance window" in await channel.says("end shelf")
     assert "is over" in await channel.says("end till")
     assert await channel.says("") == NO_WINDOWS
 
 
 async def test_a_service_that_nobody_knows_is_not_silenced(channel: Channel) -> None:
-    assert await channel.says("tills 2h") == "I know no service tills. I know: shelf, till."
+    assert await channel.says("tills 2h") == "I don’t know a service called tills. Known services: shelf, till."
     assert channel.store.silences.by_id == {}
 
 

@@ -165,7 +165,7 @@ async def test_lines_are_learned_where_the_claim_is_not_kept_any_more(store: InM
 async def test_lines_that_the_log_does_not_have_are_not_learned(store: InMemoryStore) -> None:
     await explained(LINK, store, FakeBuilds())
     chat = await say("lines 90 to 95", store)
-    assert "it has 12 lines" in str(chat.posted[0][1])
+    assert "has 12 lines" in str(chat.posted[0][1])
     assert await _confirmed(store) == []
 
 

@@ -181,8 +181,8 @@ async def test_what_concerns_nobody_at_night_waits_for_the_morning(company: Comp
     [
         ("22:00-07:00 Europe/Berlin", "every day from 22:00 to 07:00 Europe/Berlin"),
         ("off", "Quiet hours: none"),
-        ("99", "cannot be understood"),
-        ("", "What is set for this channel"),
+        ("99", "don’t understand"),
+        ("", "Settings of this channel"),
     ],
 )
 async def test_a_channel_is_told_what_was_set_and_by_whom(company: Company, text: str, told: str) -> None:

@@ -70,13 +70,13 @@ async def test_home_is_asked_for_by_the_name_of_the_person_and_for_the_audience_
         "**What I know**",
         "340 passages of:",
         "• handbook: 12 documents, read 2026-03-14 02:00 UTC",
-        "**How I am set**",
+        "**Settings**",
         "• Answers: quoted from the documents",
     ]
 
 
 def test_a_page_with_nothing_in_it_says_so() -> None:
-    assert home_told(Home((), (), 0, (), (), ())) == "**Your open incidents**\nNone: nothing is yours."
+    assert home_told(Home((), (), 0, (), (), ())) == "**Your open incidents**\nNone."
 
 
 def test_a_long_list_is_counted() -> None:

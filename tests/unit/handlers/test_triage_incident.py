@@ -292,7 +292,7 @@ async def test_where_a_new_team_owns_the_service_it_is_said_why_a_person_should_
     found = await triage_incident(incident(), teams=others, history=HISTORY, store=store, clock=FakeClock())
     assert found.owner is not None
     if found.owner.owner is None:
-        assert found.owner.note.startswith("Baskets owns the service and never had an incident")
+        assert found.owner.note.startswith("Baskets owns the service but has no past incidents")
     else:
         assert found.owner.owner.team_id == "baskets"
 
