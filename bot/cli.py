@@ -147,6 +147,16 @@ def ask(
 
 
 @app.command()
+def mcp(
+    channel: Annotated[str, typer.Option(help="Answer with what this channel may read; default: the public.")] = "",
+) -> None:
+    """Serve the read-only MCP tools on standard input and output, for an agent on this machine."""
+    from bot.wiring.agents import run_mcp
+
+    _run(lambda settings: run_mcp(settings, channel))
+
+
+@app.command()
 def replay(
     file: Path,
     source: Annotated[str, typer.Option(help="The monitoring system whose webhook was recorded.")] = "alertmanager",

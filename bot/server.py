@@ -33,6 +33,7 @@ from bot.observability.figures import Figures, shown
 from bot.web.doors import HEADERS_TIMEOUT
 from bot.web.routes import Webhooks, build_app, is_our_fault
 from bot.web.webhook_sources import webhook_sources
+from bot.wiring.agents import open_agents
 from bot.wiring.application import Core, is_shared, new_incident_id, places_for, redactor, secret
 from bot.wiring.behaviours import behaviours
 from bot.wiring.chats import Chat, open_slack, open_teams
@@ -99,6 +100,7 @@ async def running(core: Core, replays: Replays | None = None) -> AsyncGenerator[
             webhooks=webhooks,
             slack=slack.handle if slack else None,
             teams=teams.handle if teams else None,
+            agents=await open_agents(core, stack),
             ready=partial(_missing, core, replica),
             add_console=pages.add_routes,
             look=figures.look,

@@ -75,6 +75,17 @@ class ConfidenceSection(Section):
     estimator: Literal["evidence", "two-step"] = "evidence"
 
 
+class AgentSection(Section):
+    """An agent that may call Plumbline's MCP server. `token_env` names the variable with its token.
+
+    It is shown what everybody in the workspace may read, and what the channels named in `channels` may read.
+    """
+
+    name: Annotated[str, Field(min_length=1, max_length=60)]
+    token_env: Annotated[str, Field(min_length=1)]
+    channels: tuple[str, ...] = ()
+
+
 class _File(Section):
     name: str = "Plumbline"
     channels: tuple[ChannelSection, ...] = ()
@@ -92,6 +103,7 @@ class _File(Section):
     retention: RetentionSection = RetentionSection()
     confidence: ConfidenceSection = ConfidenceSection()
     maintenance: tuple[MaintenanceSection, ...] = ()
+    agents: tuple[AgentSection, ...] = ()
     operators: str = ""  # the channel that is told when something is wrong with Plumbline itself
 
 
@@ -118,6 +130,7 @@ class Workspace(BaseModel):
     maintenance: Maintenance = Maintenance()
     operators: str = ""  # name of a channel, empty for none
     on_call: tuple[OnCallSection, ...] = ()
+    agents: tuple[AgentSection, ...] = ()
     catalogues: tuple[CatalogueSection, ...] = ()
     origins: dict[str, str] = {}  # service → the catalogue that names its owner, where plumbline.yaml does not
     code: tuple[CodeOwners, ...] = ()  # from the catalogues, the owners named by the ids of teams
@@ -154,6 +167,7 @@ def load_workspace(path: Path | None) -> Workspace:
         teams=tuple(section.team(folder) for section in file.teams),
         team_documents={section.id: folder / section.document for section in file.teams if section.document},
         on_call=file.on_call,
+        agents=file.agents,
         catalogues=tuple(_absolute(section, folder) for section in file.catalogues),
         routes=tuple(section.route() for section in file.routes) or (Route((channels[0].name,)),),
         tools=tuple(_absolute(section, folder) for section in file.tools),
@@ -218,6 +232,7 @@ def _contradictions(file: _File) -> Iterator[tuple[Location, str]]:
         "channels": [channel.name for channel in file.channels],
         "sources": [source.name for source in file.sources],
         "teams": [team.id for team in file.teams],
+        "agents": [agent.name for agent in file.agents],
     }
     for section, given in names.items():
         for index, name in enumerate(given):
@@ -245,6 +260,8 @@ def _named_channels(file: _File) -> Iterator[tuple[Location, str]]:
     for index, route in enumerate(file.routes):
         yield from ((("routes", index, "channels"), name) for name in route.channels)
         yield from ((("routes", index, "also"), name) for name in route.also)
+    for index, agent in enumerate(file.agents):
+        yield from ((("agents", index, "channels"), name) for name in agent.channels)
     if file.operators:
         yield ("operators",), file.operators
 

@@ -134,6 +134,7 @@ def build_app(
     webhooks: Webhooks,
     slack: Handler | None,
     teams: Handler | None,
+    agents: Handler | None = None,
     ready: Callable[[], Awaitable[str]],
     add_console: Callable[[web.Application], None],
     look: Callable[[], Awaitable[None]] = _look_at_nothing,
@@ -156,7 +157,7 @@ def build_app(
                 return "" if teams is None or has_teams_app else "set TEAMS_APP_ID and TEAMS_APP_PASSWORD"
             case "/metrics":
                 return "" if is_scraped else TO_PROMETHEUS
-            case "/slack/events" | "/healthz" | "/readyz":  # signed, or read by probes and without anything to hide
+            case "/slack/events" | "/mcp" | "/healthz" | "/readyz":  # signed, with a token, or nothing to hide
                 return ""
             case _:
                 return "" if has_console_token else "set PLUMBLINE_CONSOLE_TOKEN"
@@ -174,6 +175,9 @@ def build_app(
         "/slack/events", slack or _not_configured("Slack: set SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET")
     )
     app.router.add_post("/api/messages", teams or _not_configured("Teams: set TEAMS_APP_ID and TEAMS_APP_PASSWORD"))
+    app.router.add_post(
+        "/mcp", agents or _not_configured("MCP: name the agents that may call under `agents` in plumbline.yaml")
+    )
     app.router.add_get("/healthz", _healthy)
     app.router.add_get("/readyz", _readiness(ready))
     app.router.add_get("/metrics", _metrics(look))

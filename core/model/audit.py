@@ -25,6 +25,7 @@ class Act(StrEnum):
 
     ASKED = "asked"
     NOTED = "noted"  # what somebody said in an incident's thread is read for its cause
+    CALLED = "called"  # an agent called a tool; `detail` is the tool
     ANSWERED = "answered"  # a person was shown something of the named documents
     PRESSED = "pressed"  # a button; `detail` is the verdict
     REASSIGNED = "reassigned"  # `detail`: from which team to which

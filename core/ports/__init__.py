@@ -1,5 +1,6 @@
 """Every port: what the decisions need from outside. Each has a fake, real adapters, and one contract suite."""
 
+from core.ports.agents import AgentCaller, AgentTools
 from core.ports.chat import Forms, Inbox, Messenger, Pacer, SignallingMessenger, Standing, ThreadReader
 from core.ports.clock import Clock
 from core.ports.knowledge import (
@@ -58,6 +59,8 @@ from core.ports.store import Store, Transaction
 from core.ports.work import Backlog, DeadLetter, DeadLetterStore, Post, PostStore, ReplicaStore, Task, TaskStore
 
 __all__ = [
+    "AgentCaller",
+    "AgentTools",
     "AlertMonitor",
     "AuditStore",
     "Backlog",

@@ -169,7 +169,7 @@ async def test_people_ask_about_a_message(playground: Playground) -> None:
     opened = await playground.invoke("composeExtension/fetchTask", value, thread)
     assert "What would you like to know?" in json.dumps(opened)
     sent = await playground.invoke("composeExtension/submitAction", value | {"data": {"question": ""}}, thread)
-    assert "below the message" in json.dumps(sent) or "add Plumbline" in json.dumps(sent)
+    assert "below the message" in json.dumps(sent) or "Add Plumbline" in json.dumps(sent)
 
 
 async def test_commands_say_what_there_is_and_how_it_is_set(playground: Playground) -> None:

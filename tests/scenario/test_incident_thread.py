@@ -114,8 +114,8 @@ QUESTIONS = {
         LAG: ["VesselPositionLagHigh"],
     },
     "what changed?": {
-        POOL: ["to blame: config CHG-9212", "CHG-9212 of payment-gateway by Mateo Silvestri"],
-        STORM: ["to blame: rotation CHG-9261", "CHG-9258 of check-in"],
+        POOL: ["Most probable cause: config CHG-9212", "CHG-9212 of payment-gateway by Mateo Silvestri"],
+        STORM: ["Most probable cause: rotation CHG-9261", "CHG-9258 of check-in"],
         LAG: ["CHG-92"],
     },
     "who is on call?": {name: [told] for name, told in ON_CALL.items()},
@@ -126,7 +126,7 @@ QUESTIONS = {
     },
     "postmortem": {
         POOL: [
-            "It is not over yet",
+            "The incident is not over yet",
             "Postmortem: p99 of POST /v1/authorise",
             "CHG-9212",
         ],

@@ -221,7 +221,7 @@ async def test_a_post_goes_where_its_own_tenant_is_reached() -> None:
 async def test_of_several_tenants_none_is_guessed() -> None:
     async with open_teams("agents", tenant_ids=frozenset({TENANT, OTHER_TENANT})) as chat:
         await chat.deliver(from_tenant(chat, TENANT, GROUP_CHAT, id="1"))
-        with pytest.raises(ChatUnavailable, match="add the app to its team"):
+        with pytest.raises(ChatUnavailable, match="Add the app to its team"):
             await chat.messenger.post(
                 Place(Platform.TEAMS, "19:never-met@thread.tacv2"), IncidentMessage(incident()), "x"
             )

@@ -140,7 +140,7 @@ async def test_where_nothing_is_to_be_asked_the_press_alone_is_noted(chat: Teams
 @pytest.mark.parametrize("value", [None, [], {}, {"data": None}, {"data": {"verdict": "x", "subject": "y"}}])
 async def test_a_dialog_that_is_none_of_ours_is_answered_politely(chat: TeamsAdapter, name: str, value: Any) -> None:
     answer = await invoke(chat, name, value)
-    assert "no longer understood" in answer["task"]["value"]
+    assert "too old" in answer["task"]["value"]
     assert chat.inbox.feedback == []
 
 
@@ -201,7 +201,7 @@ async def test_in_another_channel_of_a_team_that_has_the_app_it_answers_too(chat
 
 async def test_where_the_app_is_not_a_member_it_says_so(chat: TeamsAdapter) -> None:
     answer = await invoke(chat, "composeExtension/submitAction", about("<p>hello?</p>"))
-    assert "add Plumbline" in answer["task"]["value"]
+    assert "Add Plumbline" in answer["task"]["value"]
     assert chat.inbox.questions == []
     assert chat.references.stored == {}
 

@@ -79,7 +79,7 @@ async def test_a_channel_that_never_spoke_is_reached_the_way_its_tenant_was(team
 
 
 async def test_before_anybody_spoke_a_post_says_what_to_do(teams: TeamsAdapter) -> None:
-    with pytest.raises(ChatUnavailable, match="add the app to its team"):
+    with pytest.raises(ChatUnavailable, match="Add the app to its team"):
         await teams.messenger.post(THREAD, ANSWER, "answer")
 
 

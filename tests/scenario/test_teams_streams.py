@@ -197,7 +197,7 @@ async def test_a_message_that_is_too_large_is_put_shorter(chat: TeamsAdapter, ed
 
 async def test_a_message_that_is_too_large_however_short_is_refused(chat: TeamsAdapter) -> None:
     chat.connector.failures = [Failure(413)] * 5
-    with pytest.raises(PlumblineError, match="however short"):
+    with pytest.raises(PlumblineError, match="shortest form"):
         await chat.messenger.post(PERSON_CHAT, Notice("hello"), "long")
     assert chat.connector.sent == []
 

@@ -1,0 +1,1 @@
+"""Plumbline as a server of the Model Context Protocol, for agents outside of the chats."""

@@ -1,0 +1,126 @@
+"""`/mcp`: Plumbline's MCP server over streamable HTTP, stateless, with a bearer token for each caller."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import Any
+
+from aiohttp import web
+from mcp.server.transport_security import TransportSecuritySettings
+
+from adapters.agents.server import agent_server
+from core.model.errors import Unauthorized, Unavailable
+from core.model.rate_limit import RateLimit
+from core.ports import AgentCaller, AgentTools, Clock
+
+CALLS = 30  # requests that a caller may send at once
+CALLS_PER_SECOND = 1.0  # that it may send for good
+MAX_BODY = 256 * 1024  # bytes of a request
+
+# The token is what protects this address; a browser cannot send it for another site.
+_ANY_HOST = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+
+
+class AgentEndpoint:
+    """Hands each request to the MCP server of the caller whose token it carries."""
+
+    def __init__(self, tools: AgentTools, callers: Mapping[str, AgentCaller], clock: Clock) -> None:
+        """`callers` are by token."""
+        self._callers = callers
+        self._clock = clock
+        self._calls = RateLimit(CALLS_PER_SECOND, CALLS)
+        self._apps = {
+            token: agent_server(tools, caller).streamable_http_app(
+                json_response=True, stateless_http=True, max_request_body_size=MAX_BODY, transport_security=_ANY_HOST
+            )
+            for token, caller in callers.items()
+        }
+
+    async def start(self, stack: AsyncExitStack) -> None:
+        """Serve until the stack is closed."""
+        started, over = asyncio.Event(), asyncio.Event()
+
+        async def serve() -> None:  # a task of its own: what enters the servers' task groups must also leave them
+            async with AsyncExitStack() as running:
+                for app in self._apps.values():
+                    await running.enter_async_context(app.router.lifespan_context(app))
+                started.set()
+                await over.wait()
+
+        serving = asyncio.create_task(serve())
+
+        async def stop() -> None:
+            over.set()
+            await serving
+
+        stack.push_async_callback(stop)
+        await started.wait()
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """Answer a request. Raises Unauthorized without a valid token, Unavailable if a caller sends too many."""
+        token = self._token_of(request)
+        if seconds := self._calls.take(self._callers[token].name, self._clock.now()):
+            raise Unavailable("Too many requests came from this caller.", seconds)
+        reply = _Reply()
+        await self._apps[token](_scope(request), _receiver(await request.read()), reply.send)
+        return web.Response(body=bytes(reply.body), status=reply.status, headers=reply.headers)
+
+    def _token_of(self, request: web.Request) -> str:
+        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+        shown = given.strip().encode(errors="surrogateescape") if scheme.lower() == "bearer" else b""
+        # All are compared, so that the time tells nothing of where a token differs.
+        known = [token for token in self._callers if hmac.compare_digest(token.encode(), shown)]
+        if not known:
+            raise Unauthorized("The MCP token is missing or wrong. Send it as a bearer token.")
+        return known[0]
+
+
+class _Reply:
+    """The response of an ASGI application, collected."""
+
+    def __init__(self) -> None:
+        self.status = 500
+        self.headers: dict[str, str] = {}
+        self.body = bytearray()
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = {
+                name.decode("latin-1"): value.decode("latin-1")
+                for name, value in message.get("headers", ())
+                if name.lower() != b"content-length"
+            }
+        elif message["type"] == "http.response.body":
+            self.body += message.get("body", b"")
+
+
+def _scope(request: web.Request) -> dict[str, Any]:
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": request.scheme,
+        "path": "/mcp",
+        "raw_path": b"/mcp",
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(name.lower(), value) for name, value in request.raw_headers],
+        "client": (request.remote or "", 0),
+        "server": None,
+    }
+
+
+def _receiver(body: bytes) -> Callable[[], Awaitable[dict[str, Any]]]:
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> dict[str, Any]:
+        if not messages:
+            await asyncio.Event().wait()  # a caller that went away is noticed by the server, which cancels the handler
+        return messages.pop()
+
+    return receive

@@ -1,0 +1,86 @@
+"""Plumbline's own MCP server, for the agents that plumbline.yaml names. Its SDK is loaded only if there are any."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from functools import partial
+
+from aiohttp.typedefs import Handler
+
+from bot.config.settings import Settings, named_secret
+from bot.config.workspace import load_workspace
+from bot.wiring.application import Core, open_core, records_of
+from bot.wiring.investigations import Investigations
+from core.model.conversation import PUBLIC, Audience
+from core.model.errors import ConfigurationError
+from core.ports import AgentCaller
+from handlers.incidents.answer_agents import AnswerAgents
+from handlers.questions.answer_question import prepare_answer
+from handlers.questions.post_message import Poster
+
+
+async def open_agents(core: Core, stack: AsyncExitStack) -> Handler | None:
+    """Serve MCP until the stack is closed, and return the handler of requests; None if no agent is configured."""
+    sections = core.workspace.agents
+    if not sections:
+        return None
+    from adapters.agents.endpoint import AgentEndpoint
+
+    callers = {
+        named_secret(section.token_env, section.name): agent_caller(section.name, section.channels)
+        for section in sections
+    }
+    if len(callers) < len(sections):
+        raise ConfigurationError("Two agents have the same token. Give each agent its own.")
+    endpoint = AgentEndpoint(agent_tools(core), callers, core.clock)
+    await endpoint.start(stack)
+    return endpoint.handle
+
+
+def agent_caller(name: str, channels: Sequence[str]) -> AgentCaller:
+    """Return a caller that is shown what everybody in the workspace may read, and what these channels may read."""
+    readers = frozenset({PUBLIC, *(f"channel:{channel}" for channel in channels)})
+    return AgentCaller(name, Audience(readers, readers))
+
+
+def agent_tools(core: Core) -> AnswerAgents:
+    """Return the tools. No language model is asked: the agent brings its own, and does not wait for a second one."""
+    quick = replace(core, model=None)
+    investigations = Investigations(quick, Poster(core.store, {}))
+    workspace = core.workspace
+    return AnswerAgents(
+        answer=partial(
+            prepare_answer,
+            retriever=core.knowledge.retriever,
+            store=core.store,
+            clock=core.clock,
+            help_desk=workspace.help_desk,
+            records=records_of(core),
+        ),
+        find_owner=investigations.triage,
+        find_cause=investigations.explain,
+        history_for=core.history.readable_by,
+        services=frozenset(service for team in workspace.teams for service in team.services)
+        | workspace.dependencies.keys(),
+        channels=workspace.channels,
+        store=core.store,
+        clock=core.clock,
+    )
+
+
+async def run_mcp(settings: Settings, channel: str) -> int:
+    """Serve MCP on standard input and output until the input ends. `channel` as for `plumbline ask`."""
+    from adapters.agents.server import agent_server
+
+    workspace = load_workspace(settings.config)
+    if channel and channel not in {known.name for known in workspace.channels}:
+        raise ConfigurationError(f"There is no channel {channel} in plumbline.yaml.")
+    async with open_core(settings, workspace) as core:
+        if not await core.knowledge.index.count():
+            sys.stderr.write("plumbline: Nothing is indexed yet. Run `plumbline ingest`.\n")
+        caller = agent_caller("terminal", [channel] if channel else [])
+        await agent_server(agent_tools(core), caller).run_stdio_async()
+    return 0

@@ -1,0 +1,129 @@
+"""Questions and incidents for agents outside of the chats: evidence only, for one audience, recorded in the audit log."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from core.model.audience import may_see_incident
+from core.model.audit import Act, audit_entry
+from core.model.conversation import Audience, Channel, Person, Place, Platform, Question, cut_message
+from core.model.errors import MalformedInput, PlumblineError
+from core.model.incident import Incident, IncidentState, SimilarIncident, Stage
+from core.model.messages import AnswerMessage, IncidentMessage
+from core.ports import AgentCaller, Clock, Store
+from core.triage.history import IncidentHistory
+from handlers.incidents.investigate_on_demand import incident_from
+
+if TYPE_CHECKING:
+    from core.answering.answer import Answer
+
+MAX_FOUND = 20  # incidents in one reply
+MAX_SIMILAR = 5
+MAX_SEARCHED = 1_000  # latest incidents that a search looks through
+
+_INCIDENT_ID = re.compile(r"[0-9a-f]{10}")
+
+Investigate = Callable[[Incident, Audience], Awaitable[Incident]]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerAgents:
+    """Implements `core.ports.AgentTools`. `services` are the names that a pasted alert may mention."""
+
+    answer: Callable[[Question], Awaitable[Answer]]
+    find_owner: Investigate
+    find_cause: Investigate
+    history_for: Callable[[Audience], IncidentHistory]
+    services: frozenset[str]
+    channels: Sequence[Channel]
+    store: Store
+    clock: Clock
+
+    async def ask(self, question: str, caller: AgentCaller) -> AnswerMessage:
+        asked = self._question(question, caller)
+        answer = await self.answer(asked)
+        documents = tuple(dict.fromkeys(citation.document_id for citation in answer.citations))
+        await self._record("ask", asked.id, caller, documents)
+        return AnswerMessage(answer)
+
+    async def triage(self, subject: str, caller: AgentCaller) -> IncidentMessage:
+        return await self._investigated("triage", subject, caller, self.find_owner)
+
+    async def explain(self, subject: str, caller: AgentCaller) -> IncidentMessage:
+        return await self._investigated("explain", subject, caller, self.find_cause)
+
+    async def get(self, incident_id: str, caller: AgentCaller) -> IncidentMessage:
+        incident = await self._stored(incident_id.strip(), caller)
+        await self._record("get", incident.id, caller)
+        return IncidentMessage(incident)
+
+    async def find(self, words: str, caller: AgentCaller, *, only_open: bool) -> tuple[Incident, ...]:
+        wanted = cut_message(words).casefold().split()
+        async with self.store.transaction() as transaction:
+            latest = transaction.incidents.latest_open if only_open else transaction.incidents.recent
+            incidents = await latest(MAX_SEARCHED)
+        found = [
+            incident
+            for incident in incidents
+            if may_see_incident(caller.audience, incident, self.channels)
+            and all(word in f"{incident.id} {incident.title} {incident.service}".casefold() for word in wanted)
+            and (not only_open or incident.state is IncidentState.OPEN)
+        ]
+        await self._record("find", "incidents", caller)
+        return tuple(found[:MAX_FOUND])
+
+    async def similar(self, text: str, caller: AgentCaller) -> tuple[SimilarIncident, ...]:
+        neighbours = self.history_for(caller.audience).similar(_not_empty(text), MAX_SIMILAR)
+        await self._record("similar", "past incidents", caller)
+        return tuple(
+            SimilarIncident(past.id, past.title, past.owner, past.root_cause, past.fix, each.similarity, past.url)
+            for each in neighbours
+            for past in (each.incident,)
+        )
+
+    async def _investigated(
+        self, tool: str, subject: str, caller: AgentCaller, investigate: Investigate
+    ) -> IncidentMessage:
+        if _INCIDENT_ID.fullmatch(subject.strip()):
+            incident = await self._stored(subject.strip(), caller)
+        else:
+            asked = self._question(subject, caller)
+            incident = replace(
+                await investigate(incident_from(asked, self.services), caller.audience), stage=Stage.DONE
+            )
+        await self._record(tool, incident.id, caller)
+        return IncidentMessage(incident)
+
+    def _question(self, text: str, caller: AgentCaller) -> Question:
+        return Question(
+            id=f"agent:{uuid.uuid4().hex}",
+            text=_not_empty(text),
+            asker=Person(Platform.TERMINAL, caller.name),
+            place=Place(Platform.TERMINAL, f"agent:{caller.name}"),
+            audience=caller.audience,
+            asked_at=self.clock.now(),
+        )
+
+    async def _stored(self, incident_id: str, caller: AgentCaller) -> Incident:
+        async with self.store.transaction() as transaction:
+            incident = await transaction.incidents.get(incident_id)
+        if incident is None or not may_see_incident(caller.audience, incident, self.channels):
+            raise PlumblineError(f"There is no incident {incident_id[:50]} that this caller may see.")
+        return incident
+
+    async def _record(self, tool: str, subject: str, caller: AgentCaller, documents: tuple[str, ...] = ()) -> None:
+        key, actor = f"called:{uuid.uuid4().hex}", f"agent:{caller.name}"
+        entry = audit_entry(key, self.clock.now(), Act.CALLED, actor, subject, documents=documents, detail=tool)
+        async with self.store.transaction() as transaction:
+            await transaction.audit.add(entry)
+
+
+def _not_empty(text: str) -> str:
+    """Return the text within its bounds. Raises MalformedInput if it is empty."""
+    if not text.strip():
+        raise MalformedInput("The text is empty.")
+    return cut_message(text.strip())

@@ -1,0 +1,174 @@
+"""An agent calls the read-only tools over HTTP, through the official client of the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+import pytest
+import pytest_asyncio
+from aiohttp.test_utils import TestServer
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import TextContent
+
+from bot.config.workspace import AgentSection
+from bot.web.routes import Webhooks, build_app
+from bot.wiring.agents import open_agents
+from bot.wiring.application import Core, ingest, new_incident_id
+from core.model.audit import Act
+from core.model.conversation import Place, Platform
+from core.model.incident import Alert, AlertDelivery, AlertStatus, Severity
+from handlers.incidents.open_incident import open_incident
+from tests.scenario.company import SECRET_WORD, open_company
+
+EDITOR, KEEPER = "the-token-of-the-editor", "the-token-of-the-keeper"
+ALERT = "till p99 latency above 2 s: PoolTimeout, no connection within 1000 ms"
+
+
+class Bot:
+    def __init__(self, core: Core, address: str) -> None:
+        self.core, self.address = core, address
+
+    @asynccontextmanager
+    async def client(self, token: str) -> AsyncIterator[Client]:
+        headers = {"Authorization": f"Bearer {token}"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as http,
+            Client(streamable_http_client(self.address, http_client=http)) as client,
+        ):
+            yield client
+
+    async def call(self, token: str, tool: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
+        """Return the text and the structured content of a reply."""
+        async with self.client(token) as client:
+            result = await client.call_tool(tool, arguments)
+        text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+        return text, result.structured_content or {"is_error": result.is_error}
+
+    async def incident_in(self, channel: str, title: str) -> str:
+        """Open an incident in a channel of the local page, and return its id."""
+        place = Place(Platform.CONSOLE, channel)
+        now = self.core.clock.now()
+        alert = Alert(title, title, AlertStatus.FIRING, Severity.WARNING, now, "till", title, "")
+        incident = await open_incident(
+            AlertDelivery(title, "generic", title, (alert,), now),
+            store=self.core.store,
+            places_for=lambda _: (place,),
+            new_id=new_incident_id,
+        )
+        assert incident is not None
+        return incident.id
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def bot(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bot]:
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("EDITOR_TOKEN", EDITOR)
+        environment.setenv("KEEPER_TOKEN", KEEPER)
+        async with AsyncExitStack() as stack:
+            core = await stack.enter_async_context(open_company(tmp_path_factory.mktemp("company")))
+            agents = (
+                AgentSection(name="editor", token_env="EDITOR_TOKEN"),
+                AgentSection(name="keeper", token_env="KEEPER_TOKEN", channels=("vault",)),
+            )
+            core = replace(core, workspace=core.workspace.model_copy(update={"agents": agents}))
+            await ingest(core)
+            yield Bot(core, await _served(core, stack))
+
+
+async def _served(core: Core, stack: AsyncExitStack) -> str:
+    async def accept(_: object) -> None:
+        raise AssertionError("No webhook is sent here.")
+
+    async def ready() -> str:
+        return ""
+
+    app = build_app(
+        webhooks=Webhooks({}, accept, None, core.clock),
+        slack=None,
+        teams=None,
+        agents=await open_agents(core, stack),
+        ready=ready,
+        add_console=lambda _: None,
+    )
+    server = await stack.enter_async_context(TestServer(app))
+    return str(server.make_url("/mcp"))
+
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_every_tool_is_offered_as_read_only(bot: Bot) -> None:
+    async with bot.client(EDITOR) as client:
+        offered = (await client.list_tools()).tools
+    assert {tool.name for tool in offered} == {
+        *("ask", "triage", "explain_incident", "find_incidents", "get_incident", "similar_incidents")
+    }
+    assert all(tool.annotations and tool.annotations.read_only_hint for tool in offered)
+
+
+async def test_a_question_is_answered_with_its_source_and_badge(bot: Bot) -> None:
+    text, reply = await bot.call(EDITOR, "ask", question="How do I roll back a canary?")
+    assert "slip rollback SERVICE" in text
+    assert reply["citations"][0]["title"].startswith("Rolling back a canary")
+    assert reply["badges"]["answer"]
+
+
+async def test_a_document_is_shown_only_to_the_agent_whose_channels_may_read_it(bot: Bot) -> None:
+    hidden, _ = await bot.call(EDITOR, "ask", question="Where is the master key kept?")
+    shown, _ = await bot.call(KEEPER, "ask", question="Where is the master key kept?")
+    assert SECRET_WORD not in hidden
+    assert SECRET_WORD in shown
+
+
+async def test_an_incident_of_a_private_channel_is_found_only_by_an_agent_of_that_channel(bot: Bot) -> None:
+    private, public = await bot.incident_in("vault", "vault door open"), await bot.incident_in("help", "till is slow")
+    found, _ = await bot.call(EDITOR, "find_incidents")
+    assert public in found
+    assert private not in found
+    assert private in (await bot.call(KEEPER, "find_incidents", words="vault"))[0]
+    refused, reply = await bot.call(EDITOR, "get_incident", incident_id=private)
+    assert reply == {"is_error": True}
+    assert refused == f"There is no incident {private} that this caller may see."
+    assert "till is slow" in (await bot.call(EDITOR, "get_incident", incident_id=public))[0]
+
+
+async def test_a_pasted_alert_gets_an_owner_and_a_cause(bot: Bot) -> None:
+    owner, triaged = await bot.call(EDITOR, "triage", incident=ALERT)
+    assert "Payments" in owner
+    assert "owner" in triaged["badges"]
+    cause, explained = await bot.call(EDITOR, "explain_incident", incident=ALERT)
+    assert "cfg-17" in cause
+    assert "cause" in explained["badges"]
+
+
+async def test_past_incidents_are_found_by_their_symptoms(bot: Bot) -> None:
+    text, _ = await bot.call(EDITOR, "similar_incidents", text="charges of the till time out")
+    assert text.splitlines()[0].startswith("- OLD-2 till charges time out")
+
+
+async def test_every_call_is_in_the_audit_log(bot: Bot) -> None:
+    await bot.call(KEEPER, "ask", question="When is the deployment freeze?")
+    async with bot.core.store.transaction() as transaction:
+        entries = [each.entry for each in await transaction.audit.latest(20)]
+    called = next(entry for entry in entries if entry.act is Act.CALLED)
+    assert (called.actor, called.detail, called.documents) == ("agent:keeper", "ask", ("handbook/release/freeze.md",))
+
+
+@pytest.mark.parametrize("token", ["none", "the-token-of-the-editoR", "é"])
+async def test_a_request_without_a_valid_token_is_refused(bot: Bot, token: str) -> None:
+    async with httpx2.AsyncClient() as http:
+        answer = await http.post(bot.address, headers={b"Authorization": f"Bearer {token}".encode()}, json={})
+    assert answer.status_code == 401
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"jsonrpc": "2.0"}', b"\xff" * 300_000])
+async def test_what_is_no_request_of_the_protocol_is_refused(bot: Bot, body: bytes) -> None:
+    headers = {"Authorization": f"Bearer {EDITOR}", "Content-Type": "application/json", "Accept": "application/json"}
+    async with httpx2.AsyncClient() as http:
+        answer = await http.post(bot.address, headers=headers, content=body)
+    assert 400 <= answer.status_code < 500
