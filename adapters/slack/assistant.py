@@ -1,6 +1,10 @@
-"""Assistant threads in Slack: the panel beside a conversation in which people talk to the bot alone.
+"""The conversation that a person has with the app alone: suggested prompts, and titles of assistant threads.
 
-https://docs.slack.dev/ai
+An app has one of two experiences. In the agent messaging experience (`agent_view` in its manifest, for every new app) the
+conversation is the app's Messages tab; `app_home_opened` says that it was opened, and prompts belong to no thread. In the
+older assistant experience (`assistant_view`) each conversation is a thread that `assistant_thread_started` announces.
+
+https://docs.slack.dev/ai/migrating-to-agent-messaging
 """
 
 from __future__ import annotations
@@ -31,9 +35,9 @@ logger = logging.getLogger(__name__)
 
 
 class AssistantThreads:
-    """Offers prompts where a thread begins, and names it after its first question.
+    """Offers prompts where a conversation begins, and names an assistant thread after its first question.
 
-    Prompts and titles are comfort: if Slack does not take them, the conversation goes on without.
+    A conversation works without prompts and titles, so a failure to set them is only logged.
     """
 
     def __init__(self, client: AsyncWebClient, examples: Sequence[str]) -> None:
@@ -44,27 +48,35 @@ class AssistantThreads:
         self._prompts.append(WHAT_IS_OPEN)
         self._untitled: dict[tuple[str, str], None] = {}
         self._naming: set[asyncio.Task[None]] = set()
+        self._has_assistant_view = False
 
     def listen(self, app: AsyncApp) -> None:
         app.event("assistant_thread_started")(self._on_thread)
         app.event("assistant_thread_context_changed")(self._on_thread)
+        app.event("app_context_changed")(_acknowledge)
+
+    async def offer_prompts(self, channel: str) -> None:
+        """Offer prompts in the Messages tab of an agent app, which is the direct message `channel`."""
+        if not self._has_assistant_view:
+            await self._set_prompts(channel)
 
     async def _on_thread(self, event: dict[str, Any]) -> None:
-        """A thread whose start was missed gets its prompts when the person looks at something else."""
+        """Offer prompts, also when the context changes: the start of the thread may have been missed."""
+        self._has_assistant_view = True
         thread = parse(AssistantThread, event).assistant_thread
         if event["type"] == "assistant_thread_started":
             if len(self._untitled) >= MAX_UNTITLED:
                 self._untitled.pop(next(iter(self._untitled)))
             self._untitled[thread.channel_id, thread.thread_ts] = None
-        await self._try(
-            "assistant.threads.setSuggestedPrompts",
-            self._client.assistant_threads_setSuggestedPrompts(
-                channel_id=thread.channel_id,
-                thread_ts=thread.thread_ts,
-                title=PROMPTS_TITLE,
-                prompts=self._prompts,
-            ),
+        await self._set_prompts(thread.channel_id, thread.thread_ts)
+
+    async def _set_prompts(self, channel: str, thread: str | None = None) -> None:
+        """Set the prompts. With a thread, an agent app's call would fail; without one, an assistant app's."""
+        method = "assistant.threads.setSuggestedPrompts"
+        setting = self._client.assistant_threads_setSuggestedPrompts(
+            channel_id=channel, thread_ts=thread, title=PROMPTS_TITLE, prompts=self._prompts
         )
+        await self._try(method, setting)
 
     def name(self, message: MessageEvent, bot_user_id: str) -> None:
         """Name the thread after this message if it is the first one in it. Does not wait for Slack."""
@@ -92,4 +104,8 @@ class AssistantThreads:
             async with asyncio.timeout(PATIENCE):
                 await call(method, response)
         except (PlumblineError, TimeoutError) as error:
-            logger.warning("an assistant thread goes on without: %s", error or f"{method} was too slow")
+            logger.warning("a conversation with the app goes on without: %s", error or f"{method} was too slow")
+
+
+async def _acknowledge(event: dict[str, Any]) -> None:
+    """Ignore what the person looks at: who may read an answer does not depend on it."""

@@ -51,16 +51,26 @@ logger = logging.getLogger(__name__)
 class HomeTab:
     """Shows the page. If it cannot be made or shown now, the one that stood there before stays."""
 
-    def __init__(self, client: AsyncWebClient, readers: Readers, home_of: HomeOf) -> None:
+    def __init__(
+        self,
+        client: AsyncWebClient,
+        readers: Readers,
+        home_of: HomeOf,
+        on_messages: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """`on_messages` is called with the direct message whose tab was opened."""
         self._client = client
         self._readers = readers
         self._home_of = home_of
+        self._on_messages = on_messages
 
     def listen(self, app: AsyncApp) -> None:
         app.event("app_home_opened")(self._on_opened)
 
     async def _on_opened(self, event: dict[str, Any]) -> None:
         opened = parse(HomeOpened, event)
+        if opened.tab == "messages" and opened.channel:
+            await self._on_messages(opened.channel)
         if opened.tab != "home":
             return
         try:

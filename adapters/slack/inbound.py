@@ -74,7 +74,7 @@ class SlackInbound:
             Questions(inbox, self._readers, identity, client, clock, self._assistant),
             Judgements(inbox, forms, self._readers, identity, client, clock),
             MessageShortcuts(inbox, self._readers, identity, client, clock),
-            HomeTab(client, self._readers, home_of),
+            HomeTab(client, self._readers, home_of, self._assistant.offer_prompts),
             self._assistant,
         )
         self._socket: AsyncSocketModeHandler | None = None

@@ -8,7 +8,7 @@ from adapters.slack.shortcut import SHORTCUT
 # Scope → what it is for.
 SCOPES = {
     "app_mentions:read": "mentions",
-    "assistant:write": "suggested prompts and titles in assistant threads",
+    "assistant:write": "suggested prompts in the conversation with the app",
     "channels:history": "threads it is asked in, edited and deleted questions, its own posts after a crash",
     "channels:read": "is a channel public, private or shared with others, and who is in it",
     "chat:write": "everything it says",
@@ -24,12 +24,13 @@ SCOPES = {
     "users:read": "who is a guest, and whose page is opened",
 }
 
-EVENTS = frozenset(
+AGENT_EVENTS = frozenset({"app_context_changed"})  # of an app with `agent_view`
+ASSISTANT_EVENTS = frozenset({"assistant_thread_context_changed", "assistant_thread_started"})  # with `assistant_view`
+
+EVENTS = AGENT_EVENTS | frozenset(
     {
         "app_home_opened",
         "app_mention",
-        "assistant_thread_context_changed",
-        "assistant_thread_started",
         "message.channels",
         "message.groups",
         "message.im",

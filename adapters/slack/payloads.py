@@ -232,6 +232,7 @@ class HomeOpened(_Payload):
 
     user: Id
     tab: str = ""
+    channel: _Reference = None
 
 
 class _Thread(_Payload):

@@ -12,13 +12,16 @@ from typing import Any
 import aiohttp
 from pydantic import BaseModel
 
-from adapters.slack.needs import COMMANDS, EVENTS, SCOPES, SHORTCUTS
+from adapters.slack.needs import AGENT_EVENTS, ASSISTANT_EVENTS, COMMANDS, EVENTS, SCOPES, SHORTCUTS
 from bot.config.settings import Settings
 from bot.config.workspace import Workspace
 from bot.wiring.finding import Finding
 from core.model.conversation import Platform
 
 CHALLENGE = "plumbline-doctor"
+TO_AGENT = (
+    "In the app settings, choose Agent, then update the app; then paste deploy/slack/manifest.yaml and reinstall."
+)
 
 
 async def check_slack(
@@ -148,10 +151,13 @@ async def _manifest(slack: _Slack, identity: Mapping[str, Any], config_token: st
     if not answer.get("ok"):
         mend = "Make a new configuration token at https://api.slack.com/apps and set SLACK_CONFIG_TOKEN; they live 12 hours."
         return Finding("Slack manifest", f"cannot be read: {answer.get('error')}", mend, fatal=False)
-    missing = sorted(missing_in(AppManifest.model_validate(answer.get("manifest") or {})))
+    manifest = AppManifest.model_validate(answer.get("manifest") or {})
+    missing = sorted(missing_in(manifest))
     if missing:
         mend = f"Bring it in line with deploy/slack/manifest.yaml: {', '.join(missing)}."
         return Finding("Slack manifest", "lacks what the bot listens to", mend)
+    if manifest.is_assistant:
+        return Finding("Slack manifest", "has the assistant experience, which Slack will end", TO_AGENT, fatal=False)
     return Finding("Slack manifest", "has all that the bot listens to")
 
 
@@ -168,6 +174,8 @@ class _Shortcut(BaseModel):
 
 
 class _Features(BaseModel):
+    assistant_view: dict[str, Any] | None = None
+    agent_view: dict[str, Any] | None = None
     app_home: _Home = _Home()
     slash_commands: tuple[_Command, ...] = ()
     shortcuts: tuple[_Shortcut, ...] = ()
@@ -192,14 +200,20 @@ class AppManifest(BaseModel):
     features: _Features = _Features()
     settings: _AppSettings = _AppSettings()
 
+    @property
+    def is_assistant(self) -> bool:
+        """Return whether the app has the older assistant experience."""
+        return self.features.assistant_view is not None and self.features.agent_view is None
+
 
 def missing_in(manifest: AppManifest) -> set[str]:
     """Return the needs of the bot that a manifest does not meet, in words."""
     features, settings = manifest.features, manifest.settings
     commands = {each.command for each in features.slash_commands}
     shortcuts = {each.callback_id for each in features.shortcuts}
+    events = EVENTS - AGENT_EVENTS | ASSISTANT_EVENTS if manifest.is_assistant else EVENTS
     return {
-        *(f"event {event}" for event in EVENTS - settings.event_subscriptions.bot_events),
+        *(f"event {event}" for event in events - settings.event_subscriptions.bot_events),
         *(f"command {command}" for command in COMMANDS - commands),
         *(f"shortcut {shortcut}" for shortcut in SHORTCUTS - shortcuts),
         *(() if features.app_home.home_tab_enabled else ("the home tab",)),

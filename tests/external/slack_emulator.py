@@ -127,6 +127,12 @@ class SlackWorkspace:
         assert await self.proxy.send_event(event) == 200
         return thread
 
+    async def open_messages_tab(self, person: str = INES) -> None:
+        """Somebody opens the app's Messages tab, D0INES, of an app with the agent experience."""
+        self.proxy.is_agent = True
+        event = {"type": "app_home_opened", "user": person, "channel": DIRECT, "tab": "messages", "event_ts": "1.0"}
+        assert await self.proxy.send_event(event) == 200
+
     async def _page_state(self) -> dict[str, Any]:
         """What the emulator's page shows to everybody."""
         async with self.session.ws_connect(f"{self.page}/ui", max_msg_size=0) as page:

@@ -51,6 +51,7 @@ class SlackProxy:
     refused: list[str] = field(default_factory=list)  # what Slack would not have taken
     delivered: list[int] = field(default_factory=list)  # the bot's status for every event, retries included
     acknowledged_in: list[float] = field(default_factory=list)  # seconds
+    is_agent: bool = False  # has the agent messaging experience, else the assistant experience
     assistant: list[tuple[str, Arguments]] = field(default_factory=list)  # method and arguments
     streamed: list[str] = field(default_factory=list)  # the methods of streams, in order
     _metadata: dict[str, Any] = field(default_factory=dict)
@@ -200,10 +201,13 @@ class SlackProxy:
     async def _set_prompts(self, arguments: Arguments) -> Answer:
         prompts = arguments.get("prompts") or []
         fits = 1 <= len(prompts) <= 4 and all(each.get("title") and each.get("message") for each in prompts)
-        return self._noted("setSuggestedPrompts", arguments, fits)
+        # An agent app has no threads for prompts: with one, its call fails.
+        has_place = bool(arguments.get("thread_ts")) is not self.is_agent
+        return self._noted("setSuggestedPrompts", arguments, fits and has_place)
 
     def _noted(self, method: str, arguments: Arguments, fits: bool) -> Answer:
-        if not fits or not arguments.get("channel_id") or not arguments.get("thread_ts"):
+        needs_thread = not (self.is_agent and method == "setSuggestedPrompts")
+        if not fits or not arguments.get("channel_id") or (needs_thread and not arguments.get("thread_ts")):
             self.refused.append(f"assistant.threads.{method}: {arguments}")
             return refusal("invalid_arguments")
         self.assistant.append((method, arguments))

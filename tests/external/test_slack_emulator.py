@@ -195,6 +195,17 @@ async def test_a_message_is_asked_about_from_its_menu(workspace: SlackWorkspace)
 
 
 @over_http
+async def test_the_messages_tab_of_an_agent_app_has_prompts_and_answers_in_threads(workspace: SlackWorkspace) -> None:
+    await workspace.open_messages_tab()
+    method, prompts = workspace.proxy.assistant[-1]
+    assert method == "setSuggestedPrompts"
+    assert prompts["prompts"][-1]["message"] == "status"
+    asked = await workspace.say("How do I drain a drydock runner?", channel=DIRECT)
+    await workspace.until(lambda said: len(said) == 1, DIRECT, asked)
+    workspace.proxy.is_agent = False
+
+
+@over_http
 async def test_an_assistant_thread_has_prompts_and_is_named_after_its_first_question(
     workspace: SlackWorkspace,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Assistant threads: prompts where one begins, a name after its first question, a status while somebody waits."""
+"""The conversation with the app: prompts where one begins, a name after its first question, a status while somebody waits."""
 
 from __future__ import annotations
 
@@ -43,6 +43,34 @@ async def test_a_thread_offers_prompts(bot: SlackBot, kind: str) -> None:
     (sent,) = bot.slack.called("assistant.threads.setSuggestedPrompts")
     assert [prompt["message"] for prompt in sent["prompts"]] == [*EXAMPLES, "status"]
     assert (sent["channel_id"], sent["thread_ts"]) == (DIRECT, ROOT)
+
+
+async def test_the_messages_tab_of_an_agent_app_offers_prompts_outside_any_thread(bot: SlackBot) -> None:
+    opened = {"type": "app_home_opened", "user": PERSON, "channel": DIRECT, "tab": "messages", "event_ts": ROOT}
+    assert (await bot.event(opened)).status == 200
+    (sent,) = bot.slack.called("assistant.threads.setSuggestedPrompts")
+    assert [prompt["message"] for prompt in sent["prompts"]] == [*EXAMPLES, "status"]
+    assert sent["channel_id"] == DIRECT
+    assert "thread_ts" not in sent
+
+
+async def test_the_messages_tab_of_an_assistant_app_offers_prompts_in_its_threads_alone(bot: SlackBot) -> None:
+    await bot.event(thread_event())
+    await bot.event({"type": "app_home_opened", "user": PERSON, "channel": DIRECT, "tab": "messages", "event_ts": ROOT})
+    (sent,) = bot.slack.called("assistant.threads.setSuggestedPrompts")
+    assert sent["thread_ts"] == ROOT
+
+
+async def test_what_a_person_looks_at_is_acknowledged(bot: SlackBot) -> None:
+    entity = {"type": "slack#/types/channel_id", "value": "C0ASK", "team_id": "T0MARI"}
+    for context in ({"entities": [entity]}, {}):
+        assert (await bot.event({"type": "app_context_changed", "context": context})).status == 200
+    assert bot.inbox.questions == []
+
+
+async def test_a_message_in_the_messages_tab_is_answered_in_its_own_thread(bot: SlackBot) -> None:
+    await bot.event(message("How do I drain a drydock runner?", channel=DIRECT, channel_type="im", ts=ROOT))
+    assert bot.inbox.questions[0].place == THREAD
 
 
 async def test_a_slack_that_takes_no_prompts_costs_nothing(bot: SlackBot) -> None:

@@ -75,7 +75,7 @@ async def test_a_guest_sees_neither_incidents_nor_what_is_known(bot: SlackBot) -
     assert "Only members of this workspace" in shown(bot)
 
 
-async def test_only_the_home_tab_is_made(bot: SlackBot) -> None:
+async def test_no_page_is_made_for_the_messages_tab(bot: SlackBot) -> None:
     assert (await bot.event(OPENED | {"tab": "messages"})).status == 200
     assert bot.slack.homes == {}
 

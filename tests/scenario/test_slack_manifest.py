@@ -12,7 +12,7 @@ import yaml
 
 from adapters.slack import inbound
 from adapters.slack.inbound import SlackInbound
-from adapters.slack.needs import COMMANDS, EVENTS, SCOPES, SHORTCUTS
+from adapters.slack.needs import ASSISTANT_EVENTS, COMMANDS, EVENTS, SCOPES, SHORTCUTS
 from bot.commands.slack_doctor import AppManifest, missing_in
 from handlers.questions.ask_in_form import AskInForm
 from tests.fakes.clock import FakeClock
@@ -54,6 +54,7 @@ METHODS: dict[str, set[str]] = {
 
 # The scopes of each event, as https://docs.slack.dev/reference/events gives them.
 OF_EVENTS: dict[str, set[str]] = {
+    "app_context_changed": {"assistant:write"},
     "app_home_opened": set(),
     "app_mention": {"app_mentions:read"},
     "assistant_thread_context_changed": {"assistant:write"},
@@ -112,8 +113,9 @@ async def _no_home(*_: Any) -> Any:
 
 async def test_it_subscribes_to_what_is_listened_to(heard: dict[str, list[Any]]) -> None:
     events = set(MANIFEST["settings"]["event_subscriptions"]["bot_events"])
-    assert {event.partition(".")[0] for event in events} == set(heard["event"])
-    assert events == EVENTS == OF_EVENTS.keys()
+    assert {event.partition(".")[0] for event in events | ASSISTANT_EVENTS} == set(heard["event"])
+    assert events == EVENTS
+    assert events | ASSISTANT_EVENTS == OF_EVENTS.keys()
 
 
 async def test_it_offers_the_commands_and_shortcuts_that_are_listened_to(heard: dict[str, list[Any]]) -> None:
@@ -129,7 +131,7 @@ def test_it_asks_for_the_scopes_of_what_is_called_and_listened_to_and_for_no_oth
     called = {
         method
         for module in (ROOT / "adapters/slack").glob("*.py")
-        for method in re.findall(r'(?:call|_all|_try)\(\s*"([a-zA-Z.]+)"', module.read_text())
+        for method in re.findall(r'(?:call\(|_all\(|_try\(|method =)\s*"([a-zA-Z.]+)"', module.read_text())
     }
     assert called == METHODS.keys()
     needed = set().union(*METHODS.values(), *OF_EVENTS.values(), {"commands"})
@@ -168,7 +170,7 @@ def test_the_doctor_finds_what_another_one_lacks(path: tuple[str, ...], said: st
 def test_it_has_the_limits_of_a_manifest() -> None:
     assert len(MANIFEST["display_information"]["name"]) <= 35
     assert len(MANIFEST["display_information"]["description"]) <= 140
-    assert len(MANIFEST["features"]["assistant_view"]["assistant_description"]) <= 300
+    assert len(MANIFEST["features"]["agent_view"]["agent_description"]) <= 300
     (shortcut,) = MANIFEST["features"]["shortcuts"]
     assert len(shortcut["name"]) <= 24
     assert len(shortcut["description"]) <= 150
