@@ -232,7 +232,7 @@ class HomeOpened(_Payload):
 
     user: Id
     tab: str = ""
-    channel: _Reference = None
+    channel: str = ""
 
 
 class _Thread(_Payload):
