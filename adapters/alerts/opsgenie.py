@@ -1,4 +1,8 @@
-"""Opsgenie's outgoing webhooks: https://support.atlassian.com/opsgenie/docs/opsgenie-edge-connector-alert-action-data/"""
+"""Outgoing webhooks of Opsgenie, and of Jira Service Management, which sends the same bodies.
+
+https://support.atlassian.com/opsgenie/docs/opsgenie-edge-connector-alert-action-data/
+https://support.atlassian.com/jira-service-management-cloud/docs/alert-action-data-for-jira-edge-connector/
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from adapters.alerts.fields import Payload, Words
 from core.model.incident import Acknowledgement, Alert, AlertDelivery, AlertStatus
 
 SOURCE = "opsgenie"
+JIRA_SERVICE_MANAGEMENT = "jira_service_management"
 
 STATUSES = {
     "Create": AlertStatus.FIRING,
@@ -54,17 +59,18 @@ BODY = _Webhook
 """The parts of a body that are read."""
 
 
-def parse(body: bytes, received_at: datetime) -> AlertDelivery | None:
-    """The delivery that a request body holds; None for an action that leaves the alert as it is."""
-    webhook = fields.read(_Webhook, body, "Opsgenie", "send the webhook integration's own payload")
+def parse(body: bytes, received_at: datetime, source: str = SOURCE) -> AlertDelivery | None:
+    """Return the delivery that a request body holds; None for an action that leaves the alert as it is."""
+    name = "Opsgenie" if source == SOURCE else "Jira Service Management"
+    webhook = fields.read(_Webhook, body, name, "send the webhook integration's own payload")
     status = STATUSES.get(webhook.action)
     if status is None:
         return None
     # An alert that comes back has the same alias and another id.
     group = fields.identity(webhook.alert.alias or webhook.alert.alertId)
     return AlertDelivery(
-        key=f"{SOURCE}:{fields.digest(body)}",
-        source=SOURCE,
+        key=f"{source}:{fields.digest(body)}",
+        source=source,
         group_key=group,
         alerts=(_read(webhook, status, group, received_at),),
         received_at=received_at,

@@ -39,8 +39,10 @@ class GenericWebhookSection(WebhookSection):
 
 class WebhooksSection(Section):
     alertmanager: WebhookSection = WebhookSection()
+    azure_monitor: WebhookSection = WebhookSection()
     datadog: WebhookSection = WebhookSection()
     grafana: WebhookSection = WebhookSection()
+    jira_service_management: WebhookSection = WebhookSection()
     opsgenie: WebhookSection = WebhookSection()
     pagerduty: WebhookSection = WebhookSection()
     sentry: WebhookSection = WebhookSection()

@@ -11,15 +11,17 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from adapters.alerts import alertmanager, datadog, grafana, opsgenie, pagerduty, sentry
+from adapters.alerts import opsgenie
 from adapters.teams.activity import Activity
+from bot.web.webhook_sources import FORMATS
 
 FILE = Path(__file__).with_name("openapi.yaml")
 JSON = "application/json"
 REFERENCE = "#/components/schemas/{model}"
 
 BODIES: dict[str, type[BaseModel]] = {
-    module.SOURCE: module.BODY for module in (alertmanager, datadog, grafana, opsgenie, pagerduty, sentry)
+    **{module.SOURCE: module.BODY for module in FORMATS},
+    opsgenie.JIRA_SERVICE_MANAGEMENT: opsgenie.BODY,
 }
 
 

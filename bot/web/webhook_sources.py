@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
-from adapters.alerts import alertmanager, datadog, grafana, opsgenie, pagerduty, sentry
+from adapters.alerts import alertmanager, azure_monitor, datadog, grafana, opsgenie, pagerduty, sentry
 from bot.config.settings import named_secret
 from bot.config.webhook_sections import GenericWebhookSection, WebhookSection, WebhooksSection
 from core.model.errors import ConfigurationError
@@ -15,6 +16,8 @@ from core.model.incident import AlertDelivery
 
 if TYPE_CHECKING:
     from adapters.alerts.generic import GenericFormat
+
+FORMATS = (alertmanager, azure_monitor, datadog, grafana, opsgenie, pagerduty, sentry)
 
 Parser = Callable[[bytes, datetime], AlertDelivery | None]
 SignatureCheck = Callable[[Mapping[str, str], bytes, str], bool]
@@ -34,9 +37,8 @@ class WebhookSource:
 
 def webhook_parsers(webhooks: WebhooksSection) -> dict[str, Parser]:
     """Every format by the name of its source. Raises ConfigurationError for a path that is no JSONPath."""
-    parsers: dict[str, Parser] = {
-        each.SOURCE: each.parse for each in (alertmanager, datadog, grafana, opsgenie, pagerduty, sentry)
-    }
+    parsers: dict[str, Parser] = {each.SOURCE: each.parse for each in FORMATS}
+    parsers[opsgenie.JIRA_SERVICE_MANAGEMENT] = partial(opsgenie.parse, source=opsgenie.JIRA_SERVICE_MANAGEMENT)
     if webhooks.generic is not None:
         parsers["generic"] = _generic(webhooks.generic).parse
     return parsers

@@ -1,4 +1,4 @@
-"""Opsgenie."""
+"""Opsgenie and Jira Service Management."""
 
 from __future__ import annotations
 
@@ -49,3 +49,7 @@ class Opsgenie(MonitoringSystem):
 
     def resolve(self) -> Payload:
         return self.event("Close")
+
+
+class JiraServiceManagement(Opsgenie):
+    source = "jira_service_management"

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from tests.fakes.monitoring_systems.azure_monitor import AzureMonitor
 from tests.fakes.monitoring_systems.datadog import Datadog
 from tests.fakes.monitoring_systems.grafana import Grafana
 from tests.fakes.monitoring_systems.home_made import HomeMade
-from tests.fakes.monitoring_systems.opsgenie import Opsgenie
+from tests.fakes.monitoring_systems.opsgenie import JiraServiceManagement, Opsgenie
 from tests.fakes.monitoring_systems.pagerduty import PagerDuty
 from tests.fakes.monitoring_systems.sentry import Sentry, SentryMetric
 from tests.fakes.monitoring_systems.system import MonitoringSystem
 
-SYSTEMS: tuple[type[MonitoringSystem], ...] = (PagerDuty, Opsgenie, Grafana, Datadog, Sentry, SentryMetric, HomeMade)
+SYSTEMS: tuple[type[MonitoringSystem], ...] = (
+    PagerDuty,
+    Opsgenie,
+    JiraServiceManagement,
+    AzureMonitor,
+    Grafana,
+    Datadog,
+    Sentry,
+    SentryMetric,
+    HomeMade,
+)
