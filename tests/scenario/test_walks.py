@@ -1,0 +1,97 @@
+"""The walks through the code that CONTRIBUTING.md describes: each file that they name runs, and few others do."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from tests.scenario.application import RunningBot
+from tests.scenario.bot_client import is_done
+from tests.scenario.test_alert_to_thread import alert, opened, thread_of
+
+ROOT = Path(__file__).parents[2]
+WALKS = dict(
+    re.findall(
+        r"^- \*\*(A question|An alert)\.\*\* (.*?)(?=^- \*\*|^#)",
+        (ROOT / "CONTRIBUTING.md").read_text(),
+        re.DOTALL | re.MULTILINE,
+    )
+)
+MOST = {"A question": 0, "An alert": 0}  # files of ours that run; fewer is better
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+def named(walk: str) -> set[str]:
+    """Return the files that a walk names, each relative to the root of the repository."""
+    found: set[str] = set()
+    folder = ""
+    told, _, _ = WALKS[walk].partition("What is said in that thread")  # which is another walk
+    for name in re.findall(r"`([\w/…]+\.py)`", told):
+        path = name.replace("…", "slack") if "/" in name else f"{folder}/{name}"
+        folder = path.rpartition("/")[0]
+        found.add(path)
+    return found
+
+
+@contextmanager
+def watched() -> Iterator[set[str]]:
+    """Collect the files of ours in which a function runs until the block ends, in any thread."""
+    ran: set[str] = set()
+    submit = ThreadPoolExecutor.submit
+
+    def notice(frame: Any, event: str, _: object) -> None:
+        if event == "call":
+            ran.add(frame.f_code.co_filename)
+
+    def watched_submit(self: ThreadPoolExecutor, work: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
+        def run() -> Any:
+            sys.setprofile(notice)
+            try:
+                return work(*arguments, **options)
+            finally:
+                sys.setprofile(None)
+
+        return submit(self, run)
+
+    with patch.object(ThreadPoolExecutor, "submit", watched_submit):
+        sys.setprofile(notice)
+        try:
+            yield ran
+        finally:
+            sys.setprofile(None)
+    for path in list(ran):
+        ran.discard(path)
+        ours = Path(path).relative_to(ROOT).as_posix() if path.startswith(f"{ROOT}/") else ""
+        if ours.startswith(("bot/", "handlers/", "core/", "adapters/")):
+            ran.add(ours)
+
+
+async def test_a_question_runs_the_files_that_its_walk_names(bot: RunningBot) -> None:
+    await answered(bot, "When is the deployment freeze?")  # what only runs at the start has run
+    with watched() as ran:
+        await answered(bot, "How do I roll back a canary?")
+    assert named("A question") - ran == set()
+    assert len(ran) <= MOST["A question"], sorted(ran)
+
+
+async def answered(bot: RunningBot, question: str) -> None:
+    asked = await bot.slack.asks(bot.address, question)
+    await bot.slack.until(lambda: bot.slack.replies(asked))
+
+
+async def test_an_alert_runs_the_files_that_its_walk_names(bot: RunningBot) -> None:
+    with watched() as ran:
+        incident_id = await opened(bot, "walk", alert("walk"))
+        await bot.incident(incident_id, is_done)
+        await thread_of(bot, incident_id)
+    assert named("An alert") - ran == set()
+    assert len(ran) <= MOST["An alert"], sorted(ran)
