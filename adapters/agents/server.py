@@ -13,11 +13,13 @@ from pydantic import Field
 from core.answering.answer import Citation
 from core.answering.answer_view import CONFLICTING, answer_view
 from core.incidents.incident_details import incident_details
+from core.incidents.incident_layout import Line
 from core.incidents.incident_view import incident_view
 from core.model.errors import PlumblineError
 from core.model.incident import Incident, SimilarIncident
 from core.model.messages import AnswerMessage, IncidentMessage
 from core.ports import AgentCaller, AgentTools
+from core.rca.pasted import QUESTION
 
 INSTRUCTIONS = (
     "Plumbline answers questions about operations from the team's own documents, and investigates incidents. Replies "
@@ -124,14 +126,15 @@ def _incident(message: IncidentMessage) -> CallToolResult:
     incident = message.incident
     view = incident_view(message)
     badges = {line.label.lower(): line.badge for line in view.lines if line.badge}
-    lines = [f"**{view.headline}** ({incident.id})", view.state, *(line.plain for line in view.lines)]
+    id_ = "" if incident.source == QUESTION else f" ({incident.id})"  # a pasted alert is not stored
+    lines = [f"**{view.headline}**{id_}", view.state, *map(_labelled, view.lines)]
     pages = [Page(title=link.text, url=link.url) for line in view.lines for link in line.links if link.url]
     for section in incident_details(incident):
         lines += ["", f"**{section.title}**{f' ({section.badge})' if section.badge else ''}"]
         for entry in section.entries:
-            at = f"{entry.at:%Y-%m-%d %H:%M:%S} UTC: " if entry.at else ""
-            link = f"{entry.link.text}: " if entry.link else ""
-            lines.append(f"- {at}{link}{entry.text}{f' “{entry.quote}”' if entry.quote else ''}")
+            at = f"{entry.at:%Y-%m-%d %H:%M:%S} UTC" if entry.at else ""
+            said = " ".join(filter(None, (entry.text, f"“{entry.quote}”" if entry.quote else "")))
+            lines.append("- " + ": ".join(filter(None, (at, entry.link.text if entry.link else "", said))))
             if entry.link and entry.link.url:
                 pages.append(Page(title=entry.link.text, url=entry.link.url))
     return _result("\n".join(lines), badges, list({page["url"]: page for page in pages}.values()))
@@ -144,6 +147,10 @@ def _incidents(found: Iterable[Incident]) -> CallToolResult:
 def _past_incidents(found: Sequence[SimilarIncident]) -> CallToolResult:
     pages = [Page(title=each.title, url=each.url) for each in found if each.url]
     return _result("\n".join(map(_past, found)) or NOTHING_FOUND, citations=pages)
+
+
+def _labelled(line: Line) -> str:
+    return f"{line.label}: {line.plain.removeprefix(line.label).strip()}" if line.label else line.plain
 
 
 def _line(incident: Incident) -> str:
