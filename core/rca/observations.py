@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from core.model.incident import Gap, Incident, SimilarIncident
 from core.ports import Change, FailedBuild, LogLine, Series, Span, TimeWindow
 from core.rca.revisions import is_commit
-from core.rca.tool_outputs.clue import ToolOutput
+from core.rca.tool_outputs.clues import ToolOutput
 
 LOOK_BACK = timedelta(minutes=90)  # of logs, metrics and traces before the start, at least
 LONGEST_LOOK_BACK = timedelta(hours=8)  # of them, where a change is as old

@@ -7,7 +7,7 @@ import re
 from core.model.incident import Incident
 from core.ports import FailedBuild
 from core.rca.build_failure import is_build_log
-from core.rca.tool_outputs.clue import ToolOutput
+from core.rca.tool_outputs.clues import ToolOutput
 
 PASTED = "pasted text"  # stands for the tool
 QUESTION = "question"  # source of the incident that a pasted text is made into

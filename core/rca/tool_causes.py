@@ -14,7 +14,7 @@ from core.rca.dependencies import callees
 from core.rca.failures import responsibility_of
 from core.rca.observations import Observations
 from core.rca.scene import Scene, precedes
-from core.rca.tool_outputs.clue import ToolOutput
+from core.rca.tool_outputs.clues import ToolOutput
 from core.rca.tool_outputs.conclusion import Conclusion, conclude
 
 OUTPUT_WEIGHT = 0.8  # of a cause that a tool states outright, against a change that fits wholly

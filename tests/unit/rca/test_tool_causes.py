@@ -13,7 +13,7 @@ from core.rca.explain import explain
 from core.rca.observations import Observations
 from core.rca.scene import survey
 from core.rca.tool_causes import first_time, tool_causes
-from core.rca.tool_outputs.clue import ToolOutput
+from core.rca.tool_outputs.clues import ToolOutput
 from tests.fakes.outage import START, change, errors, incident, minutes, observations, traffic
 
 KILLED = """Name:  {service}-0
