@@ -44,7 +44,7 @@ from core.model.messages import (
     RelatedIncident,
     Verdict,
 )
-from core.rca.pasted import QUESTION
+from core.rca.observations import QUESTION
 
 MAX_HEADLINE = 130  # characters
 MAX_NAME = 48  # characters of a team, a person or a service

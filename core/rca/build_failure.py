@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from core.model.incident import Evidence, EvidenceKind, Hypothesis
 from core.model.trajectory import Responsibility
 from core.ports import FailedBuild
-from core.rca.build_steps import plain
+from core.rca.build_log import NAMES, ReadLog, plain
 from core.rca.failing_lines import Line, by_form, failing_segments
 from core.rca.failure_history import FailureHistory
 from core.rca.failures import responsibility_of, trouble
-from core.rca.line_features import NAMES, ReadLog
 from core.rca.tool_outputs.clues import cut, said
 
 BUILD_SCORE = 0.9  # of the lines that explain a failed build, for an incident that is about that build

@@ -1,23 +1,83 @@
-"""What was read around an incident, as tools that take a service and nothing else (RCAgent, section 3.2.1).
+"""Tools that take a service and nothing else (RCAgent, section 3.2.1), and what was read around an incident as such tools.
 
-Everything is from before the end of the observed window, deduplicated, and without log messages below warnings.
+What was read is from before the end of the observed window, deduplicated, and without log messages below warnings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice, product
 
 from core.ports import Change, Tool, ToolParameter
-from core.rca.build_steps import plain
+from core.rca.build_log import plain
 from core.rca.dependencies import callers
 from core.rca.failing_lines import failing_lines
-from core.rca.log_expert import TROUBLE
 from core.rca.log_templates import Template, grouped, quote_of
 from core.rca.observations import Observations
 from core.rca.scene import Scene
+from core.rca.signals import TROUBLE
 from core.rca.stack_traces import frames
+
+MAX_ANSWER = 200_000  # characters of one answer
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceTool:
+    """`ask` gets one of the services and may raise ToolUnavailable."""
+
+    name: str
+    description: str
+    services: tuple[str, ...]
+    ask: Callable[[str], Awaitable[str]]
+
+    @property
+    def parameters(self) -> tuple[ToolParameter, ...]:
+        return (ToolParameter("service", "the name of a service", self.services),)
+
+    async def call(self, arguments: Mapping[str, str]) -> str:
+        return (await self.ask(arguments["service"]))[:MAX_ANSWER]
+
+
+MAX_CALLS = 24
+MAX_COMBINED = 1_000  # values of all parameters of one tool that are put together
+MAX_CHOICES = 4  # values of a parameter that has nothing to do with services
+SERVICE_NAMES = frozenset({"service", "service_name", "app", "application", "component", "workload", "deployment"})
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """`service` is the one that it asks about, empty if it asks about none by name."""
+
+    tool: Tool
+    arguments: Mapping[str, str]
+    service: str
+
+
+def planned_calls(tools: Sequence[Tool], services: Sequence[str]) -> list[PlannedCall]:
+    """At most MAX_CALLS calls, those about the first of the `services` first; of a tool that wants to know more, none."""
+    found: list[tuple[int, PlannedCall]] = []
+    for tool in tools:
+        wanted = {parameter.name: _values(parameter, services) for parameter in tool.parameters}
+        for values in islice(product(*wanted.values()), MAX_COMBINED):
+            arguments = dict(zip(wanted, values, strict=True))
+            about = next((value for value in values if value in services), "")
+            found.append((services.index(about) if about else 0, PlannedCall(tool, arguments, about)))
+    return [call for _, call in sorted(found, key=lambda each: each[0])[:MAX_CALLS]]
+
+
+def _values(parameter: ToolParameter, services: Sequence[str]) -> tuple[str, ...]:
+    """What a parameter is tried with; nothing where it cannot be known."""
+    if parameter.snapshot:
+        return ()
+    if not parameter.choices:
+        return tuple(services) if parameter.name.lower() in SERVICE_NAMES else ()
+    about = tuple(service for service in services if service in parameter.choices)
+    if about:
+        return about
+    return parameter.choices if len(parameter.choices) <= MAX_CHOICES else ()
+
 
 MAX_TEMPLATES = 40  # log messages of a service that are listed
 MAX_CHANGES = 40

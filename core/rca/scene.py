@@ -11,13 +11,12 @@ from core.knowledge.terms import terms
 from core.model.incident import Incident
 from core.ports import LogLine
 from core.rca.dependencies import callees, callers
-from core.rca.log_expert import message_signals
 from core.rca.log_templates import grouped
 from core.rca.metric_expert import metric_signals
-from core.rca.metric_origins import metric_origins
 from core.rca.observations import Observations, suspect_from
-from core.rca.signals import CLEAR, Signal, combined
+from core.rca.signals import CLEAR, Signal, combined, message_signals
 from core.rca.span_expert import span_signals
+from core.rca.telemetry import metric_origins
 
 SURE = 0.9  # strength of the signs in the incident's service together, at which its trouble has begun
 SLACK = timedelta(minutes=3)  # by which an effect may seem to come before its cause: buckets, scrapes, clocks

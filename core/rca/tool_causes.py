@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from core.knowledge.terms import terms
 from core.model.incident import Hypothesis
 from core.model.trajectory import Responsibility
-from core.rca.contradictions import contradicting
 from core.rca.dependencies import callees
 from core.rca.failures import responsibility_of
+from core.rca.merge import contradicting
 from core.rca.observations import Observations
 from core.rca.scene import Scene, precedes
 from core.rca.tool_outputs.clues import ToolOutput

@@ -10,8 +10,8 @@ from core.knowledge.terms import terms
 from core.model.incident import BlamedChange, Evidence, EvidenceKind, Followed, Hypothesis, Origin, SimilarIncident
 from core.model.trajectory import Responsibility
 from core.rca.cause_sentence import changed_sentence, in_words
-from core.rca.contradictions import contradicting
 from core.rca.failures import responsibility_of
+from core.rca.merge import contradicting
 from core.rca.revisions import Revision
 from core.rca.scene import Scene
 from core.rca.suspects import Suspect

@@ -28,9 +28,18 @@ from core.ports import (
     Toolbox,
 )
 from core.rca.dependencies import neighbourhood, service_of, united
-from core.rca.observations import Observations, change_window, graph_window, of_late, signal_window
-from core.rca.pasted import build_links, is_about_a_build, pasted_build, pasted_output
-from core.rca.planned_calls import PlannedCall, planned_calls
+from core.rca.observation_tools import PlannedCall, planned_calls
+from core.rca.observations import (
+    Observations,
+    build_links,
+    change_window,
+    graph_window,
+    is_about_a_build,
+    of_late,
+    pasted_build,
+    pasted_output,
+    signal_window,
+)
 from core.rca.tool_outputs.clues import ToolOutput
 from core.triage.history import IncidentHistory
 from handlers.incidents.offer_tools import gap_of, open_toolboxes

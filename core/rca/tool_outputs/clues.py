@@ -66,7 +66,8 @@ _FRAME = re.compile(r"^\s+(?:at |\.\.\. \d+ more|in \w+$)|^goroutine \d+|^\s+[\w
 _INNER = re.compile(r"^\s*(?:Caused by|Root cause)\b", re.IGNORECASE)
 _PREFIX = re.compile(
     r"^\W{0,2}(?:(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[-/]\w{3}[-/]\d{4})?[T :]*\d\d:\d\d:\d\d\S*[\s|:,-]*"
-    r"|\[[^\]]{1,40}\]\s+(?=[A-Z]+\b)|\[?\b(?:FATAL|CRITICAL|ERROR|WARN(?:ING)?|INFO|DEBUG)\b\]?\W*|[EWIF]\d{4}\s+|\w{3} +\d+ (?=\d\d:))",
+    r"|\[[^\]]{1,40}\]\s+(?=[A-Z]+\b)|\[?\b(?:FATAL|CRITICAL|ERROR|WARN(?:ING)?|INFO|DEBUG)\b\]?\W*|[EWIF]\d{4}\s+|\w{3} +\d+ (?=\d\d:)"
+    r"|(?:- )?[\"']?message[\"']?:\s*[\"']?)",
     re.IGNORECASE,
 )
 _MESSAGE_FIELDS = ("msg", "message", "event", "error", "err", "exception", "reason", "detail", "cause")
@@ -176,15 +177,15 @@ def _read(output: ToolOutput, lines: list[str], subject: str, sought: Collection
     if _CHANGES.search(output.tool):
         return list(_changes(lines))
     found = [*_containers(lines, subject), *_events(lines, subject)]
-    if found:
-        return [replace(clue, support=_support(clue, lines)) for clue in found]
     head = output.text[:HEAD]
     shown = [line for line in head.splitlines() if line.strip()]
     fields = sum(_FIELD.match(line) is not None for line in shown)
     if _FORMED.search(head) or fields >= max(FIELDS, MOSTLY * len(shown)):
         told = _messages([line for line in lines if _TELLS.search(line)], subject, sought)
-        return [clue for clue in told if clue.strength > ENDS and clue.role is Role.CAUSE]
-    return list(_rows(lines)) if _TABLE.search(head) else _messages(lines, subject, sought)
+        found += [clue for clue in told if clue.strength > ENDS and clue.role is Role.CAUSE]
+    elif not found:
+        return list(_rows(lines)) if _TABLE.search(head) else _messages(lines, subject, sought)
+    return [replace(clue, support=_support(clue, lines)) for clue in found]
 
 
 def _changes(lines: list[str]) -> Iterator[Clue]:

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.ports import LogLine
-from core.rca.log_expert import message_signals
 from core.rca.log_templates import grouped, message_of, quote_of
-from core.rca.signals import Signal
+from core.rca.signals import Signal, message_signals
 from tests.fakes.outage import LENGTH, START, errors, minutes, traffic
 
 TRACE = """Unhandled request
