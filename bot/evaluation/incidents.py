@@ -268,7 +268,7 @@ ABLATIONS: Mapping[str, Callable[[Observations], Observations]] = {
     "paths": lambda seen: _changed(seen, files=()),
     "messages": lambda seen: _changed(seen, title="", detail=""),
     "metrics": lambda seen: replace(seen, series=()),
-    "traces": lambda seen: replace(seen, spans=()),
+    "graph": lambda seen: replace(seen, dependencies={}),
     "logs": lambda seen: replace(seen, logs=()),
 }
 """What can be left out of what is read, to see what it is worth."""

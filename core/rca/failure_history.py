@@ -121,7 +121,7 @@ def _rate(exact: NDArray[np.float64], alike: NDArray[np.float64], column: int) -
     return np.log(share / USUAL)
 
 
-_LINES = re.compile(
+_NAMED_LINES = re.compile(
     r"\s*lines?\s+(?P<first>\d{1,9})(?:\s*(?:-|–|—|to|until|through)\s*(?:line\s+)?(?P<last>\d{1,9}))?\b", re.IGNORECASE
 )
 
@@ -161,7 +161,7 @@ def history_of(failures: Iterable[RecordedFailure]) -> FailureHistory:
 
 def named_lines(text: str) -> range | None:
     """The lines that a correction names, “lines 12 to 14” as range(11, 14); None if it begins with none."""
-    found = _LINES.match(text)
+    found = _NAMED_LINES.match(text)
     if found is None:
         return None
     first, last = int(found["first"]), int(found["last"] or found["first"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.model.incident import Gap, Incident, SimilarIncident
-from core.ports import Change, FailedBuild, LogLine, Series, Span, TimeWindow
+from core.ports import Change, FailedBuild, LogLine, Series, TimeWindow
 from core.rca.build_failure import is_build_log
 from core.rca.revisions import is_commit
 from core.rca.tool_outputs.clues import ToolOutput
@@ -24,7 +24,7 @@ COMMITS_BACK = timedelta(hours=72)  # of commits: what was deployed today may ha
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """`logs` and `series` of the services in `services`, `spans` and `changes` of all, up to `until`.
+    """`logs` and `series` of the services in `services`, and `changes` of all, up to `until`.
 
     `outputs` are what tools returned as free text, and `builds` the failed builds that the incident is about.
     `cut` are the services with so many log records that the earliest were not read. `gaps` are what could not
@@ -43,7 +43,6 @@ class Observations:
     cut: frozenset[str] = frozenset()
     outputs: tuple[ToolOutput, ...] = ()
     builds: tuple[FailedBuild, ...] = ()
-    spans: tuple[Span, ...] = ()
 
 
 def signal_window(

@@ -15,7 +15,6 @@ from core.rca.log_templates import grouped
 from core.rca.metric_expert import metric_signals
 from core.rca.observations import Observations, suspect_from
 from core.rca.signals import CLEAR, Signal, combined, message_signals
-from core.rca.span_expert import span_signals
 from core.rca.telemetry import metric_origins
 
 SURE = 0.9  # strength of the signs in the incident's service together, at which its trouble has begun
@@ -81,10 +80,10 @@ def precedes(cause: datetime, effect: datetime) -> float:
 
 
 def survey(observations: Observations) -> Scene:
-    """Return the signs that logs, metrics and traces show, compared with the time before."""
+    """Return the signs that logs and metrics show, compared with the time before."""
     incident = observations.incident
     logged, usual = _log_signals(observations)
-    found = [*logged, *_metric_signals(observations), *_span_signals(observations)]
+    found = [*logged, *metric_signals(observations.series, _metrics_suspect_from(observations))]
     services = dict.fromkeys(signal.service for signal in found)
     signals = {service: tuple(signal for signal in found if signal.service == service) for service in services}
     return Scene(
@@ -116,16 +115,6 @@ def _log_signals(observations: Observations) -> tuple[list[Signal], frozenset[st
         found += message_signals(templates, known_from, suspect, observations.until)
         usual.update(term for each in templates if each.lines[0].at < suspect for term in terms(each.text))
     return found, frozenset(usual)
-
-
-def _span_signals(observations: Observations) -> list[Signal]:
-    if not observations.spans:
-        return []
-    return span_signals(observations.spans, suspect_from(observations.spans[0].at, observations.incident))
-
-
-def _metric_signals(observations: Observations) -> list[Signal]:
-    return metric_signals(observations.series, _metrics_suspect_from(observations))
 
 
 def _metrics_suspect_from(observations: Observations) -> datetime:

@@ -23,9 +23,8 @@ class Signal:
 
     `what` describes it in words, `terms` are the index terms of its text. `trouble` is False for a message that does
     not complain, such as “configuration reloaded”: it dates what happened, but is no symptom. `frames` are those of the
-    stack trace in it. `subject` is what moved: the metric, the operation, or the message; `texts` are up to a few dozen
-    records as they stand. `peer` is the outside host that failing spans called. `own` is False where the trouble is said
-    to come from a callee. A metric that `creeps` rises slowly since then; one that `rises` is higher than usual.
+    stack trace in it. `subject` is what moved: the metric or the message; `texts` are up to a few dozen records as they
+    stand. A metric that `creeps` rises slowly since then; one that `rises` is higher than usual.
     """
 
     service: str
@@ -38,8 +37,6 @@ class Signal:
     frames: tuple[Frame, ...] = ()
     subject: str = ""
     texts: tuple[str, ...] = ()
-    peer: str = ""
-    own: bool = True
     creeps: bool = False
     rises: bool = False
 

@@ -25,13 +25,11 @@ from core.rca.observations import Observations
 from core.rca.revisions import Revision, is_setting, revisions
 from core.rca.scene import SLACK, UNMAPPED_WEIGHT, UNRELATED_WEIGHT, Scene
 from core.rca.signals import CLEAR, Signal, combined
-from core.rca.span_expert import CallCounts
 from core.rca.stack_traces import same_file
 
 EFFECT = timedelta(minutes=40)  # after a change, in which its signs lose 63 % of their weight
 JUST_BEFORE = timedelta(minutes=1)  # of a change, from which a sign may be its effect: clocks and scrapes differ
 CREEP_SLACK = timedelta(minutes=12)  # by which the beginning of a slow rise can be made out
-MORE_CALLS = 1.5  # times the usual calls for each request, from which a caller asks too much
 TOGETHER = timedelta(minutes=4)  # within which services begin to suffer at once
 OPERATED, AT_WORK = 0.6, timedelta(minutes=15)  # evidence of work on a store or host, and how near the first sign
 SAME_RECORD = 0.8  # of the records of a message that must name one thing for it to be to blame
@@ -200,10 +198,6 @@ class _View:
         return [each for each in self.revisions if not each.waits and each.at <= self.scene.first_sign + SLACK]
 
     @cached_property
-    def calls(self) -> CallCounts:
-        return CallCounts(self.observations.spans)
-
-    @cached_property
     def origin(self) -> Mapping[str, float]:
         """How far trouble arises in each service, against the one where it does most, in [0, 1]."""
         found = {
@@ -244,7 +238,7 @@ class _View:
 
     def is_passed_on(self, signal: Signal) -> bool:
         """Whether a sign says that it comes from another service."""
-        return not signal.own or bool(self.blamed[id(signal)])
+        return bool(self.blamed[id(signal)])
 
     def _in_time(self, service: str) -> float:
         accusing = (signal.since for signal in self._accusations.get(service, ()) if signal.strength >= CLEAR)
@@ -435,21 +429,11 @@ def _loaded(view: _View, revision: Revision, below: Iterable[str]) -> tuple[floa
         effect, signals = _effect(view, {callee: revision.at})
         if effect <= best[0]:
             continue
-        more = max((_more_calls(view, caller, callee, at) for caller, at in revision.live.items()), default=0.0)
         busier = view.busier(callee) * (1 - max((view.busier(caller) for caller in revision.live), default=0.0))
-        weight = effect * max(more, 0.7 * busier)
+        weight = effect * busier
         if weight > best[0]:
             best = (weight, signals)
     return best
-
-
-def _more_calls(view: _View, caller: str, callee: str, at: datetime) -> float:
-    """1 where a service calls another at least twice MORE_CALLS as often for each request as before, 0 below that."""
-    found = view.calls.for_each_request(caller, callee, at)
-    if found is None:
-        return 0.0
-    before, after = found
-    return min(1.0, max(0.0, after / max(before, 0.05) / MORE_CALLS - 1))
 
 
 def _older(view: _View, service: str, at: datetime) -> float:
@@ -588,7 +572,7 @@ def _external(view: _View) -> list[Suspect]:
     for signal, _, kinds in view.signs:
         text = "\n".join([signal.evidence.quote, *signal.texts])
         named_there = (match["url"] or match["host"] for match in _FOREIGN.finditer(text))
-        hosts = [each for each in (signal.peer, *named_there) if each and _is_foreign(each, view)]
+        hosts = [each for each in named_there if _is_foreign(each, view)]
         ran_out = bool(kinds & _CLEAR_OF_OURS[Origin.EXTERNAL]) and _EXPIRED.search(text) is not None
         if hosts or ran_out or _PROVIDER.search(text):
             found[signal.service].append(signal)

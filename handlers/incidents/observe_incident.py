@@ -23,7 +23,6 @@ from core.ports import (
     LogReader,
     MetricReader,
     Series,
-    SpanReader,
     TimeWindow,
     Toolbox,
 )
@@ -47,7 +46,6 @@ from handlers.incidents.offer_tools import gap_of, open_toolboxes
 DEADLINE = 8.0  # seconds that one question to one tool may take
 MAX_SERVICES = 16  # services whose logs and metrics are read
 MAX_LOG_LINES = 20_000  # records read of one service
-MAX_SPANS = 50_000  # read of one system, the last ones
 SIMILAR = 3  # similar past incidents shown
 MIN_SIMILARITY = 0.15  # below which a past incident resembles this one by chance
 
@@ -95,14 +93,12 @@ async def observe_incident(
     service = service_of(incident, dependencies)
     services = neighbourhood(service, dependencies, MAX_SERVICES) if service else []
     window = signal_window(incident, now, changes, services)
-    tracers = [each for each in readers.graphs if isinstance(each, SpanReader)]
     tools.expect(LOGS, [*readers.logs, *readers.toolboxes])
     tools.expect(METRICS, [*readers.metrics, *readers.toolboxes])
     tools.expect(CHANGES, [*readers.changes, *readers.toolboxes])
-    logs, series, spans, outputs, builds = await asyncio.gather(
+    logs, series, outputs, builds = await asyncio.gather(
         tools.ask([(each.name, each.lines(name, window, MAX_LOG_LINES)) for each in readers.logs for name in services]),
         tools.ask([(each.name, each.series(name, window)) for each in readers.metrics for name in services]),
-        tools.ask([(each.name, each.spans(window, MAX_SPANS)) for each in tracers]),
         _outputs(readers, services, window, tools),
         _builds(replace(incident, service=service), readers, window.end, tools),
     )
@@ -120,7 +116,6 @@ async def observe_incident(
         logs=tuple(logs),
         series=tuple(series),
         changes=tuple(changes),
-        spans=tuple(spans),
         dependencies=dependencies,
         similar=_similar(incident, history),
         gaps=tuple(sorted(tools.gaps, key=lambda gap: gap.text)),
