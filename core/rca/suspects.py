@@ -25,7 +25,6 @@ from core.rca.observations import Observations
 from core.rca.revisions import Revision, is_setting, revisions
 from core.rca.scene import SLACK, UNMAPPED_WEIGHT, UNRELATED_WEIGHT, Scene
 from core.rca.signals import CLEAR, Signal, combined
-from core.rca.stack_traces import same_file
 
 EFFECT = timedelta(minutes=40)  # after a change, in which its signs lose 63 % of their weight
 JUST_BEFORE = timedelta(minutes=1)  # of a change, from which a sign may be its effect: clocks and scrapes differ
@@ -49,17 +48,12 @@ WEIGHTS: Mapping[str, float] = {
     "older": -2.0,
     "origin": 1.4,
     "covers": 1.0,
-    "beside": 0.7,
     "words": 2.9,
-    "frame": 2.8,
     "kinds": 3.0,
     "gap": -0.7,
-    "late": -2.2,
-    "between": -0.3,
     "setting": 0.8,
     "none": 1.3,
     "evidence": 8.0,
-    "quiet": 2.0,
 }
 """Log-odds for each feature, all of which are in [0, 1] or the logarithm of a small number."""
 
@@ -144,7 +138,6 @@ class Suspect:
     objection: str
     features: Mapping[str, float]
     shared: tuple[str, ...] = ()
-    traced: str = ""
     subject: str = ""
     odds: float = 0.0
     score: float = 0.0
@@ -333,16 +326,9 @@ def _changed(view: _View, revision: Revision) -> Suspect:
     lower, followed_below = _loaded(view, revision, below)
     older = max((_older(view, service, at) for service, at in revision.live.items()), default=0.0)
     shared = _shared(view, place, services, above | below)
-    traced = _traced(view, revision, services, above)
     kinds = _kinds(view, place, services, above | below)
     gap = scene.first_sign - revision.at
-    later = [
-        other
-        for other in view.eligible
-        if revision.at < other.at and other.live.keys() & revision.live.keys() and other is not revision
-    ]
     origin = max((view.origin.get(service, 0.0) for service in services), default=0.0)
-    beside = max((view.origin.get(service, 0.0) for service in above | below), default=0.0)
     features = {
         "own": own,
         "callers": max(0.0, upper - own),
@@ -351,13 +337,9 @@ def _changed(view: _View, revision: Revision) -> Suspect:
         "older": max(0.0, older - CLEAR) / (1 - CLEAR),
         "origin": origin,
         "covers": sum(view.origin.get(service, 0.0) for service in services) / max(sum(view.origin.values()), 1e-9),
-        "beside": max(0.0, beside - origin),
         "words": log1p(sum(shared.values())),
-        "frame": float(bool(traced)),
         "kinds": kinds,
         "gap": log1p(max(timedelta(), gap) / timedelta(minutes=10)),
-        "late": min(1.0, max(timedelta(), -gap) / SLACK),
-        "between": min(3, len(later)) / 3,
         "setting": float(not revision.shipped_by and is_setting(revision.change)),
     }
     signs = next(
@@ -377,7 +359,6 @@ def _changed(view: _View, revision: Revision) -> Suspect:
         _objection(view, revision, features),
         features,
         tuple(sorted(shared, key=lambda term: -shared[term])),
-        traced,
     )
 
 
@@ -487,15 +468,6 @@ def _kinds(view: _View, place: int, services: Sequence[str], near: frozenset[str
     )
 
 
-def _traced(view: _View, revision: Revision, services: Sequence[str], above: frozenset[str]) -> str:
-    """The first file of a change that a stack trace among the signs of its services or of a caller leads through."""
-    frames = [
-        frame.path for service in (*services, *above) for signal in view.trouble(service) for frame in signal.frames
-    ]
-    files = [file for change in revision.content for file in change.files]
-    return next((file for file in files if any(same_file(path, file) for path in frames)), "")
-
-
 def _said(revision: Revision) -> str:
     """What a change says of what it changes: its texts, its paths, and the lines that it takes away or adds."""
     parts: list[str] = []
@@ -527,7 +499,7 @@ def _sign_kinds(signal: Signal) -> frozenset[Kind]:
 def _objection(view: _View, revision: Revision, features: Mapping[str, float]) -> str:
     gap = _minutes(view.scene.first_sign - revision.at)
     service = next(iter(revision.live), revision.change.service)
-    if features["late"]:
+    if revision.at > view.scene.first_sign:
         return f"it came {_minutes(revision.at - view.scene.first_sign)} after the first sign"
     callee, explained = view.scene.explained_by(service)
     if features["older"] > CLEAR:
@@ -553,15 +525,8 @@ def _ruled_out(view: _View, revision: Revision) -> Suspect:
 # What is no change of ours.
 
 
-def _other(
-    view: _View, service: str, origin: Origin, evidence: float, signals: Sequence[Signal], subject: str = ""
-) -> Suspect:
-    touched = [
-        revision
-        for revision in view.eligible
-        if service in revision.live or revision.live.keys() & (view.around([service])[0] | view.around([service])[1])
-    ]
-    features = {"none": 1.0, "evidence": evidence, "quiet": float(bool(view.observations.changes) and not touched)}
+def _other(service: str, origin: Origin, evidence: float, signals: Sequence[Signal], subject: str = "") -> Suspect:
+    features = {"none": 1.0, "evidence": evidence}
     return Suspect(service, origin, None, tuple(signals), "its signs are weak", features, subject=subject)
 
 
@@ -579,7 +544,6 @@ def _external(view: _View) -> list[Suspect]:
             named[signal.service].update(hosts)
     return [
         _other(
-            view,
             service,
             Origin.EXTERNAL,
             _weight(view, signals),
@@ -619,7 +583,6 @@ def _load(view: _View) -> list[Suspect]:
     strength = max(signal.strength for signal in risen)
     return [
         _other(
-            view,
             service,
             Origin.LOAD,
             strength * share,
@@ -646,7 +609,7 @@ def _record(view: _View) -> list[Suspect]:
         name, count = max(named.items(), key=lambda item: item[1], default=("", 0))
         if count >= SAME_RECORD * len(signal.texts):
             evidence = _weight(view, [signal]) * count / len(signal.texts)
-            found.append(_other(view, signal.service, Origin.DATA, evidence, [signal], name))
+            found.append(_other(signal.service, Origin.DATA, evidence, [signal], name))
     return found
 
 
@@ -658,11 +621,11 @@ def _platform(view: _View) -> list[Suspect]:
         if kinds & wanted:
             failing[min(view.blamed[id(signal)], default=signal.service)].append(signal)
     found = [
-        _other(view, service, Origin.PLATFORM, _weight(view, signals), _strongest(signals), service)
+        _other(service, Origin.PLATFORM, _weight(view, signals), _strongest(signals), service)
         for service, signals in failing.items()
     ]
     found += [
-        _other(view, service, Origin.PLATFORM, OPERATED * view.origin.get(service, 0.0), [signal], service)
+        _other(service, Origin.PLATFORM, OPERATED * view.origin.get(service, 0.0), [signal], service)
         for service, signals in view.scene.signals.items()
         for signal in signals
         if not signal.trouble
@@ -678,7 +641,7 @@ def _platform(view: _View) -> list[Suspect]:
         ]
         hosts = Counter(host for signal in signals for host in set(_NODE.findall(signal.evidence.quote)))
         host = max(hosts, key=lambda name: hosts[name], default="")
-        found.append(_other(view, together[0], Origin.PLATFORM, 1 - 0.6 ** (len(together) - 1), signals, host))
+        found.append(_other(together[0], Origin.PLATFORM, 1 - 0.6 ** (len(together) - 1), signals, host))
     return found
 
 
@@ -702,7 +665,7 @@ def _itself(view: _View) -> list[Suspect]:
         telling = [signal for signal in signals if _beyond_the_symptom(view.scene, signal)]
         if telling and weight > ARISES:
             evidence = 0.3 * weight * max(signal.strength for signal in telling)
-            found.append(_other(view, service, Origin.SERVICE, evidence, signals))
+            found.append(_other(service, Origin.SERVICE, evidence, signals))
     return found
 
 

@@ -141,7 +141,6 @@ def hypothesis(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, .
 
 def _blamed(revision: Revision, suspect: Suspect) -> BlamedChange:
     change = revision.change
-    files = [file for each in revision.content for file in each.files]
     return BlamedChange(
         id=change.id,
         kind=change.kind,
@@ -151,7 +150,7 @@ def _blamed(revision: Revision, suspect: Suspect) -> BlamedChange:
         services=tuple(revision.live),
         deploys=tuple(each.id for each in revision.shipped_by),
         url=change.url,
-        files=tuple(sorted(files, key=lambda file: file != suspect.traced)),
+        files=tuple(file for each in revision.content for file in each.files),
         moved=_moved_lines(revision, suspect),
         shared=suspect.shared,
     )
@@ -258,10 +257,6 @@ def _evidence(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ..
                 EvidenceKind.CHANGE, source, f"{change.title}: {detail}" if detail else change.title, at, change.url
             )
         )
-        if suspect.traced:
-            found.append(
-                Evidence(EvidenceKind.CHANGE, f"files of {change.id}, and in the stack trace", suspect.traced, at)
-            )
         if moved := _moved_lines(suspect.revision, suspect):
             found.append(Evidence(EvidenceKind.CHANGE, f"diff of {change.id}", "\n".join(moved), at))
     found += [signal.evidence for signal in suspect.signals if signal.trouble][:3]
