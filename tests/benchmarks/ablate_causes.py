@@ -54,7 +54,7 @@ MECHANISMS = (
     *(Mechanism(f"read: {name}", reads=change) for name, change in ABLATIONS.items()),
     *(Mechanism(f"feature: {name}", {"core.rca.suspects.WEIGHTS": {**WEIGHTS, name: 0.0}}) for name in WEIGHTS),
     *(
-        Mechanism(f"hypothesis: {name}", {f"core.rca.suspects._{name}": lambda *_: []})
+        Mechanism(f"hypothesis: {name}", {f"core.rca.no_change._{name}": lambda *_: []})
         for name in ("external", "load", "record", "platform", "itself", "together")
     ),
 )
