@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from core.incidents.incident_view import on_call_told
+from core.incidents.postmortem import draft_postmortem
 from core.knowledge.terms import terms
 from core.model.incident import EvidenceKind, Incident, IncidentState
 from core.model.messages import ON_CALL_UNKNOWN
 from core.ports import Change, LogLine
 from core.rca.observations import Observations
-from core.rca.postmortem import draft_postmortem
 
 MAX_QUESTION = 200  # characters of a question about an incident; a longer one says more than that
 MAX_CHANGES = 6  # shown

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from datetime import timedelta
+from typing import Any, cast
 
 from core.confidence.cause_evidence import evaluate_cause
 from core.model.incident import EvidenceKind, Explanation, Hypothesis, Origin, TimelineEntry
@@ -26,6 +27,8 @@ MAX_HYPOTHESES = 3
 MAX_RULED_OUT = 12  # suspects whose objection is shown
 MAX_TIMELINE = 16  # entries
 TIMELINE_BACK = timedelta(hours=2)  # before the start
+SAID = frozenset({"cause", "next_check", "quote", "title", "text", "subject", "what", "files", "moved", "shared"})
+"""Fields of an explanation that hold what systems said."""
 NO_FAILURES: Mapping[str, FailureHistory] = {}
 
 
@@ -155,3 +158,24 @@ def _timeline(best: Sequence[Suspect], scene: Scene, observations: Observations)
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
+
+
+def redacted_explanation(explanation: Explanation, clean: Callable[[str], str]) -> Explanation:
+    """Return the causes, quotes and timeline as `clean` leaves them; where they come from stays as it is."""
+    return replace(
+        explanation,
+        hypotheses=_cleaned(explanation.hypotheses, clean),
+        ruled_out=tuple(map(clean, explanation.ruled_out)),
+        timeline=_cleaned(explanation.timeline, clean),
+    )
+
+
+def _cleaned(value: Any, clean: Callable[[str], str], name: str = "") -> Any:
+    """What systems said, wherever it stands in a value."""
+    if isinstance(value, tuple):
+        return tuple(_cleaned(each, clean, name) for each in cast("tuple[Any, ...]", value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(
+            value, **{each.name: _cleaned(getattr(value, each.name), clean, each.name) for each in fields(value)}
+        )
+    return clean(str(value)) if name in SAID else value
