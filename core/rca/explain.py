@@ -13,11 +13,10 @@ from core.model.prediction import Evaluation
 from core.rca.build_failure import build_cause
 from core.rca.failing_lines import NO_HISTORY
 from core.rca.failure_history import FailureHistory
-from core.rca.merge import joined
+from core.rca.merge import by_service, joined, tool_causes
 from core.rca.observations import Observations
 from core.rca.scene import Scene, survey
 from core.rca.suspects import Suspect, first_failing, suspects
-from core.rca.tool_causes import by_service, tool_causes
 from core.rca.wording import hypothesis, named
 
 MIN_SCORE = 0.3  # of a suspect that is named first

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.knowledge.terms import terms
 from core.model.incident import Incident
 from core.ports import LogLine
 from core.rca.dependencies import callees, callers
@@ -39,7 +38,6 @@ class Scene:
     distances: Mapping[str, int]
     first_sign: datetime
     origins: Mapping[str, float]
-    usual_terms: frozenset[str] = frozenset()  # of what is logged on a calm day
 
     def trouble(self, service: str) -> float:
         """How sure it is, in [0, 1], that something is wrong in a service."""
@@ -82,8 +80,7 @@ def precedes(cause: datetime, effect: datetime) -> float:
 def survey(observations: Observations) -> Scene:
     """Return the signs that logs and metrics show, compared with the time before."""
     incident = observations.incident
-    logged, usual = _log_signals(observations)
-    found = [*logged, *metric_signals(observations.series, _metrics_suspect_from(observations))]
+    found = [*_log_signals(observations), *metric_signals(observations.series, _metrics_suspect_from(observations))]
     services = dict.fromkeys(signal.service for signal in found)
     signals = {service: tuple(signal for signal in found if signal.service == service) for service in services}
     return Scene(
@@ -95,26 +92,23 @@ def survey(observations: Observations) -> Scene:
         origins=metric_origins(
             observations.series, observations.dependencies, incident.service, _metrics_suspect_from(observations)
         ),
-        usual_terms=usual,
     )
 
 
-def _log_signals(observations: Observations) -> tuple[list[Signal], frozenset[str]]:
-    """The signs, and the terms of what was logged before any."""
+def _log_signals(observations: Observations) -> list[Signal]:
     first = min((line.at for line in observations.logs), default=observations.until)
     by_service: defaultdict[str, list[LogLine]] = defaultdict(list)
     for line in observations.logs:
         by_service[line.service].append(line)
     found: list[Signal] = []
-    usual: set[str] = set()
     for service, lines in by_service.items():
         # Where the earliest records were not read, nothing is new only because it was not seen before.
         known_from = min(line.at for line in lines) if service in observations.cut else first
         suspect = suspect_from(known_from, observations.incident)
-        templates = grouped(sorted(lines, key=lambda line: line.at))
-        found += message_signals(templates, known_from, suspect, observations.until)
-        usual.update(term for each in templates if each.lines[0].at < suspect for term in terms(each.text))
-    return found, frozenset(usual)
+        found += message_signals(
+            grouped(sorted(lines, key=lambda line: line.at)), known_from, suspect, observations.until
+        )
+    return found
 
 
 def _metrics_suspect_from(observations: Observations) -> datetime:

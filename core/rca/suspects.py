@@ -25,7 +25,6 @@ from core.rca.view import Suspect, View, combined_weight, sign_terms
 EFFECT = timedelta(minutes=40)  # after a change, in which its signs lose 63 % of their weight
 JUST_BEFORE = timedelta(minutes=1)  # of a change, from which a sign may be its effect: clocks and scrapes differ
 CREEP_SLACK = timedelta(minutes=12)  # by which the beginning of a slow rise can be made out
-USUAL = 0.3  # how much a word counts that is logged on calm days too
 PASSED_ON = 0.3  # how much a sign counts for a service that says that it comes from another one
 NEAR, AWAY = 0.6, 0.2  # how much a sign in a caller or callee, and one elsewhere, counts for a change, against its own
 WEIGHTS: Mapping[str, float] = {
@@ -52,7 +51,7 @@ def suspects(scene: Scene, observations: Observations) -> list[Suspect]:
     view = View(scene, observations)
     eligible = [_changed(view, revision) for revision in view.eligible]
     weighed = [
-        replace(each, odds=sum(WEIGHTS[name] * value for name, value in each.features.items()) + view.nearness(each))
+        replace(each, odds=sum(WEIGHTS[name] * value for name, value in each.features.items()))
         for each in (*eligible, *not_ours(view))
     ]
     most = max([UNKNOWN, *(each.odds for each in weighed)])
@@ -194,8 +193,7 @@ def _shared(view: View, place: int, services: Sequence[str], near: frozenset[str
     for signal, named, _ in view.signs:
         closeness = 1.0 if signal.service in services else NEAR if signal.service in near else AWAY
         for term in said & named:
-            usual = USUAL if term in view.scene.usual_terms else 1.0
-            found[term] = max(found.get(term, 0.0), view.rarity[term] * closeness * signal.strength * usual)
+            found[term] = max(found.get(term, 0.0), view.rarity[term] * closeness * signal.strength)
     return found
 
 

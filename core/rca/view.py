@@ -17,7 +17,7 @@ from core.rca.dependencies import callers
 from core.rca.failures import Kind, brought_about_by, kinds_of
 from core.rca.observations import Observations
 from core.rca.revisions import Revision, revisions
-from core.rca.scene import SLACK, UNMAPPED_WEIGHT, UNRELATED_WEIGHT, Scene
+from core.rca.scene import SLACK, Scene
 from core.rca.signals import CLEAR, Signal, combined
 
 TOGETHER = timedelta(minutes=4)  # within which services begin to suffer at once
@@ -136,13 +136,6 @@ class View:
         began = self.scene.began(service) or min(accusing, default=None)
         late = max(timedelta(), began - self.scene.first_sign) if began else TOGETHER
         return exp(-late / TOGETHER)
-
-    def nearness(self, suspect: Suspect) -> float:
-        """Return what a suspect loses, in log-odds, if nothing connects its service with that of the incident."""
-        if not suspect.service:
-            return 0.0
-        weight = self.scene.place_weight(suspect.service)
-        return log(weight) if weight in (UNRELATED_WEIGHT, UNMAPPED_WEIGHT) else 0.0
 
     @cached_property
     def _names(self) -> re.Pattern[str]:
