@@ -299,6 +299,32 @@ def telling(text: str) -> int:
     return max((found.start() for found in _CAUSE.finditer(text)), default=0)
 
 
+_WRAPPER = re.compile(
+    r"^(?:make(?:\[\d{1,4}\])?: \*\*\* |npm (?:ERR!|error) (?:code|errno|path|A complete log|Lifecycle script|Exit status)"
+    r"|\[ERROR\] (?:To see|Re-run|For more|After correcting|-> \[Help)|\[INFO\]|FAILED? \(|ERROR: Job failed|ELIFECYCLE"
+    r"|error Command failed|FAILURE: Build failed|Execution failed for task|\* What went wrong|BUILD FAIL"
+    r"|error: could not compile|error: aborting due to|\* Try|--- FAIL|>)"
+    r"|exit(?:ed)?(?: with)?(?: code| status)?:? [1-9]|\b\d{1,6} (?:failed|failures?|errors?|problems?)\b|Failures: \d|^\W{0,200}FAILURES\W{0,200}$|:\d{1,6}: \w{1,80}(?:Error|Exception)$"
+    r"|^name: \w{1,80}$|^\d{1,6}\) \w{1,80}:$|^[^A-Za-z]*$"
+)
+"""Lines of build tools that only repeat that something failed, from whatever wraps the tool that did."""
+_WARNS = re.compile(r"(?:npm )?\W{0,3}warn(?:ing)?\b|.{0,200}: warning\b", re.IGNORECASE)
+_STATES = re.compile(
+    r"^E {2,}\S|(?:^|[\s\]:(])(?:(?:fatal )?error(?:\[?[A-Z]+\d+\]?| TS\d+)?:|panic:|panicked at|[\w.]{0,80}(?:Error|Exception): )"
+    r"|\bwant(?:ed)? \S|^Expected: |\bexpected\b.{1,80}\b(?:but|got|to|actual|received)\b"
+)
+"""Lines in which a tool states its error."""
+
+
+def decisiveness(line: str) -> float:
+    """Return how much a line of a build log says of why it failed, in [-0.5, 1.25]: an error that names its place most."""
+    found = trouble(line)
+    strength = found.strength if found else 0.0
+    if _WRAPPER.search(line):
+        return strength - 0.5
+    return strength - 0.25 if _WARNS.match(line) else strength + (0.25 if _STATES.search(line) else 0.0)
+
+
 def kinds_of(text: str) -> frozenset[Kind]:
     """Return the kinds of failure that a text complains of."""
     return frozenset(kind for kind, pattern in _BY_KIND.items() if pattern.search(text))
