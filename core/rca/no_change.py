@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 
 from core.model.incident import EvidenceKind, Origin
 from core.rca.failures import Kind
@@ -13,7 +12,6 @@ from core.rca.scene import SLACK, Scene
 from core.rca.signals import CLEAR, Signal
 from core.rca.view import TOGETHER, Suspect, View, combined_weight, is_more_requests, is_rate
 
-OPERATED, AT_WORK = 0.6, timedelta(minutes=15)  # evidence of work on a store or host, and how near the first sign
 SAME_RECORD = 0.8  # of the records of a message that must name one thing for it to be to blame
 MIN_RECORDS = 3  # of a message, without which nothing is said of what they name
 ARISES = 0.3  # of the origin's weight, from which trouble arises in a service too
@@ -39,12 +37,6 @@ _RECORD = re.compile(
 )
 """What names one record: a word and a number, a long number, or a UUID; no duration, size or count."""
 _NODE = re.compile(r"\b(?:node|host|vm|ip|rack|worker)[-_][a-z0-9][a-z0-9.-]*\b", re.IGNORECASE)
-_OPERATION = re.compile(
-    r"\b(?:backup|pg_dump|batch|cron(?:job)?|vacuum|compaction|re-?index\w*|fail-?over|drain\w*|reboot\w*|maintenance|"
-    r"nightly|snapshot|bulk (?:import|export|load))\b",
-    re.IGNORECASE,
-)
-"""What is done to hosts and stores in operation, which logs mention and do not complain of."""
 _STORE = re.compile(
     r"postgres|mysql|mariadb|redis|kafka|rabbit|mongo|elastic|\bdb\b|-db\b|sql|cache|broker", re.IGNORECASE
 )
@@ -154,14 +146,6 @@ def _platform(view: View) -> list[Suspect]:
         _other(service, Origin.PLATFORM, _weight(view, signals), _strongest(signals), service)
         for service, signals in failing.items()
     ]
-    found += [
-        _other(service, Origin.PLATFORM, OPERATED * view.origin.get(service, 0.0), [signal], service)
-        for service, signals in view.scene.signals.items()
-        for signal in signals
-        if not signal.trouble
-        and _OPERATION.search(signal.evidence.quote)
-        and abs(signal.since - view.scene.first_sign) <= AT_WORK
-    ][:1]
     together = _together(view)
     if len(together) > 2:
         found = [each for each in found if each.service not in together]

@@ -1,10 +1,10 @@
-"""What was changed, once each: a commit with the deployments that shipped it, a flag with the code behind it."""
+"""What was changed, once each: a commit with the deployments that shipped it, or any other change."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from core.ports import Change
@@ -16,7 +16,6 @@ _SETTING = re.compile(r"config|flag|toggle|setting|migration", re.IGNORECASE)
 """Kinds of changes: what waits for a deployment, what is one, and what is in force at once."""
 
 _WORD = re.compile(r"[\w-]{4,64}")
-_KEY = re.compile(r"\b[a-z0-9]+(?:[-_.][a-z0-9]+)+\b", re.IGNORECASE)  # the name of a flag or setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class Revision:
     """One thing that was changed. `change` is the one that says most of it: a commit rather than its deployment.
 
     `live` maps each service that it reaches to when it came into force there; none for a change that names no service.
-    `at` is the first of those times. `shipped_by` are its deployments, and `behind` the commits that a flag switches on.
+    `at` is the first of those times. `shipped_by` are its deployments.
     A commit that no deployment is known to have shipped, though others were, has `waits` set.
     """
 
@@ -32,17 +31,7 @@ class Revision:
     at: datetime
     live: Mapping[str, datetime]
     shipped_by: tuple[Change, ...] = ()
-    behind: tuple[Change, ...] = field(default=(), repr=False)
     waits: bool = False
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((self.change.id, *(each.id for each in self.shipped_by))))
-
-    @property
-    def content(self) -> tuple[Change, ...]:
-        """The changes whose texts and diffs say what was changed."""
-        return (self.change, *self.behind)
 
 
 def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revision]:
@@ -75,7 +64,7 @@ def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revisi
                     live[name] = min(deploy.at, live.get(name, deploy.at))
         at = min((deploy.at for deploy in deploys), default=change.at)
         waits = change.id in commits and not deploys and bool(knows_commits & set(touched))
-        found.append(Revision(change, at, live, deploys, _behind(change, commits), waits))
+        found.append(Revision(change, at, live, deploys, waits))
     return sorted(found, key=lambda revision: revision.at)
 
 
@@ -134,21 +123,4 @@ def _commit(named: str, commits: Mapping[str, Change]) -> str:
     return next(
         (known for known in commits if known.startswith(named) or (len(known) >= MIN_HASH and named.startswith(known))),
         "",
-    )
-
-
-def _behind(change: Change, commits: Mapping[str, Change]) -> tuple[Change, ...]:
-    """The commits of the same revision as a change that is none, and those that speak of what it names."""
-    if change.id in commits:
-        return ()
-    keys = {key.lower() for key in _KEY.findall(f"{change.id} {change.title}")} - {change.service.lower()}
-    same = _commit(change.revision, commits)
-    return tuple(
-        commit
-        for commit in commits.values()
-        if commit.id == same
-        or (
-            "flag" in change.kind.lower()
-            and any(key in f"{commit.title}\n{commit.detail}\n{commit.diff}".lower() for key in keys)
-        )
     )

@@ -21,7 +21,7 @@ CLEAR = 0.5  # strength from which a sign alone shows that the service is in tro
 class Signal:
     """`strength` in [0, 1] says how sure it is that this is no ordinary variation.
 
-    `what` describes it in words, `terms` are the index terms of its text. `trouble` is False for a message that does
+    `what` says what the service or metric did, in the past tense and without the time; `terms` are the index terms of its text. `trouble` is False for a message that does
     not complain, such as “configuration reloaded”: it dates what happened, but is no symptom. `frames` are those of the
     stack trace in it. `subject` is what moved: the metric or the message; `texts` are up to a few dozen records as they
     stand. A metric that `creeps` rises slowly since then; one that `rises` is higher than usual.
@@ -49,13 +49,23 @@ def combined(signals: Iterable[Signal]) -> float:
 TROUBLE = {"FATAL": 1.0, "CRITICAL": 1.0, "ERROR": 1.0, "SEVERE": 1.0, "PANIC": 1.0, "WARN": 0.85, "WARNING": 0.85}
 """How much a message of each level weighs; the other levels do not complain."""
 
+LEVELS = {
+    "CRITICAL": "critical error",
+    "ERROR": "error",
+    "FATAL": "fatal error",
+    "PANIC": "panic",
+    "SEVERE": "error",
+    "WARN": "warning",
+    "WARNING": "warning",
+}
+"""Names of the levels that complain, as a sentence names their messages."""
 QUIET_WEIGHT = 0.4  # of a level that does not complain
-GONE_WEIGHT = 0.6  # of a message that stopped, against one that appeared
 NEW_ERROR = (0.4, 0.55, 0.65)  # least strength of an error that was never seen before, seen once, twice, and more often
 SURPRISE = 8.0  # log-likelihood ratio at which a change of rate is sure to 63 %
 MIN_RATIO = 3.0  # between the rates before and after, below which it is ordinary traffic
 MIN_STRENGTH = 0.25  # below which a message is not worth mentioning
 BUCKET = timedelta(minutes=1)
+MAX_SAID = 60  # characters of a message that are told
 SHOWN, MAX_SHOWN = 40, 1_000  # records of a message that are kept, and characters of each
 
 
@@ -69,12 +79,8 @@ def _signal(template: Template, first: datetime, suspect: datetime, until: datet
     before = [line for line in template.lines if line.at < suspect]
     after = [line for line in template.lines if line.at >= suspect]
     share = (until - suspect) / max(suspect - first, BUCKET)
-    usual = len(before) * share
     most_usual = (len(before) + 1) * share  # one record more stands for what a short baseline can have missed
     level = template.level.upper()
-    if len(after) * MIN_RATIO <= usual:
-        gone = (1 - exp(-_surprise(len(after), usual) / SURPRISE)) * QUIET_WEIGHT * GONE_WEIGHT
-        return _gone(template, before, after, gone)
     if before and len(after) < most_usual * MIN_RATIO:
         return None
     surprise = _surprise(len(after), most_usual) if len(after) > most_usual else 0.0
@@ -93,33 +99,21 @@ def _appeared(template: Template, before: Sequence[LogLine], after: Sequence[Log
     since = _since(before, after)
     line = next(line for line in after if line.at >= since)
     level = template.level.upper()
-    kind = "new" if not before else "burst of"
-    times = f"{len(after)} times" if len(after) > 1 else "once"
+    named, said = LEVELS.get(level, "message"), _cut(quote_of(line.text))
+    times = f" {len(after)} times" if len(after) > 1 else ""
     return Signal(
         service=line.service,
         since=since,
         strength=strength,
-        what=f"{kind} {level} “{_short(quote_of(line.text))}” {times} since {since:%H:%M:%S}",
+        what=f"logged the {named} “{said}”{times}, more than usual"
+        if before
+        else f"logged a new {named}{times}, “{said}”",
         terms=frozenset(terms(quote_of(line.text))),
         evidence=Evidence(EvidenceKind.LOG, f"log of {line.service}", quote_of(line.text), line.at),
         trouble=level in TROUBLE,
         frames=frames(line.text),
         subject=template.text,
         texts=tuple(each.text[:MAX_SHOWN] for each in after[:SHOWN]),
-    )
-
-
-def _gone(template: Template, before: Sequence[LogLine], after: Sequence[LogLine], strength: float) -> Signal | None:
-    if strength < MIN_STRENGTH or template.level.upper() in TROUBLE:
-        return None
-    last = (after or before)[-1]
-    return Signal(
-        service=last.service,
-        since=last.at,
-        strength=strength,
-        what=f"“{_short(quote_of(last.text))}” hardly appears any more",
-        terms=frozenset(terms(quote_of(last.text))),
-        evidence=Evidence(EvidenceKind.LOG, f"log of {last.service}", quote_of(last.text), last.at),
     )
 
 
@@ -135,6 +129,6 @@ def _minute(at: datetime) -> datetime:
     return at.replace(second=0, microsecond=0)
 
 
-def _short(text: str) -> str:
-    line = text.replace("\n", " … ")
-    return line if len(line) <= 140 else line[:139] + "…"
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_SAID else f"{line[: MAX_SAID - 1].rstrip()}…"

@@ -174,7 +174,7 @@ class View:
         """Place among the eligible → the terms of what was changed; names of services do not count."""
         names = {term for service in (*self.scene.signals, *self.scene.dependencies) for term in terms(service)}
         return {
-            place: _terms(_said(revision)) - names - {term for name in revision.live for term in terms(name)}
+            place: _terms(_said(revision.change)) - names - {term for name in revision.live for term in terms(name)}
             for place, revision in enumerate(self.eligible)
         }
 
@@ -186,7 +186,7 @@ class View:
 
     @cached_property
     def brought(self) -> Mapping[int, frozenset[Kind]]:
-        return {place: brought_about_by(_said(revision)) for place, revision in enumerate(self.eligible)}
+        return {place: brought_about_by(_said(revision.change)) for place, revision in enumerate(self.eligible)}
 
     @cached_property
     def kind_rarity(self) -> Mapping[Kind, float]:
@@ -212,15 +212,11 @@ def combined_weight(weights: Sequence[float]) -> float:
     return 1 - left
 
 
-def _said(revision: Revision) -> str:
+def _said(change: Change) -> str:
     """What a change says of what it changes: its texts, its paths, and the lines that it takes away or adds."""
-    parts: list[str] = []
-    for change in revision.content:
-        moved = "\n".join(
-            line[1:] for line in change.diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")
-        )
-        parts += [change.title, change.detail[:MAX_SAID], " ".join(change.files)[:MAX_SAID], moved[:MAX_SAID]]
-    return "\n".join(parts)
+    moved = [line[1:] for line in change.diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    parts = (change.detail, " ".join(change.files), "\n".join(moved))
+    return "\n".join([change.title, *(part[:MAX_SAID] for part in parts)])
 
 
 def _terms(text: str) -> frozenset[str]:

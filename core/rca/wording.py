@@ -24,7 +24,7 @@ from core.rca.suspects import Suspect
 MAX_EVIDENCE = 6  # lines shown for one hypothesis
 MAX_TITLE = 110  # characters of a change's title
 MAX_DETAIL = 160  # characters of a sentence of its detail, or of a line of its diff
-MAX_SAID = 60  # characters of a log message
+MAXMAX_FOLLOWED = 6  # signs of one hypothesis
 MAX_FOLLOWED = 6  # signs of one hypothesis
 LIKE_CAUSE = 0.3  # share of a past root cause's words in a hypothesis, from which it supports it
 SOMEBODY = "Somebody"  # who made a change that names no author
@@ -39,17 +39,6 @@ DID = {
     "rotation": "rotated a key of",
 }
 """What somebody did to a service, by kind of change."""
-
-LEVELS = {
-    "CRITICAL": "critical error",
-    "ERROR": "error",
-    "FATAL": "fatal error",
-    "PANIC": "panic",
-    "SEVERE": "error",
-    "WARN": "warning",
-    "WARNING": "warning",
-}
-"""What a log message is called, by its level."""
 
 PLATFORM_CHANGES = frozenset({"infrastructure", "rotation"})  # kinds that are made for services and not within them
 
@@ -92,8 +81,6 @@ _SET_TO = re.compile(
 _DIFF_LINE = re.compile(r"(?P<sign>[+-])\s*[\"']?(?P<name>[\w./-]{0,80}\w)[\"']?\s*[:=]\s*(?P<value>\S{1,40}?),?\s*")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 _NUMBER = re.compile(r"(?P<value>-?\d+(?:\.\d+)?)\s*(?P<unit>[a-zA-Z%]*)")
-_SINCE = re.compile(r" since \d\d:\d\d(?::\d\d)?$")
-_SAID = re.compile(r"“(?P<said>[^“”]*)”")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +137,7 @@ def _blamed(revision: Revision, suspect: Suspect) -> BlamedChange:
         services=tuple(revision.live),
         deploys=tuple(each.id for each in revision.shipped_by),
         url=change.url,
-        files=tuple(file for each in revision.content for file in each.files),
+        files=change.files,
         moved=_moved_lines(revision, suspect),
         shared=suspect.shared,
     )
@@ -181,7 +168,7 @@ def _changed(revision: Revision, suspect: Suspect, scene: Scene) -> str:
         what = _cut(max(title, _telling(change.detail, suspect), key=lambda text: _speaks_of(text, suspect)), MAX_TITLE)
         told = f"{author} {did} {service or incident.service} at {when} ({change.id}: {what.rstrip('.')})"
     restated = f" from {setting.before} to {setting.after}" if setting is not None else "\n"
-    followed = [each for each in suspect.signals if not _SINCE.sub("", each.what).endswith(restated)] or suspect.signals
+    followed = [each for each in suspect.signals if not each.what.endswith(restated)] or suspect.signals
     # Of what complains, metrics go before logs, since they say how much.
     signs = sorted((each for each in followed if each.trouble), key=lambda each: each.evidence.kind is EvidenceKind.LOG)
     if not signs:
@@ -200,7 +187,7 @@ def telling_setting(revision: Revision, signals: Sequence[Signal]) -> Setting | 
         for match in _SET_TO.finditer(f"{change.title}; {change.detail}")
         if _is_setting(match)
     ]
-    found += [setting for each in revision.content for setting in _set_in(each.diff)]
+    found += _set_in(change.diff)
     signs = frozenset(term for signal in signals for term in signal.terms)
     return max(found, key=lambda setting: len(signs.intersection(terms(setting.name))), default=None)
 
@@ -308,26 +295,12 @@ def _next_check(suspect: Suspect) -> str:
 
 
 def _in_words(signal: Signal, service: str) -> str:
-    """What a sign says, in the past tense and without its time; a log message is cut to what it begins with.
-
-    A metric names its service where that is not `service`.
-    """
-    what = _SINCE.sub("", signal.what).replace(" creeps up ", " began to creep up ")
-    if signal.evidence.kind is EvidenceKind.METRIC and signal.subject and signal.service != service:
-        return what.replace(signal.subject, f"{signal.subject} of {signal.service}", 1)
-    if signal.evidence.kind is not EvidenceKind.LOG:
-        return what
-    said = _SAID.search(what)
-    if said is None:
-        return what
-    quote, times = f"“{_cut(said['said'], MAX_SAID)}”", what[said.end() :].strip()
-    kind, _, level = what[: said.start()].strip().rpartition(" ")
-    if not level:
-        return f"{quote} {times} in the log of {signal.service}"
-    named = LEVELS.get(level, "message")
-    if kind != "new":
-        return f"{signal.service} logged the {named} {quote} {times}, more than usual"
-    return f"{signal.service} logged a new {named}{'' if times == 'once' else f' {times}'}, {quote}"
+    """What a sign says; a metric names its service where that is not `service`."""
+    if signal.evidence.kind is EvidenceKind.LOG:
+        return f"{signal.service} {signal.what}"
+    if signal.subject and signal.service != service:
+        return signal.what.replace(signal.subject, f"{signal.subject} of {signal.service}", 1)
+    return signal.what
 
 
 def _telling(detail: str, suspect: Suspect) -> str:
@@ -338,7 +311,7 @@ def _telling(detail: str, suspect: Suspect) -> str:
 
 def _moved_lines(revision: Revision, suspect: Suspect) -> tuple[str, ...]:
     """The lines of a change's diff that share most words with the signs, one taken away and one added."""
-    lines = [line for each in revision.content for line in each.diff.splitlines()]
+    lines = revision.change.diff.splitlines()
     found: list[str] = []
     for sign in "-+":
         moved = [line for line in lines if line.startswith(sign) and not line.startswith(sign * 3) and line[1:].strip()]

@@ -22,7 +22,7 @@ def deploy(before: float, service: str = "shop", **fields: object) -> Change:
 def test_a_commit_is_in_force_from_its_deployment_on_and_both_are_one_candidate() -> None:
     (only,) = revisions([commit(FIRST, -60), deploy(-10, commits=(FIRST,))], SERVICES)
     assert (only.change.id, only.at) == (FIRST, minutes(-10))
-    assert only.ids == (FIRST, "D-10")
+    assert [each.id for each in only.shipped_by] == ["D-10"]
 
 
 def test_a_deployment_may_name_its_commits_in_its_text() -> None:
@@ -54,10 +54,3 @@ def test_shared_code_reaches_every_service_that_ships_it_each_at_its_time() -> N
 def test_a_change_that_names_no_service_touches_those_whose_folders_it_changes() -> None:
     (only,) = revisions([replace(commit(FIRST, -60, ""), files=("services/cart/a.py", "docs/b.md"))], SERVICES)
     assert tuple(only.live) == ("cart",)
-
-
-def test_a_flag_speaks_by_the_code_behind_it() -> None:
-    code = replace(commit(FIRST, -600), title="Add ranking behind basket-ranking-v2")
-    flag = change("F-1", "shop", -5, "basket-ranking-v2 on for 50 %", "flag")
-    found = revisions([code, flag], SERVICES)
-    assert [each.id for each in found[-1].behind] == [FIRST]
