@@ -10,7 +10,7 @@ from core.model.incident import EvidenceKind, Origin
 from core.rca.failures import Kind
 from core.rca.scene import SLACK, Scene
 from core.rca.signals import CLEAR, Signal
-from core.rca.view import TOGETHER, Suspect, View, combined_weight, is_more_requests, is_rate
+from core.rca.view import Suspect, View, combined_weight, is_more_requests, is_rate
 
 SAME_RECORD = 0.8  # of the records of a message that must name one thing for it to be to blame
 MIN_RECORDS = 3  # of a message, without which nothing is said of what they name
@@ -23,12 +23,6 @@ _FOREIGN = re.compile(
 )
 """A host as part of an address, or by itself with a top-level domain that no file name ends in."""
 _OURS = re.compile(r"\.(?:internal|local|svc|cluster|lan|intra|corp)\b|localhost", re.IGNORECASE)
-_PROVIDER = re.compile(
-    r"\b(?:third[- ]party|(?:external|upstream|payment|cloud|sms|e?mail|identity) provider|vendor|status ?page|"
-    r"stripe|paypal|adyen|braintree|twilio|sendgrid|mailgun|auth0|okta|cloudflare|fastly|akamai|plaid|"
-    r"(?:aws|amazon) \w+|s3|dynamodb|sqs|google (?:maps|cloud|pubsub)|azure|openai|github)\b",
-    re.IGNORECASE,
-)
 _RECORD = re.compile(
     r"(?<![\w.:-])(?!(?:line|port|code|error|errno|status|version|after|than|of|limit|length|size|exceeds|over|in|took)\b)"
     r"([a-z_]{1,24}[-_#=/ ][a-z]{0,4}-?\d{4,18}(?:-\w+)*|\d{6,18}|[0-9a-f]{8}-[0-9a-f-]{20,27})"
@@ -36,7 +30,6 @@ _RECORD = re.compile(
     re.IGNORECASE,
 )
 """What names one record: a word and a number, a long number, or a UUID; no duration, size or count."""
-_NODE = re.compile(r"\b(?:node|host|vm|ip|rack|worker)[-_][a-z0-9][a-z0-9.-]*\b", re.IGNORECASE)
 _STORE = re.compile(
     r"postgres|mysql|mariadb|redis|kafka|rabbit|mongo|elastic|\bdb\b|-db\b|sql|cache|broker", re.IGNORECASE
 )
@@ -69,7 +62,7 @@ def _external(view: View) -> list[Suspect]:
         named_there = (match["url"] or match["host"] for match in _FOREIGN.finditer(text))
         hosts = [each for each in named_there if _is_foreign(each, view)]
         ran_out = bool(kinds & _CLEAR_OF_OURS[Origin.EXTERNAL]) and _EXPIRED.search(text) is not None
-        if hosts or ran_out or _PROVIDER.search(text):
+        if hosts or ran_out:
             found[signal.service].append(signal)
             named[signal.service].update(hosts)
     return [
@@ -136,39 +129,16 @@ def _record(view: View) -> list[Suspect]:
 
 
 def _platform(view: View) -> list[Suspect]:
-    """A disk, a store or a node that fails, or services that begin to suffer at once and have nothing to do with each other."""
+    """A disk, a store or a node that fails."""
     wanted = _CLEAR_OF_OURS[Origin.PLATFORM]
     failing: defaultdict[str, list[Signal]] = defaultdict(list)
     for signal, _, kinds in view.signs:
         if kinds & wanted:
             failing[min(view.blamed[id(signal)], default=signal.service)].append(signal)
-    found = [
+    return [
         _other(service, Origin.PLATFORM, _weight(view, signals), _strongest(signals), service)
         for service, signals in failing.items()
     ]
-    together = _together(view)
-    if len(together) > 2:
-        found = [each for each in found if each.service not in together]
-        signals = [
-            _strongest(signal for signal in view.trouble(service) if not view.is_passed_on(signal))[0]
-            for service in together
-        ]
-        hosts = Counter(host for signal in signals for host in set(_NODE.findall(signal.evidence.quote)))
-        host = max(hosts, key=lambda name: hosts[name], default="")
-        found.append(_other(together[0], Origin.PLATFORM, 1 - 0.6 ** (len(together) - 1), signals, host))
-    return found
-
-
-def _together(view: View) -> list[str]:
-    """Services in which trouble of their own began at once, in order of when."""
-    began = {
-        service: min(own)
-        for service, weight in view.origin.items()
-        if weight > ARISES
-        and (own := [signal.since for signal in view.trouble(service) if not view.is_passed_on(signal)])
-    }
-    first = min(began.values(), default=view.scene.first_sign)
-    return sorted((each for each, at in began.items() if at - first <= TOGETHER), key=lambda each: began[each])
 
 
 def _itself(view: View) -> list[Suspect]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from core.model.code_owners import CodeOwners
+from core.model.team import Team
 from core.ports import Change
 
 MIN_HASH = 7  # characters by which a text names a commit
@@ -74,6 +76,26 @@ def touched_services(change: Change, names: frozenset[str]) -> tuple[str, ...]:
         return change.touched
     folders = {part.replace("_", "-").lower() for path in change.files for part in path.split("/")[:-1]}
     return tuple(sorted(name for name in names if name.replace("_", "-").lower() in folders))
+
+
+def placed(change: Change, names: frozenset[str], code: Sequence[CodeOwners], teams: Sequence[Team]) -> Change:
+    """Return a change with the services that it touches, where only its paths tell.
+
+    A folder with the name of a service tells first; else the paths' owners do, by their services in that repository.
+    """
+    if change.touched or touched_services(change, names):
+        return change
+    services = {team.id: team.services for team in teams}
+    owned = {
+        service
+        for each in code
+        for path in change.files
+        for rule in each.rules_for(path)
+        if not rule.covers_everything
+        for owner in rule.owners
+        for service in services.get(owner, frozenset[str]()) & (each.services or services.get(owner, frozenset[str]()))
+    }
+    return replace(change, services=tuple(sorted(owned)))
 
 
 def _shipped(

@@ -8,7 +8,7 @@ others fall (conditional logit, McFadden 1974), by weights that `tests/evaluatio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from math import exp, log1p
@@ -22,11 +22,9 @@ from core.rca.scene import SLACK, Scene
 from core.rca.signals import CLEAR, Signal
 from core.rca.view import Suspect, View, combined_weight, sign_terms
 
-EFFECT = timedelta(minutes=40)  # after a change, in which its signs lose 63 % of their weight
 JUST_BEFORE = timedelta(minutes=1)  # of a change, from which a sign may be its effect: clocks and scrapes differ
 CREEP_SLACK = timedelta(minutes=12)  # by which the beginning of a slow rise can be made out
 PASSED_ON = 0.3  # how much a sign counts for a service that says that it comes from another one
-NEAR, AWAY = 0.6, 0.2  # how much a sign in a caller or callee, and one elsewhere, counts for a change, against its own
 WEIGHTS: Mapping[str, float] = {
     "own": 2.9,
     "callers": 2.3,
@@ -34,7 +32,6 @@ WEIGHTS: Mapping[str, float] = {
     "creep": 2.5,
     "older": -2.0,
     "origin": 1.4,
-    "covers": 1.0,
     "words": 2.9,
     "kinds": 3.0,
     "gap": -0.7,
@@ -78,8 +75,8 @@ def _changed(view: View, revision: Revision) -> Suspect:
     upper, followed_above = _effect(view, dict.fromkeys(above, revision.at), blaming=frozenset(services))
     lower, followed_below = _loaded(view, revision, below)
     older = max((_older(view, service, at) for service, at in revision.live.items()), default=0.0)
-    shared = _shared(view, place, services, above | below)
-    kinds = _kinds(view, place, services, above | below)
+    shared = _shared(view, place)
+    kinds = _kinds(view, place)
     gap = scene.first_sign - revision.at
     origin = max((view.origin.get(service, 0.0) for service in services), default=0.0)
     features = {
@@ -89,7 +86,6 @@ def _changed(view: View, revision: Revision) -> Suspect:
         "creep": _creeps_since(view, revision),
         "older": max(0.0, older - CLEAR) / (1 - CLEAR),
         "origin": origin,
-        "covers": sum(view.origin.get(service, 0.0) for service in services) / max(sum(view.origin.values()), 1e-9),
         "words": log1p(sum(shared.values())),
         "kinds": kinds,
         "gap": log1p(max(timedelta(), gap) / timedelta(minutes=10)),
@@ -118,7 +114,7 @@ def _changed(view: View, revision: Revision) -> Suspect:
 def _effect(
     view: View, live: Mapping[str, datetime], blaming: frozenset[str] = frozenset()
 ) -> tuple[float, tuple[Signal, ...]]:
-    """How clearly the services moved after a time and soon, in [0, 1], and the signs of it, the most telling first.
+    """How clearly the services moved after a time, in [0, 1], and the signs of it, the most telling first.
 
     What is said to come from another service counts little, or with `blaming`, only what is said to come from one of those.
     """
@@ -129,8 +125,7 @@ def _effect(
             if signal.since < at - JUST_BEFORE or (blaming and not blamed & blaming):
                 continue
             passed_on = not blaming and view.is_passed_on(signal)
-            delay = max(timedelta(), signal.since - at)
-            weighed.append((signal.strength * exp(-delay / EFFECT) * (PASSED_ON if passed_on else 1.0), signal))
+            weighed.append((signal.strength * (PASSED_ON if passed_on else 1.0), signal))
     weighed.sort(key=lambda each: (-each[0], each[1].since))
     return combined_weight([weight for weight, _ in weighed[:3]]), tuple(signal for _, signal in weighed)
 
@@ -186,24 +181,22 @@ def _creeps_since(view: View, revision: Revision) -> float:
     )
 
 
-def _shared(view: View, place: int, services: Sequence[str], near: frozenset[str]) -> dict[str, float]:
+def _shared(view: View, place: int) -> dict[str, float]:
     """The terms that a change and the signs have in common, with how much each says."""
     said = view.words[place]
     found: dict[str, float] = {}
     for signal, named, _ in view.signs:
-        closeness = 1.0 if signal.service in services else NEAR if signal.service in near else AWAY
         for term in said & named:
-            found[term] = max(found.get(term, 0.0), view.rarity[term] * closeness * signal.strength)
+            found[term] = max(found.get(term, 0.0), view.rarity[term] * signal.strength)
     return found
 
 
-def _kinds(view: View, place: int, services: Sequence[str], near: frozenset[str]) -> float:
+def _kinds(view: View, place: int) -> float:
     """How far the change can have brought about failures of the kinds that are seen, in [0, 1], rare ones counting more."""
     weights: dict[Kind, float] = {}
     for signal, _, kinds in view.signs:
-        closeness = 1.0 if signal.service in services else NEAR if signal.service in near else AWAY
         for kind in kinds:
-            weights[kind] = max(weights.get(kind, 0.0), closeness * signal.strength)
+            weights[kind] = max(weights.get(kind, 0.0), signal.strength)
     brought = view.brought[place]
     total = sum(weights.values())
     return (

@@ -35,15 +35,6 @@ _GENERIC = frozenset(
 _NUMBER = re.compile(r"(?<![\w.])\d{2,}")
 _RATE = re.compile(r"requests?(?:_|\b)|\brps\b|\bqps\b|\btps\b|_rps\b|_qps\b|throughput|traffic|hits", re.IGNORECASE)
 _NO_RATE = re.compile(r"error|fail|reject|time|latency|duration|5xx|4xx|size|in_?flight|queue|pending", re.IGNORECASE)
-_METRIC_KINDS = (
-    (re.compile(r"memory|heap|rss|\bgc", re.IGNORECASE), Kind.MEMORY),
-    (re.compile(r"pool|connection", re.IGNORECASE), Kind.POOL),
-    (re.compile(r"cpu|queue|lag|pending|backlog|threads", re.IGNORECASE), Kind.LOAD),
-    (re.compile(r"latency|duration|response_time|_ms\b", re.IGNORECASE), Kind.TIMEOUT),
-    (re.compile(r"disk|iops|volume", re.IGNORECASE), Kind.DISK),
-    (re.compile(r"lock|deadlock", re.IGNORECASE), Kind.LOCK),
-    (re.compile(r"open_?f|fds?\b|descriptors", re.IGNORECASE), Kind.LIMIT),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +189,7 @@ class View:
     def signs(self) -> list[tuple[Signal, frozenset[str], frozenset[Kind]]]:
         """Every sign of trouble with its terms and kinds."""
         return [
-            (signal, sign_terms(signal), _sign_kinds(signal))
+            (signal, sign_terms(signal), kinds_of(signal.evidence.quote))
             for signals in self.scene.signals.values()
             for signal in signals
             if signal.trouble
@@ -228,12 +219,6 @@ def sign_terms(signal: Signal) -> frozenset[str]:
     frames = " ".join(f"{frame.symbol} {frame.path}" for frame in signal.frames)
     said = "\n".join([signal.evidence.quote, signal.subject, *signal.texts[:1]])
     return _terms(f"{said[:MAX_SAID]}\n{frames}")
-
-
-def _sign_kinds(signal: Signal) -> frozenset[Kind]:
-    if signal.evidence.kind is EvidenceKind.METRIC:
-        return frozenset(kind for pattern, kind in _METRIC_KINDS if pattern.search(signal.subject))
-    return kinds_of(signal.evidence.quote)
 
 
 def is_rate(metric: str) -> bool:

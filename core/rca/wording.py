@@ -219,12 +219,6 @@ def _unchanged(suspect: Suspect, scene: Scene) -> str:
     for signal in sorted(suspect.signals, key=lambda signal: signal.service != suspect.service):
         told.setdefault(signal.subject or signal.what, _in_words(signal, scene.incident.service))
     signs = "; ".join([*told.values()][:2])
-    services = list(dict.fromkeys(signal.service for signal in suspect.signals))
-    if suspect.origin is Origin.PLATFORM and len(services) > 1:
-        where = f" on {suspect.subject}" if suspect.subject else ""
-        *first, last = services if len(services) <= 4 else [*services[:3], f"{len(services) - 3} more"]
-        named = f"{', '.join(first)} and {last}"
-        return f"No change of ours fits: {named} got into trouble at the same time{where}; {signs}."
     if suspect.origin in NO_CHANGE:
         subject = suspect.subject or "something outside that it depends on"
         return f"{NO_CHANGE[suspect.origin][0].format(service=suspect.service, subject=subject)}; {signs}."

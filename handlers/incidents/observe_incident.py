@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
+from core.model.code_owners import CodeOwners
 from core.model.errors import ToolUnavailable
 from core.model.incident import Gap, GapReason, Incident, SimilarIncident
+from core.model.team import Team
 from core.ports import (
     BuildReader,
     ChangeReader,
@@ -39,6 +41,7 @@ from core.rca.observations import (
     pasted_output,
     signal_window,
 )
+from core.rca.revisions import placed
 from core.rca.tool_outputs.clues import ToolOutput
 from core.triage.history import IncidentHistory
 from handlers.incidents.offer_tools import gap_of, open_toolboxes
@@ -58,7 +61,8 @@ T = TypeVar("T")
 class Readers:
     """The systems that may be read, and how services depend on each other, which `graphs` add to.
 
-    `code` only a language model asks.
+    `code` only a language model asks. By `owners` and `teams` a change that names no service is one of the services of
+    whoever owns its files.
 
     Of the `toolboxes`, those that read builds are asked for the failed build that an incident is about, and the others
     for whatever needs nothing but a service's name; a language model asks them all.
@@ -72,6 +76,8 @@ class Readers:
     toolboxes: Sequence[Toolbox] = ()
     embedder: Embedder | None = None
     graphs: Sequence[DependencyReader] = ()
+    owners: Sequence[CodeOwners] = ()
+    teams: Sequence[Team] = ()
 
     @property
     def builds(self) -> list[BuildReader]:
@@ -88,8 +94,9 @@ async def observe_incident(
         tools.ask([(each.name, _graph(each, graph_window(incident, now))) for each in readers.graphs]),
         tools.ask([(each.name, each.changes(change_window(incident, now))) for each in readers.changes]),
     )
-    changes = of_late(changes, incident)
     dependencies = united([readers.dependencies, *traced])
+    names = frozenset(dependencies).union(*dependencies.values(), *(team.services for team in readers.teams))
+    changes = [placed(each, names, readers.owners, readers.teams) for each in of_late(changes, incident)]
     service = service_of(incident, dependencies)
     services = neighbourhood(service, dependencies, MAX_SERVICES) if service else []
     window = signal_window(incident, now, changes, services)

@@ -55,7 +55,7 @@ MECHANISMS = (
     *(Mechanism(f"feature: {name}", {"core.rca.suspects.WEIGHTS": {**WEIGHTS, name: 0.0}}) for name in WEIGHTS),
     *(
         Mechanism(f"hypothesis: {name}", {f"core.rca.no_change._{name}": lambda *_: []})
-        for name in ("external", "load", "record", "platform", "itself", "together")
+        for name in ("external", "load", "record", "platform", "itself")
     ),
 )
 

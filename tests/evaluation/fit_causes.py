@@ -29,7 +29,6 @@ EXPECTED = {
     "creep": 2.5,
     "older": -2.0,
     "origin": 1.5,
-    "covers": 1.0,
     "words": 2.0,
     "kinds": 2.0,
     "gap": -0.4,

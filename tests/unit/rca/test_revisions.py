@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.model.code_owners import CodeOwners, OwnershipRule
+from core.model.team import Team
 from core.ports import Change
-from core.rca.revisions import revisions
+from core.rca.revisions import placed, revisions, touched_services
 from tests.fakes.outage import change, minutes
 
 SERVICES = ("shop", "cart", "login")
@@ -54,3 +56,18 @@ def test_shared_code_reaches_every_service_that_ships_it_each_at_its_time() -> N
 def test_a_change_that_names_no_service_touches_those_whose_folders_it_changes() -> None:
     (only,) = revisions([replace(commit(FIRST, -60, ""), files=("services/cart/a.py", "docs/b.md"))], SERVICES)
     assert tuple(only.live) == ("cart",)
+
+
+def test_a_change_that_names_no_service_is_one_of_whoever_owns_its_files() -> None:
+    owners = CodeOwners(
+        (OwnershipRule("*", ("everybody",)), OwnershipRule("/lib/money/", ("pay",))), frozenset({"till", "shop"})
+    )
+    teams = (
+        Team("pay", "Payments", services=frozenset({"till", "vault"})),
+        Team("everybody", "All", services=frozenset({"till", "shop"})),
+    )
+    money = replace(commit(FIRST, -60), service="", files=("lib/money/round.py",))
+    assert placed(money, frozenset(), [owners], teams).touched == ("till",)
+    assert placed(replace(money, files=("docs/a.md",)), frozenset(), [owners], teams).touched == ()
+    in_folder = replace(money, files=("shop/lib/money/round.py",))
+    assert touched_services(placed(in_folder, frozenset({"shop"}), [owners], teams), frozenset({"shop"})) == ("shop",)
