@@ -1,4 +1,4 @@
-"""What is asked in an incident's thread about that very incident, and what is known of it, line by line."""
+"""Questions in an incident's thread about that very incident, and what is known of it, line by line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TROUBLE = re.compile(
 
 
 class Subject(StrEnum):
-    """What of an incident a question is about."""
+    """The part of an incident that a question is about."""
 
     RUNBOOK = "runbook"
     FIX = "fix"

@@ -66,7 +66,7 @@ class Snapshots:
         return {key: text for key, text in self.by_key.items() if key not in self.written}
 
     def head(self, key: str) -> str:
-        """What is shown of an observation: its first whole lines, and how much more there is."""
+        """Return the part of an observation that is shown: its first whole lines, and how much more there is."""
         text = self.by_key[key]
         if len(text) <= HEAD:
             return text
@@ -80,7 +80,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What may be chosen at one step."""
+    """The actions that may be chosen at one step."""
 
     tools: Sequence[Tool]
     services: tuple[str, ...]

@@ -63,7 +63,7 @@ class Investigation:
         return prompts.opening(incident, self.tools, MAX_STEPS)
 
     def choices(self) -> Choices:
-        """What may be done at the next step."""
+        """Return the actions that may be taken at the next step."""
         last = len(self.steps) >= MAX_STEPS - 1
         called = {call_of(step.action) for step in self.steps if step.action and not step.fault}
         return Choices(self.tools, self.services, self.snapshots, called, must_finalise=last)
@@ -87,7 +87,7 @@ class Investigation:
         return None
 
     async def _reply(self, opening: prompts.Messages, choices: Choices) -> str:
-        """What the model says next; observations are taken back to their keys, oldest first, until the prompt fits."""
+        """The next reply of the model; observations are taken back to their keys, oldest first, until the prompt fits."""
         for folded in range(len(self.steps) + 1):
             try:
                 said = await self.model.generate(

@@ -62,7 +62,7 @@ def explain(
 def _with_tool_causes(
     hypotheses: Sequence[Hypothesis], observations: Observations, scene: Scene
 ) -> tuple[Hypothesis, ...]:
-    """What tools say of a service is told where the hypothesis about it names no change, and supports it in any case."""
+    """The hypotheses with the causes that tools tell: one of a service is told where the hypothesis about it names no change, and supports it in any case."""
     found = tuple(hypotheses)
     for cause in tool_causes(observations, scene):
         known = next((each for each in found if each.service == cause.service), None)
@@ -170,7 +170,7 @@ def redacted_explanation(explanation: Explanation, clean: Callable[[str], str]) 
 
 
 def _cleaned(value: Any, clean: Callable[[str], str], name: str = "") -> Any:
-    """What systems said, wherever it stands in a value."""
+    """A value with the texts that systems gave as `clean` leaves them."""
     if isinstance(value, tuple):
         return tuple(_cleaned(each, clean, name) for each in cast("tuple[Any, ...]", value))
     if is_dataclass(value) and not isinstance(value, type):

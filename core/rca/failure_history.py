@@ -1,4 +1,4 @@
-"""What the confirmed failures of a repository's builds teach about the next one.
+"""The confirmed failures of a repository's builds, and the odds of a line of the next one by them.
 
 A build log repeats itself from run to run, so a line is known again by its text without digits, or failing that by how
 it begins. Each confirmed failure says which lines were part of it, where it began and ended, and between which lines it
@@ -149,7 +149,7 @@ class RecordedFailure:
 
 
 def history_of(failures: Iterable[RecordedFailure]) -> FailureHistory:
-    """What confirmed failures teach; one whose lines are blank teaches nothing."""
+    """Return the history of confirmed failures; one whose lines are blank teaches nothing."""
     known: list[PastFailure] = []
     for failure in failures:
         try:

@@ -19,7 +19,7 @@ STRENGTHS: Mapping[str, float] = {"cause": CAUSE, "complaint": COMPLAINT, "griev
 
 
 class Kind(StrEnum):
-    """What failed."""
+    """The kind of thing that failed."""
 
     MEMORY = "memory"
     DISK = "disk"

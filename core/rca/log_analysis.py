@@ -52,7 +52,7 @@ class LogAnalysis:
     )
 
     async def call(self, arguments: Mapping[str, str]) -> str:
-        """What the log shows. Raises ToolUnavailable when the model does not answer or has too little room."""
+        """Return what the log shows. Raises ToolUnavailable when the model does not answer or has too little room."""
         lines = [line[:MAX_LINE] for line in arguments["snapshot"].splitlines() if line.strip()][-MAX_LINES:]
         kept: list[Interpretation] = []
         try:

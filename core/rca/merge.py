@@ -90,7 +90,7 @@ def joined(hypotheses: Sequence[Hypothesis], other: Hypothesis, agreement: float
 
 
 def _hypothesis(finding: Finding, evidence: tuple[Evidence, ...], votes: float, scene: Scene) -> Hypothesis:
-    """What of the evidence is later than the first sign shows what followed, and speaks against the finding."""
+    """A finding as a cause; evidence from after the first sign shows what followed, and speaks against it."""
     times = [each.at for each in evidence if each.at is not None]
     in_time = precedes(min(times), scene.first_sign) if times else 1.0
     late = tuple(each for each in evidence if each.at is not None and each.at > scene.first_sign + SLACK)

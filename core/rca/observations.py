@@ -78,7 +78,7 @@ def of_late(changes: Iterable[Change], incident: Incident) -> list[Change]:
 
 
 def suspect_from(first: datetime, incident: Incident) -> datetime:
-    """Where the baseline ends: SUSPECT before the start, later if there is too little before that.
+    """Return the end of the baseline: SUSPECT before the start, later if there is too little before that.
 
     `first` is the time of the first observation; the baseline is at least a third of the time from there.
     """
@@ -109,7 +109,7 @@ def pasted_build(incident: Incident) -> FailedBuild | None:
 
 
 def pasted_output(incident: Incident) -> ToolOutput | None:
-    """What was pasted of some tool's output; None if only a question was asked."""
+    """Return what was pasted of some tool's output; None if only a question was asked."""
     text = _pasted(incident)
     return ToolOutput(PASTED, {}, text) if text is not None else None
 
@@ -123,7 +123,7 @@ def build_links(incident: Incident) -> tuple[str, ...]:
 
 
 def is_about_a_build(incident: Incident) -> bool:
-    """Whether the alerts or the question speak of a build that failed."""
+    """Return whether the alerts or the question speak of a build that failed."""
     text = f"{incident.description}\n{' '.join(incident.labels.values())}"
     return _BUILD.search(text) is not None and _FAILED.search(text) is not None
 

@@ -1,4 +1,4 @@
-"""What was changed, once each: a commit with the deployments that shipped it, or any other change."""
+"""Changes, each thing that was changed once: a commit with the deployments that shipped it, or any other change."""
 
 from __future__ import annotations
 
@@ -127,12 +127,12 @@ def _shipped(
 
 
 def is_commit(change: Change) -> bool:
-    """Whether a change takes effect only once it is deployed."""
+    """Return whether a change takes effect only once it is deployed."""
     return _COMMIT.search(change.kind) is not None and not _SHIPPING.search(change.kind)
 
 
 def is_setting(change: Change) -> bool:
-    """Whether a change is a configuration, a flag or a migration, which is in force at once."""
+    """Return whether a change is a configuration, a flag or a migration, which is in force at once."""
     return _SETTING.search(change.kind) is not None
 
 

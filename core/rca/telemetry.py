@@ -83,7 +83,7 @@ def _chance(service: str, symptom: str, usual: Telemetry, weights: NDArray[np.fl
 
 
 def _excess(service: str, symptom: str, usual: Telemetry, now: Telemetry) -> NDArray[np.float64]:
-    """What the service loses beyond its usual median for each request of the symptom's service, by point."""
+    """The loss of a service beyond its usual median for each request of the symptom's service, by point."""
     values = now.values[service]
     known = usual.values.get(service, _NOTHING)
     known = known[~np.isnan(known)]

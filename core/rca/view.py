@@ -64,7 +64,7 @@ class Suspect:
 
 @dataclass
 class View:
-    """What all suspects are judged by, worked out once."""
+    """The measures by which all suspects are judged, worked out once."""
 
     scene: Scene
     observations: Observations
@@ -119,7 +119,7 @@ class View:
         return max(self.origin.get(name, 0.0) for name in (signal.service, *self.blamed[id(signal)]))
 
     def is_passed_on(self, signal: Signal) -> bool:
-        """Whether a sign says that it comes from another service."""
+        """True of a sign that says that it comes from another service."""
         return bool(self.blamed[id(signal)])
 
     def _in_time(self, service: str) -> float:
@@ -204,7 +204,7 @@ def combined_weight(weights: Sequence[float]) -> float:
 
 
 def _said(change: Change) -> str:
-    """What a change says of what it changes: its texts, its paths, and the lines that it takes away or adds."""
+    """The words in which a change says what it changes: its texts, its paths, and the lines that it takes away or adds."""
     moved = [line[1:] for line in change.diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
     parts = (change.detail, " ".join(change.files), "\n".join(moved))
     return "\n".join([change.title, *(part[:MAX_SAID] for part in parts)])

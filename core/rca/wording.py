@@ -206,7 +206,7 @@ def _set_in(diff: str) -> Iterator[Setting]:
 
 
 def _is_setting(match: re.Match[str]) -> bool:
-    """Whether a name of a setting stands there, and no word of a sentence."""
+    """True where a name of a setting stands there, and no word of a sentence."""
     name, before, after = match["name"], match["before"], match["after"].rstrip(".")
     has_shape = any(mark in name for mark in "._/-") or not (name.islower() or name.istitle())
     are_numbers = bool(_NUMBER.fullmatch(before) and _NUMBER.fullmatch(after))
@@ -265,7 +265,7 @@ def _disproof(suspect: Suspect, scene: Scene) -> str:
 
 
 def _responsibility(suspect: Suspect, scene: Scene) -> Responsibility | None:
-    """Who can put it right; for the incident's own service that nobody changed, what it complains of tells, if anything."""
+    """The side that can put it right; for the incident's own service that nobody changed, what it complains of tells, if anything."""
     change = suspect.change
     if change is not None and change.kind in PLATFORM_CHANGES:
         return Responsibility.PLATFORM
@@ -289,7 +289,7 @@ def _next_check(suspect: Suspect) -> str:
 
 
 def _in_words(signal: Signal, service: str) -> str:
-    """What a sign says; a metric names its service where that is not `service`."""
+    """The words of a sign; a metric names its service where that is not `service`."""
     if signal.evidence.kind is EvidenceKind.LOG:
         return f"{signal.service} {signal.what}"
     if signal.subject and signal.service != service:

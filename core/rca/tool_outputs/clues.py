@@ -110,12 +110,12 @@ class ToolOutput:
 
     @property
     def is_record(self) -> bool:
-        """Whether it is what is known of one thing by its id, such as the alert that is looked into."""
+        """True of what is known of one thing by its id, such as the alert that is looked into."""
         return any(key.lower() in _IDS for key in self.arguments)
 
     @property
     def is_document(self) -> bool:
-        """Whether a page was fetched: that says what could happen, and not what happened."""
+        """True of a page that was fetched: that says what could happen, and not what happened."""
         return any(key.lower() in ("url", "uri") or _ADDRESS.match(value) for key, value in self.arguments.items())
 
     @property
@@ -289,7 +289,7 @@ def _support(clue: Clue, lines: list[str]) -> tuple[str, ...]:
 
 
 def _rows(lines: list[str]) -> Iterator[Clue]:
-    """What stands in a state in which it may not stay, in the rows of `kubectl get` and the like."""
+    """Rows of things in a state in which they may not stay, in `kubectl get` and the like."""
     for line in lines:
         if states := _ROW.findall(line):
             yield Clue(named_in(line), f"{named_in(line)} is {states[0]}", cut(line.strip()), IN_STATE, Role.EFFECT)

@@ -1,4 +1,4 @@
-"""What all that the tools returned says together: the cause in a few sentences, and the lines that show it."""
+"""The conclusion from all that the tools returned: the cause in a few sentences, and the lines that show it."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _distinct(scored: Sequence[_Ranked]) -> list[_Ranked]:
 
 
 def _told(ranked: Sequence[_Ranked]) -> list[_Ranked]:
-    """What the cause is told from: the best, what rivals it, what follows on the same thing, then what was looked at."""
+    """The clues that the cause is told from: the best, what rivals it, what follows on the same thing, then what was looked at."""
     best = ranked[0]
     family = stem(best.clue.subject)
     near = [each for each in ranked[1:] if stem(each.clue.subject) == family]
@@ -149,7 +149,7 @@ def _worded(told: Sequence[Clue]) -> str:
 
 
 def _sentence(clue: Clue, settings: Sequence[str]) -> str:
-    """What a clue says, about what, and the first short setting that explains it."""
+    """The statement of a clue, about what, and the first short setting that explains it."""
     known = not clue.subject or stem(clue.subject) in clue.statement
     said = (clue.statement if known else f"{clue.subject}: {clue.statement}").rstrip(". ")
     short = next((line for line in settings if len(line.split()) <= MAX_SETTING), "")
