@@ -154,7 +154,7 @@ def _itself(view: View) -> list[Suspect]:
 
 
 def _beyond_the_symptom(scene: Scene, signal: Signal) -> bool:
-    """In the incident's own service a metric that moved is the symptom; only what its log or its spans say is more."""
+    """In the incident's own service a metric that moved is the symptom; only what its log says is more."""
     return signal.service != scene.incident.service or signal.evidence.kind is not EvidenceKind.METRIC
 
 

@@ -65,7 +65,7 @@ SURPRISE = 8.0  # log-likelihood ratio at which a change of rate is sure to 63 %
 MIN_RATIO = 3.0  # between the rates before and after, below which it is ordinary traffic
 MIN_STRENGTH = 0.25  # below which a message is not worth mentioning
 BUCKET = timedelta(minutes=1)
-MAX_SAID = 60  # characters of a message that are told
+MAX_SAID = 90  # characters of a message that are told
 SHOWN, MAX_SHOWN = 40, 1_000  # records of a message that are kept, and characters of each
 
 

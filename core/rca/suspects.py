@@ -97,7 +97,10 @@ def _changed(view: View, revision: Revision) -> Suspect:
             for effect, signs in ((own, followed), (lower, followed_below), (upper, followed_above))
             if effect > CLEAR
         ),
-        followed or followed_above or followed_below,
+        followed
+        or followed_above
+        or followed_below
+        or tuple(signal for signal, named, _ in view.signs if not named.isdisjoint(shared)),
     )
     service = max(services, key=lambda name: view.origin.get(name, 0.0), default=revision.change.service)
     return Suspect(

@@ -66,7 +66,7 @@ NO_CHANGE = {
         "Set {subject} aside, and see whether {service} processes the others.",
     ),
     Origin.PLATFORM: (
-        "No change of ours fits: what {service} runs on is in trouble",
+        "No change of ours fits: {service} or what it runs on is in trouble",
         "Check the nodes, disks and databases of {service} and of what else is in trouble.",
     ),
 }
@@ -155,7 +155,7 @@ def named(revision: Revision, scene: Scene) -> str:
 def _changed(revision: Revision, suspect: Suspect, scene: Scene) -> str:
     """“Asha lowered `pool.size` from 40 to 4 at 09:19 (C-1); 2 min later …”."""
     change, incident = revision.change, scene.incident
-    service = change.service or next(iter(revision.live), "")
+    service = suspect.service if suspect.service in revision.live else change.service
     author = " ".join(change.author.split()) or SOMEBODY
     when = _clock(revision.at, incident.started_at)
     setting = telling_setting(revision, suspect.signals)
@@ -252,7 +252,7 @@ def _evidence(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ..
         if known and len(known & words) >= LIKE_CAUSE * len(known):
             source = f"{past.id}: {past.title}"
             found.append(Evidence(EvidenceKind.PAST_INCIDENT, source, past.root_cause, url=past.url))
-    return tuple(dict.fromkeys(found))[:MAX_EVIDENCE]
+    return tuple({(each.source, each.quote): each for each in reversed(found)}.values())[::-1][:MAX_EVIDENCE]
 
 
 def _disproof(suspect: Suspect, scene: Scene) -> str:
