@@ -33,7 +33,7 @@ from core.model.messages import (
     ProposalMessage,
     Verdict,
 )
-from core.rca.pasted import investigation_intent
+from core.rca.observations import investigation_intent
 
 THREADS = 50  # on one page; a link leads to the older ones
 AWAITED = timedelta(minutes=2)  # a question is shown as being worked on for so long, if there is no reply

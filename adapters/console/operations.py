@@ -14,11 +14,11 @@ from core.confidence.calibrator import Calibrator
 from core.confidence.drift import Drift, measure_drift
 from core.confidence.quality import Quality, measure_quality
 from core.incidents.gaps import gaps_by_tool
+from core.incidents.postmortem import Postmortem, as_markdown, draft_postmortem, worth_a_postmortem
 from core.model.conversation import PUBLIC, Audience, Platform
 from core.model.incident import Incident, IncidentState, TimelineEntry
 from core.model.prediction import Estimator, Outcome, Prediction, PredictionKind
 from core.ports import Transaction
-from core.rca.postmortem import Postmortem, as_markdown, draft_postmortem, worth_a_postmortem
 
 SHOWN_PREDICTIONS = 100  # of each kind
 

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from adapters.store.database import upsert
 from adapters.store.tables import build_failures as table
 from core.model.conversation import Place
-from core.rca.recorded_failure import RecordedFailure
+from core.rca.failure_history import RecordedFailure
 
 _BODY = TypeAdapter(RecordedFailure)
 _ROWS = sa.select(table.c.body, table.c.log)

@@ -12,8 +12,8 @@ from yarl import URL
 
 from adapters.tools.http import MAX_BODY
 from core.ports import FailedBuild, TimeWindow, Tool
-from core.rca.build_steps import plain
-from core.rca.service_tool import ServiceTool
+from core.rca.build_log import plain
+from core.rca.observation_tools import ServiceTool
 
 MAX_RUNS = 20  # listed, the latest ones
 EXPLAINED = 5  # runs that failed whose steps are asked for

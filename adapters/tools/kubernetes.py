@@ -15,7 +15,7 @@ from adapters.tools.http import Http
 from adapters.tools.kubernetes_objects import EVENTS_HEAD, Event, List, Pod, described, told
 from adapters.tools.loki import level_of
 from core.ports import LogLine, TimeWindow, Tool
-from core.rca.service_tool import ServiceTool
+from core.rca.observation_tools import ServiceTool
 
 PAGE = 500  # items of one answer
 MAX_PAGES = 10

@@ -1,4 +1,4 @@
-"""Spans of traces in files: `<root>/**/*.json` or `.jsonl`, as the OpenTelemetry Collector writes them.
+"""Which service calls which, by the traces in files: `<root>/**/*.json` or `.jsonl`, as the OpenTelemetry Collector writes them.
 
 https://opentelemetry.io/docs/specs/otel/protocol/file-exporter/
 """
@@ -6,27 +6,22 @@ https://opentelemetry.io/docs/specs/otel/protocol/file-exporter/
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict, deque
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
 from adapters.tools.service_files import FolderFiles
 from adapters.tools.trace_graph import graph_of
 from core.model.errors import ToolUnavailable
-from core.ports import Span, TimeWindow
+from core.ports import TimeWindow
 
 SUFFIXES = (".json", ".jsonl")
 MAX_FILE = 64 * 1024 * 1024  # bytes; of a longer file, the last ones
 MAX_FILES = 200
-MAX_SPANS = 1_000_000
-MAX_TEXT = 300  # characters of a name or message
 SERVICE = "service.name"  # attribute of a resource, by OpenTelemetry's semantic conventions
-PEERS = ("server.address", "net.peer.name", "peer.service", "http.host", "url.full", "http.url")
-"""Attributes of a span that name what it called, the newest name first; of an address, the host counts."""
-FAILED = (2, "STATUS_CODE_ERROR")
 
 
 class _Value(BaseModel):
@@ -42,20 +37,11 @@ class _Resource(BaseModel):
     attributes: list[_Attribute] = []
 
 
-class _Status(BaseModel):
-    code: int | str = 0
-    message: str = ""
-
-
 class _Span(BaseModel):
     traceId: str
     spanId: str
     parentSpanId: str = ""
-    name: str = ""
     startTimeUnixNano: int = 0
-    endTimeUnixNano: int = 0
-    status: _Status = _Status()
-    attributes: list[_Attribute] = []
 
 
 class _Scope(BaseModel):
@@ -71,8 +57,16 @@ class _Traces(BaseModel):
     resourceSpans: list[_ResourceSpans]
 
 
+class _Call(NamedTuple):
+    """The service that was called, and the one that called it, empty if none is known."""
+
+    at: datetime
+    caller: str
+    service: str
+
+
 class TraceFiles:
-    """DependencyReader and SpanReader over a folder.
+    """DependencyReader over a folder.
 
     A span whose parent belongs to another service is a call of that service.
     """
@@ -86,53 +80,34 @@ class TraceFiles:
         return self._name
 
     async def dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
-        spans = await self.spans(window, MAX_SPANS)
-        return graph_of((span.caller, span.service) for span in spans)
-
-    async def spans(self, window: TimeWindow, limit: int) -> list[Span]:
-        return await asyncio.to_thread(self._spans, window, limit)
+        return await asyncio.to_thread(self._dependencies, window)
 
     async def check(self) -> None:
         """Raises ToolUnavailable when the folder does not exist."""
         await asyncio.to_thread(self._files.paths)
 
-    def _spans(self, window: TimeWindow, limit: int) -> list[Span]:
-        kept: deque[Span] = deque(maxlen=limit)
+    def _dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
+        calls: list[_Call] = []
         for path in self._files.paths()[-MAX_FILES:]:
             try:
-                kept.extend(span for span in self._files.content(path) if window.start <= span.at < window.end)
+                calls += [call for call in self._files.content(path) if window.start <= call.at < window.end]
             except OSError as error:
                 raise ToolUnavailable(f"The traces in {path} cannot be read: {error.strerror}.") from error
-        return sorted(kept, key=lambda span: span.at)
+        return graph_of((call.caller, call.service) for call in calls)
 
 
-def _read(path: Path) -> list[Span]:
-    """The spans in a file, with what their traces say of each; a line that is none is skipped."""
+def _read(path: Path) -> list[_Call]:
+    """The calls in a file; a line that is no trace is skipped."""
     found = [(service, span) for traces in _lines(path) for service, span in _within(traces)]
     service_of = {(span.traceId, span.spanId): service for service, span in found}
-    below: defaultdict[tuple[str, str], float] = defaultdict(float)
-    for _, span in found:
-        below[span.traceId, span.parentSpanId] += _milliseconds(span)
-    failing = {(span.traceId, span.parentSpanId) for _, span in found if span.status.code in FAILED}
     return [
-        Span(
-            service=service,
-            operation=span.name[:MAX_TEXT],
-            at=datetime.fromtimestamp(span.startTimeUnixNano / 1e9, UTC),
-            milliseconds=_milliseconds(span),
-            failed=span.status.code in FAILED,
-            message=span.status.message[:MAX_TEXT],
-            caller=service_of.get((span.traceId, span.parentSpanId), ""),
-            peer=_host(_attribute(span.attributes, *PEERS))[:MAX_TEXT],
-            failed_below=(span.traceId, span.spanId) in failing,
-            below=below.get((span.traceId, span.spanId), 0.0),
+        _Call(
+            datetime.fromtimestamp(span.startTimeUnixNano / 1e9, UTC),
+            service_of.get((span.traceId, span.parentSpanId), ""),
+            service,
         )
         for service, span in found
     ]
-
-
-def _milliseconds(span: _Span) -> float:
-    return max(0, span.endTimeUnixNano - span.startTimeUnixNano) / 1e6
 
 
 def _lines(path: Path) -> Iterator[_Traces]:
@@ -148,14 +123,9 @@ def _lines(path: Path) -> Iterator[_Traces]:
 
 def _within(traces: _Traces) -> Iterator[tuple[str, _Span]]:
     for resource in traces.resourceSpans:
-        if service := _attribute(resource.resource.attributes, SERVICE):
+        if service := _service(resource.resource):
             yield from ((service, span) for scope in resource.scopeSpans for span in scope.spans)
 
 
-def _host(named: str) -> str:
-    return named.partition("://")[2].partition("/")[0].partition(":")[0] if "://" in named else named
-
-
-def _attribute(attributes: list[_Attribute], *keys: str) -> str:
-    known = {each.key: each.value.stringValue for each in attributes}
-    return next((known[key] for key in keys if known.get(key)), "")
+def _service(resource: _Resource) -> str:
+    return next((each.value.stringValue for each in resource.attributes if each.key == SERVICE), "")

@@ -6,8 +6,8 @@ import sys
 
 from bot.commands.dead_letters import open_store
 from bot.config.settings import Settings
+from core.incidents.postmortem import as_markdown, draft_postmortem
 from core.model.errors import PlumblineError
-from core.rca.postmortem import as_markdown, draft_postmortem
 
 NO_SUCH = "There is no incident {id}: its message and the local page name its id."
 

@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import perf_counter
 from typing import Any, cast
 
 import numpy as np
@@ -94,9 +95,9 @@ def run(folder: Path, without: Sequence[str] = ()) -> dict[str, Any]:
     cases = sorted(path.parent for path in folder.glob("*/truth.json"))
     if not cases:
         raise MalformedInput(f"No case below {folder}: expected {folder.name}/NAME/truth.json.")
-    graded = [asyncio.run(_graded(case, without)) for case in cases]
-    held = [each for each in graded if not each.truth.developed_on]
-    headline = held or graded
+    found = [_graded(case, without) for case in cases]
+    held = [each for each in found if not each.truth.developed_on]
+    headline = held or found
     return {
         "measure": "incidents",
         "engine": "evidence",
@@ -104,10 +105,10 @@ def run(folder: Path, without: Sequence[str] = ()) -> dict[str, Any]:
         "cases": len(headline),
         **_figures(headline),
         "without": list(without),
-        "developed_on": _figures([each for each in graded if each.truth.developed_on]),
+        "developed_on": _figures([each for each in found if each.truth.developed_on]),
         "by_class": {
-            kind: _figures([each for each in graded if each.truth.kind == kind])
-            for kind in sorted({each.truth.kind for each in graded})
+            kind: _figures([each for each in found if each.truth.kind == kind])
+            for kind in sorted({each.truth.kind for each in found})
         },
     }
 
@@ -189,13 +190,18 @@ async def observed(case: Path) -> tuple[Truth, Observations]:
     return truth, await observe_incident(incident, _readers(case), history=IncidentHistory([]), clock=clock)
 
 
-async def _graded(case: Path, without: Sequence[str]) -> Graded:
-    truth, observations = await observed(case)
+def _graded(case: Path, without: Sequence[str]) -> Graded:
+    truth, observations = asyncio.run(observed(case))
     for name in without:
         observations = ABLATIONS[name](observations)
-    began = asyncio.get_running_loop().time()
+    return graded(truth, observations)
+
+
+def graded(truth: Truth, observations: Observations) -> Graded:
+    """Return how the investigation of what was read goes."""
+    began = perf_counter()
     explanation, evaluation = explain(observations)
-    seconds = asyncio.get_running_loop().time() - began
+    seconds = perf_counter() - began
     named = [frozenset({each.change.id} if each.change else ()) for each in explanation.hypotheses]
     right = [bool(one & truth.culprits) if truth.culprits else not one for one in named]
     return Graded(
@@ -262,7 +268,7 @@ ABLATIONS: Mapping[str, Callable[[Observations], Observations]] = {
     "paths": lambda seen: _changed(seen, files=()),
     "messages": lambda seen: _changed(seen, title="", detail=""),
     "metrics": lambda seen: replace(seen, series=()),
-    "traces": lambda seen: replace(seen, spans=()),
+    "graph": lambda seen: replace(seen, dependencies={}),
     "logs": lambda seen: replace(seen, logs=()),
 }
 """What can be left out of what is read, to see what it is worth."""

@@ -28,7 +28,7 @@ from bot.evaluation.rca_engines import MAX_QUOTE, MAX_QUOTES, MAX_WORDS, Engine,
 from bot.evaluation.rca_model import by_model
 from bot.evaluation.report import print_whole
 from core.model.errors import MalformedInput
-from core.rca.tool_outputs.clue import ToolOutput
+from core.rca.tool_outputs.clues import ToolOutput
 
 HEADLINE = "root_cause"
 HEALTHY = "healthy"
@@ -65,15 +65,14 @@ async def run(path: Path, llm: str = "") -> dict[str, Any]:
 
     Raises MalformedInput for a file that is not as described.
     """
-    cases = _cases(path)
-    results = {name: _figures([await _graded(engine, case) for case in cases]) for name, engine in ENGINES.items()}
+    cases = cases_of(path)
+    results = {name: _figures([await graded(engine, case) for case in cases]) for name, engine in ENGINES.items()}
     engine = "evidence"
     if llm:
         async with aiohttp.ClientSession() as session:
             model = LlamaServer(llm, session)
-            graded = [await _graded(by_model(model), case) for case in cases]
+            results[model.name] = _figures([await graded(by_model(model), case) for case in cases])
             engine = model.name
-        results[engine] = _figures(graded)
     return {
         "measure": "rca",
         "engine": engine,
@@ -110,7 +109,8 @@ def _plain(text: str) -> str:
     return " ".join(_HYPHENS.sub("-", text).casefold().split())
 
 
-async def _graded(engine: Engine, case: Case) -> Graded:
+async def graded(engine: Engine, case: Case) -> Graded:
+    """Return how an engine does in a case."""
     started = time.perf_counter()
     verdict: Verdict = await engine(case.given)
     seconds = time.perf_counter() - started
@@ -158,7 +158,7 @@ def _mean(values: Sequence[float]) -> float:
     return round(float(np.mean(values)), 4)
 
 
-def _cases(path: Path) -> list[Case]:
+def cases_of(path: Path) -> list[Case]:
     """The gradable cases of a file, at least one of them a root cause."""
     rows = cast("list[dict[str, Any]]", json_lines(path, *FIELDS))
     try:

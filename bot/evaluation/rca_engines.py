@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from core.rca.failures import CAUSE, COMPLAINT, phrases
-from core.rca.tool_outputs.clue import ToolOutput
+from core.rca.tool_outputs.clues import ToolOutput
 from core.rca.tool_outputs.conclusion import conclude
 
 MAX_WORDS = 60  # of a stated cause

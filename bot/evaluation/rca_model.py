@@ -11,8 +11,7 @@ from core.ports import LanguageModel, Tool, ToolParameter
 from core.rca.controller import Investigation
 from core.rca.grounding import matched
 from core.rca.self_consistency import investigate
-from core.rca.tool_outputs.clue import ToolOutput
-from core.rca.tool_outputs.reading import clues
+from core.rca.tool_outputs.clues import ToolOutput, clues
 
 DEADLINE = 120.0  # seconds that one reply may take
 SHOWN = 20  # clues of a snapshot that the expert shows

@@ -65,6 +65,8 @@ class Investigations:
             toolboxes=tools.toolboxes,
             embedder=core.knowledge.embedder,
             graphs=tools.graphs,
+            owners=core.workspace.code,
+            teams=core.workspace.teams,
         )
 
     async def triage(self, incident: Incident, audience: Audience, show: Show | None = None) -> Incident:

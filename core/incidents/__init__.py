@@ -1,1 +1,1 @@
-"""What belongs to an incident as a whole: its group, its message, its details, its runbook and its thread."""
+"""The parts of an incident as a whole: its group, its message, its details, its runbook and its thread."""

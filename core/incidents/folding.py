@@ -106,14 +106,14 @@ def _severity(incident: Incident, told: Iterable[Alert]) -> Severity:
 
 
 def reopens(incident: Incident, delivery: AlertDelivery) -> bool:
-    """Whether a delivery of its group belongs to an incident that is resolved: it fires again soon after."""
+    """Return whether a delivery of its group belongs to an incident that is resolved: it fires again soon after."""
     resolved_at = incident.resolved_at
     window = FLAP_WINDOW if incident.flapping else REOPEN_WINDOW
     return resolved_at is not None and delivery.fires and delivery.received_at - resolved_at <= window
 
 
 def is_belated(incident: Incident, delivery: AlertDelivery) -> bool:
-    """Whether a delivery says that what is over fires because a replica of its sender has not heard of the end yet.
+    """Return whether a delivery says that what is over fires because a replica of its sender has not heard of the end yet.
 
     Every alert that fires in it is one that was resolved a moment ago and has the very start that it had then.
     """
@@ -130,7 +130,7 @@ def _flaps(reopenings: tuple[datetime, ...]) -> bool:
 
 
 def _succeeding(known: Alert | None, told: Alert) -> Alert | None:
-    """What is so of an alert after this was told of it; None if that changes nothing."""
+    """Return an alert as it is after this was told of it; None if that changes nothing."""
     if known is None:
         return told if told.status is not AlertStatus.UPDATED else None
     if known.as_of is not None and told.as_of is not None and told.as_of < known.as_of:

@@ -30,7 +30,7 @@ _CLAUSE_END = re.compile(r"(?<!…)(?<!\. Or)(?<!about as likely)[,;:.](?= )")
 
 
 class Mood(StrEnum):
-    """What colour and sign a message has."""
+    """The colour and sign of a message."""
 
     CRITICAL = "critical"
     WARNING = "warning"
@@ -166,7 +166,7 @@ def _aside_line(line: Line) -> Line | None:
 
 
 def _aside(line: Line) -> Line | None:
-    """What stands in brackets is said in fewer words."""
+    """A line whose brackets say the same in fewer words; None if it has none."""
     aside = _ASIDE.search(line.text)
     if aside is None or line.label == OWNER:
         return None
@@ -175,7 +175,7 @@ def _aside(line: Line) -> Line | None:
 
 
 def _helped(line: Line) -> Line | None:
-    """What helped before, in a few lines."""
+    """The remedy that helped before, in a few lines."""
     is_long = line.label == HELPED and _wrapped(line.plain) > HELPED_LINES
     return _clause(line, SHORTEST) or _any(line) if is_long else None
 

@@ -1,4 +1,4 @@
-"""What is asked in an incident's thread about that very incident, and what is known of it, line by line."""
+"""Questions in an incident's thread about that very incident, and what is known of it, line by line."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from core.incidents.incident_view import on_call_told
+from core.incidents.postmortem import draft_postmortem
 from core.knowledge.terms import terms
 from core.model.incident import EvidenceKind, Incident, IncidentState
 from core.model.messages import ON_CALL_UNKNOWN
 from core.ports import Change, LogLine
 from core.rca.observations import Observations
-from core.rca.postmortem import draft_postmortem
 
 MAX_QUESTION = 200  # characters of a question about an incident; a longer one says more than that
 MAX_CHANGES = 6  # shown
@@ -28,7 +28,7 @@ _TROUBLE = re.compile(
 
 
 class Subject(StrEnum):
-    """What of an incident a question is about."""
+    """The part of an incident that a question is about."""
 
     RUNBOOK = "runbook"
     FIX = "fix"

@@ -1,4 +1,4 @@
-"""What an incident's message says and offers, decided once for every chat: the chats only draw it.
+"""The text and buttons of an incident's message, decided once for every chat: the chats only draw it.
 
 The message is read in ten seconds on a phone: what is broken, who has it, the likely cause in a sentence, and what to do
 next. Everything else is a menu away.
@@ -44,7 +44,7 @@ from core.model.messages import (
     RelatedIncident,
     Verdict,
 )
-from core.rca.pasted import QUESTION
+from core.rca.observations import QUESTION
 
 MAX_HEADLINE = 130  # characters
 MAX_NAME = 48  # characters of a team, a person or a service
@@ -115,7 +115,7 @@ def _lines(message: IncidentMessage) -> Iterator[Line]:
 
 
 def _grouping(message: IncidentMessage) -> Iterator[Line]:
-    """What it belongs to, what belongs to it, and what else is out of the ordinary."""
+    """The incidents that it belongs to, what belongs to it, and what else is out of the ordinary."""
     incident, leader, parts = message.incident, message.leader, message.parts
     if leader is not None and incident.absorbed is not None:
         yield Line("Part of", "", links=(_link(leader),))
@@ -172,7 +172,7 @@ def _owner(incident: Incident, *, asks: bool) -> Iterator[Line]:
 
 
 def is_checking(incident: Incident) -> bool:
-    """Whether the owner stands there before the evidence is in: then it is no claim yet."""
+    """True where the owner stands there before the evidence is in: then it is no claim yet."""
     said_by_person = incident.owner is not None and incident.owner.owner is not None and bool(incident.given_to)
     return incident.stage is not Stage.DONE and incident.explanation is None and not said_by_person
 
@@ -214,13 +214,13 @@ def _cause(incident: Incident, *, asks: bool) -> Iterator[Line]:
 
 
 def _not_read(explanation: Explanation) -> str:
-    """What the search for a cause did not see, where it found none."""
+    """The places that the search for a cause did not see, where it found none."""
     tools = ", ".join(dict.fromkeys(gap.tool for gap in explanation.gaps))
     return f"; could not read {tools}" if tools else ""
 
 
 def _next(incident: Incident) -> Iterator[Line]:
-    """What to do next: what the runbook says, else what to look at; and what helped last time."""
+    """The next action: what the runbook says, else what to look at; and what helped last time."""
     runbook, cause = incident.runbook, incident.explanation.cause if incident.explanation is not None else None
     command = runbook.command if runbook is not None and len(runbook.command) <= MAX_COMMAND else ""
     if runbook is not None and runbook.citation is not None and (runbook.next_action or command):
@@ -235,7 +235,7 @@ def _next(incident: Incident) -> Iterator[Line]:
 
 
 def _first_look(incident: Incident) -> str:
-    """Where to begin without a cause: at the service in which the trouble showed first."""
+    """The place to begin without a cause: at the service in which the trouble showed first."""
     first = incident.explanation.first_failing if incident.explanation is not None else ""
     return f"Look at {cut(first, MAX_NAME)} first: the symptoms began there." if first else ""
 
@@ -271,7 +271,7 @@ def _progress(incident: Incident) -> str:
 
 
 def is_put_off(incident: Incident) -> bool:
-    """Whether it is not looked into for now, since it is silenced or a part of another, and nothing is known of it."""
+    """True where it is not looked into for now, since it is silenced or a part of another, and nothing is known of it."""
     is_alone = incident.absorbed is None and incident.silenced is None
     return not is_alone and incident.owner is None and incident.explanation is None
 
@@ -345,7 +345,7 @@ def owner_told(incident: Incident) -> str:
 
 
 def is_claimed(incident: Incident) -> bool:
-    """Whether an owner is claimed, so that its badge may stand beside it."""
+    """True where an owner is claimed, so that its badge may stand beside it."""
     return _claimed_owner(incident) is not None
 
 

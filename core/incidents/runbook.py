@@ -55,7 +55,7 @@ _MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What stands below one heading of a page, and the passage that it begins in."""
+    """The text below one heading of a page, and the passage that it begins in."""
 
     heading: str
     repeat: int
@@ -77,7 +77,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class RunbookSearch:
-    """What a runbook is looked for by: the names of alerts, the address that one of them gives, and the words of the cause.
+    """Return what a runbook is looked for by: the names of alerts, the address that one of them gives, and the words of the cause.
 
     `url` is empty where none gives an address, and `cause` where no cause is known.
     """

@@ -229,7 +229,7 @@ class Hop:
 class EvidenceKind(StrEnum):
     LOG = "log"
     METRIC = "metric"
-    TRACE = "trace"
+    TRACE = "trace"  # of incidents that were investigated before traces were found to explain nothing more
     CHANGE = "change"
     PAST_INCIDENT = "past incident"
     TOPOLOGY = "topology"

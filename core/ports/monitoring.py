@@ -40,27 +40,6 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """One operation of a service within a trace, as long as it took. Untrusted.
-
-    `caller` is the service that asked for it, empty for none that is known; `peer` is the outside host that it called.
-    `failed_below` says that an operation that it called failed as well; `below` is how long those took together, in
-    milliseconds.
-    """
-
-    service: str
-    operation: str
-    at: datetime
-    milliseconds: float
-    failed: bool = False
-    message: str = ""
-    caller: str = ""
-    peer: str = ""
-    failed_below: bool = False
-    below: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Change:
     """Something that somebody or something changed: a commit, a deployment, a configuration, a flag, a migration. Untrusted.
 
@@ -194,18 +173,6 @@ class DependencyReader(Protocol):
 
     async def dependencies(self, window: TimeWindow) -> dict[str, tuple[str, ...]]:
         """Caller → the services that it called within the window, each once, in order of their names."""
-        ...
-
-
-@runtime_checkable
-class SpanReader(Protocol):
-    """Reads spans. Raises ToolUnavailable."""
-
-    @property
-    def name(self) -> str: ...
-
-    async def spans(self, window: TimeWindow, limit: int) -> list[Span]:
-        """The last `limit` spans that began within the window, oldest first."""
         ...
 
 

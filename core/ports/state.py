@@ -16,7 +16,7 @@ from core.model.incident import Incident
 from core.model.prediction import Estimator, Outcome, Prediction, PredictionKind
 from core.model.silences import Silence
 from core.ports.knowledge import SourceCursor
-from core.rca.recorded_failure import RecordedFailure
+from core.rca.failure_history import RecordedFailure
 
 
 class IncidentStore(Protocol):

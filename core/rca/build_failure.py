@@ -2,43 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from core.model.incident import Evidence, EvidenceKind, Hypothesis
 from core.model.trajectory import Responsibility
 from core.ports import FailedBuild
-from core.rca.build_steps import plain
+from core.rca.build_log import NAMES, ReadLog, plain
 from core.rca.failing_lines import Line, by_form, failing_segments
 from core.rca.failure_history import FailureHistory
-from core.rca.failures import responsibility_of
-from core.rca.line_features import NAMES, ReadLog
-from core.rca.tool_outputs.clue import cut
-from core.rca.tool_outputs.logs import said
-from core.rca.tool_outputs.trouble import trouble
+from core.rca.failures import decisiveness, responsibility_of
+from core.rca.tool_outputs.clues import cut, said
 
 BUILD_SCORE = 0.9  # of the lines that explain a failed build, for an incident that is about that build
 MAX_QUOTED = 6  # lines shown
 LEAST_LINES = 3  # of a text that is taken for a build log
-_REPEATS = re.compile(
-    r"^(?:make(?:\[\d{1,4}\])?: \*\*\* |npm (?:ERR!|error) (?:code|errno|path|A complete log|Lifecycle script|Exit status)"
-    r"|\[ERROR\] (?:To see|Re-run|For more|After correcting|-> \[Help)|\[INFO\]|FAILED? \(|ERROR: Job failed|ELIFECYCLE"
-    r"|error Command failed|FAILURE: Build failed|Execution failed for task|\* What went wrong|BUILD FAIL"
-    r"|error: could not compile|error: aborting due to|\* Try|--- FAIL|>)"
-    r"|exit(?:ed)?(?: with)?(?: code| status)?:? [1-9]|\b\d{1,6} (?:failed|failures?|errors?|problems?)\b|Failures: \d|^\W{0,200}FAILURES\W{0,200}$|:\d{1,6}: \w{1,80}(?:Error|Exception)$"
-    r"|^name: \w{1,80}$|^\d{1,6}\) \w{1,80}:$|^[^A-Za-z]*$"
-)  # lines that only repeat that something failed
-_WARNS = re.compile(r"(?:npm )?\W{0,3}warn(?:ing)?\b|.{0,200}: warning\b", re.IGNORECASE)
-_STATES = re.compile(
-    r"^E {2,}\S|(?:^|[\s\]:(])(?:(?:fatal )?error(?:\[?[A-Z]+\d+\]?| TS\d+)?:|panic:|panicked at|[\w.]{0,80}(?:Error|Exception): )"
-    r"|\bwant(?:ed)? \S|^Expected: |\bexpected\b.{1,80}\b(?:but|got|to|actual|received)\b"
-)  # lines in which a tool states its error
 _EXIT = NAMES.index("exit_code")
 _COMMAND, _ERROR = NAMES.index("command"), NAMES.index("error")
 
 
 def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | None:
-    """The cause with the most telling of the failing lines as evidence; None for a blank log."""
+    """Return the cause with the most telling of the failing lines as evidence; None for a blank log."""
     segments = failing_segments(build.log, history)
     text = build.log.split("\n")
     lines = [Line(number, text[number]) for segment in segments for number in segment]
@@ -46,17 +29,18 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
     telling = ordered[:MAX_QUOTED]
     if not telling:
         return None
-    leading = max(ordered, key=lambda line: (_decisiveness(line.text), -line.number))
+    leading = max(ordered, key=lambda line: (decisiveness(_plain(line.text)), -line.number))
     if leading not in telling:
         telling[-1] = leading
     shown = sorted(telling, key=lambda line: line.number)
     spans = " and ".join(f"{segment.start + 1} to {segment.stop}" for segment in segments)
+    named = _named(build)
     return Hypothesis(
-        cause=f"{_named(build)} failed{f' at {build.step}' if build.step else ''}: {said(_plain(leading.text))}.",
+        cause=f"{named} failed{f' at {build.step}' if build.step else ''}: {said(_plain(leading.text))}.",
         service=build.service,
         score=BUILD_SCORE,
         evidence=tuple(
-            Evidence(EvidenceKind.LOG, f"{_named(build)}, line {line.number + 1}", _quoted(line), build.at, build.url)
+            Evidence(EvidenceKind.LOG, f"{named}, line {line.number + 1}", cut(_plain(line.text)), build.at, build.url)
             for line in shown
         ),
         disproof="The same lines in the log of a run that passed.",
@@ -68,33 +52,17 @@ def build_cause(build: FailedBuild, history: FailureHistory) -> Hypothesis | Non
 
 
 def is_led_by(cause: str, lines: Iterable[str]) -> bool:
-    """Whether one of these lines of the log is the one that the cause of a failed build names."""
+    """Return whether one of these lines of the log is the one that the cause of a failed build names."""
     return any(cause.endswith(f": {said(_plain(line))}.") for line in lines if _plain(line))
 
 
 def is_build_log(text: str) -> bool:
-    """Whether a text looks like what a build server recorded: a command that failed, or an exit code that says so."""
+    """Return whether a text looks like what a build server recorded: a command that failed, or an exit code that says so."""
     read = ReadLog(text)
     if len(read.keys) < LEAST_LINES:
         return False
     exits, commands, errors = (bool(read.features[:, column].any()) for column in (_EXIT, _COMMAND, _ERROR))
     return exits or (commands and errors)
-
-
-def _decisiveness(text: str) -> float:
-    """Return how much a line says of why the build failed, in [-0.5, 1.25]: an error that names its place says most."""
-    line = _plain(text)
-    found = trouble(line)
-    strength = found.strength if found else 0.0
-    if _REPEATS.search(line) or not any(letter.isalpha() for letter in said(line)):
-        return strength - 0.5
-    if _WARNS.match(line):
-        return strength - 0.25
-    return strength + (0.25 if _STATES.search(line) else 0.0)
-
-
-def _quoted(line: Line) -> str:
-    return cut(_plain(line.text))
 
 
 def _plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The thought–action–observation loop of a language model over read-only tools (RCAgent, section 3)."""
+"""Thought, action and observation of a language model over read-only tools, again and again (RCAgent, section 3)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from core.model.language_model import ModelRequest
 from core.model.trajectory import Action, Ending, Finding, Step, Trajectory
 from core.model_calls.prompts import rca as prompts
 from core.ports import LanguageModel, Tool
-from core.rca.actions import MAX_CALL_TOKENS, MAX_FINDING_TOKENS, Choices, Refused, call_of, parse, schema
-from core.rca.snapshots import Snapshots
+from core.rca.actions import MAX_CALL_TOKENS, MAX_FINDING_TOKENS, Choices, Refused, Snapshots, call_of, parse, schema
 
 MAX_STEPS = 15  # RCAgent, section 5.3
 MAX_REPLY = 2_000  # characters of a reply that are kept
@@ -64,7 +63,7 @@ class Investigation:
         return prompts.opening(incident, self.tools, MAX_STEPS)
 
     def choices(self) -> Choices:
-        """What may be done at the next step."""
+        """Return the actions that may be taken at the next step."""
         last = len(self.steps) >= MAX_STEPS - 1
         called = {call_of(step.action) for step in self.steps if step.action and not step.fault}
         return Choices(self.tools, self.services, self.snapshots, called, must_finalise=last)
@@ -88,7 +87,7 @@ class Investigation:
         return None
 
     async def _reply(self, opening: prompts.Messages, choices: Choices) -> str:
-        """What the model says next; observations are taken back to their keys, oldest first, until the prompt fits."""
+        """The next reply of the model; observations are taken back to their keys, oldest first, until the prompt fits."""
         for folded in range(len(self.steps) + 1):
             try:
                 said = await self.model.generate(

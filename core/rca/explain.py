@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from datetime import timedelta
+from typing import Any, cast
 
 from core.confidence.cause_evidence import evaluate_cause
 from core.model.incident import EvidenceKind, Explanation, Hypothesis, Origin, TimelineEntry
@@ -12,11 +13,10 @@ from core.model.prediction import Evaluation
 from core.rca.build_failure import build_cause
 from core.rca.failing_lines import NO_HISTORY
 from core.rca.failure_history import FailureHistory
-from core.rca.merge import joined
+from core.rca.merge import by_service, joined, tool_causes
 from core.rca.observations import Observations
 from core.rca.scene import Scene, survey
 from core.rca.suspects import Suspect, first_failing, suspects
-from core.rca.tool_causes import by_service, tool_causes
 from core.rca.wording import hypothesis, named
 
 MIN_SCORE = 0.3  # of a suspect that is named first
@@ -26,6 +26,8 @@ MAX_HYPOTHESES = 3
 MAX_RULED_OUT = 12  # suspects whose objection is shown
 MAX_TIMELINE = 16  # entries
 TIMELINE_BACK = timedelta(hours=2)  # before the start
+SAID = frozenset({"cause", "next_check", "quote", "title", "text", "subject", "what", "files", "moved", "shared"})
+"""Fields of an explanation that hold what systems said."""
 NO_FAILURES: Mapping[str, FailureHistory] = {}
 
 
@@ -60,7 +62,7 @@ def explain(
 def _with_tool_causes(
     hypotheses: Sequence[Hypothesis], observations: Observations, scene: Scene
 ) -> tuple[Hypothesis, ...]:
-    """What tools say of a service is told where the hypothesis about it names no change, and supports it in any case."""
+    """The hypotheses with the causes that tools tell: one of a service is told where the hypothesis about it names no change, and supports it in any case."""
     found = tuple(hypotheses)
     for cause in tool_causes(observations, scene):
         known = next((each for each in found if each.service == cause.service), None)
@@ -155,3 +157,24 @@ def _timeline(best: Sequence[Suspect], scene: Scene, observations: Observations)
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
+
+
+def redacted_explanation(explanation: Explanation, clean: Callable[[str], str]) -> Explanation:
+    """Return the causes, quotes and timeline as `clean` leaves them; where they come from stays as it is."""
+    return replace(
+        explanation,
+        hypotheses=_cleaned(explanation.hypotheses, clean),
+        ruled_out=tuple(map(clean, explanation.ruled_out)),
+        timeline=_cleaned(explanation.timeline, clean),
+    )
+
+
+def _cleaned(value: Any, clean: Callable[[str], str], name: str = "") -> Any:
+    """A value with the texts that systems gave as `clean` leaves them."""
+    if isinstance(value, tuple):
+        return tuple(_cleaned(each, clean, name) for each in cast("tuple[Any, ...]", value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(
+            value, **{each.name: _cleaned(getattr(value, each.name), clean, each.name) for each in fields(value)}
+        )
+    return clean(str(value)) if name in SAID else value

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from core.rca.build_log import NAMES, ReadLog
 from core.rca.failure_history import FailureHistory
-from core.rca.line_features import NAMES, ReadLog
 
 WEIGHTS: Mapping[str, tuple[float, float, float, float, float]] = {
     "error": (-0.18, 0.32, -0.22, -0.26, 0.5),

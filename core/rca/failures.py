@@ -19,7 +19,7 @@ STRENGTHS: Mapping[str, float] = {"cause": CAUSE, "complaint": COMPLAINT, "griev
 
 
 class Kind(StrEnum):
-    """What failed."""
+    """The kind of thing that failed."""
 
     MEMORY = "memory"
     DISK = "disk"
@@ -110,6 +110,7 @@ MISSING own_code cause         no such (?:file|\w+)|not found|(?:does|do|did) ?n
 MISSING own_code cause         (?:is|are|was) (?:not set|unset|empty|required)|undefined \w+
 MISSING own_code cause         not (?:defined|configured|provided|registered|available|installed|supported)|ENOENT
 MISSING own_code cause         No module named|ModuleNotFoundError|ImportError|ClassNotFound\w+|NoClassDef\w+
+MISSING own_code cause         endpoints:?\s+<none>
 MISSING own_code cause         NoSuch\w+|KeyError
 OTHER - cause                  (?:cannot|can't|could not|couldn't|unable to|failed to) (?:find|locate|load|read|open|parse|decode|start|create|pull|mount|attach|write|import|execute|exec|allocate|bind|listen|get|fetch|send|acquire|deserialize|unmarshal)
 FORM own_code cause            unknown (?:flag|command|field|option|column|database|manifest|instruction)
@@ -169,7 +170,8 @@ FAILURES = tuple(_row(line) for line in _TABLE.strip().splitlines())
 
 EFFECTS = (
     r"back-?off|restart(?:ed|ing|s)?|retry(?:ing)?|retries|shutting down|shut down|giving up|reconnect\w*|"
-    r"exit(?:ed|ing)? (?:with )?(?:code|status)|unhealthy|not ready|waiting (?:for|to)|will be (?:restarted|retried)"
+    r"exit(?:ed|ing)? (?:with )?(?:code|status)|unhealthy|not ready|waiting (?:for|to)|will be (?:restarted|retried)|"
+    r"HTTP/[\d.]+\"? (?:5\d\d|40[0134]|429)"
 )
 
 _TOUCHING = r"""
@@ -229,6 +231,98 @@ _BY_RESPONSIBLE = tuple(
     for who in (Responsibility.PLATFORM, Responsibility.USER, Responsibility.DEPENDENCY, Responsibility.OWN_CODE)
 )
 _TOUCHES = {kind: re.compile(rf"(?<![A-Za-z])(?:{words})(?![a-z])", re.IGNORECASE) for kind, words in TOUCHES.items()}
+
+
+_CAUSE, _COMPLAINT, _GRIEVANCE = phrases(CAUSE), phrases(COMPLAINT), phrases(GRIEVANCE)
+_EFFECT = re.compile(rf"{_BEFORE}(?:{EFFECTS}){_AFTER}", re.IGNORECASE)
+_NEGATED = re.compile(
+    r"\b(?:no|without(?: any)?|zero|0) (?:\w+ )?(?:errors?|failures?|exceptions?|problems?|issues?|timeouts?)\b"
+    r"|\b(?:\w+[_ ])?(?:errors?|failures?|failed|exceptions?|timeouts?|err|dropped|lost|missing)(?:_\w+)?[\"']?"
+    r"\s*[=:]\s*[\"']?(?:0\b|none|null|nil|false|\[\]|\{\}|NO_ERROR)"
+    r"|\b(?:no|not) (?:expired|lost|dropped|missing)\b|\b0 (?:failed|lost|dropped|missing)\b",
+    re.IGNORECASE,
+)
+_LONG = re.compile(
+    r"\b(?:took|takes|waits?|waited|waiting|blocked|duration|latency|elapsed|after|lag)\b.{0,60}?"
+    r"\b(?:\d{5,}(?:\.\d+)? ?(?:ms|milliseconds)|\d{2,}(?:\.\d+)? ?(?:s|secs?|seconds)|\d+ ?(?:min|minutes|hours?))\b",
+    re.IGNORECASE,
+)
+"""Says that something took ten seconds or more."""
+_LEVEL = re.compile(
+    r"\b(?:level|lvl|severity|log\.level)[\"']?\s*[=:]\s*[\"']?(?P<field>[a-z]+)"
+    r"|(?:^|[\s\[(|<])(?P<word>FATAL|CRITICAL|CRIT|ALERT|EMERG|PANIC|SEVERE|ERROR|ERR|WARN|WARNING|NOTICE|INFO|DEBUG|TRACE)"
+    r"(?=[\s\])|>:,]|$)"
+    r"|^(?P<glog>[EWIF])\d{4} \d\d:\d\d",
+    re.IGNORECASE,
+)
+_LEVEL_WITHIN = 120  # characters of a line, within which its level stands
+_LOUD = frozenset({"fatal", "critical", "crit", "alert", "emerg", "panic", "severe", "error", "err", "e", "f"})
+_TONES = {"warn": 0.85, "warning": 0.85, "w": 0.85} | dict.fromkeys(
+    ("info", "notice", "debug", "trace", "information", "i"), 0.4
+)
+"""Level → how much what it says counts: it tells how the program itself took it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A complaint of a line: its strength in [0, 1], the character at which it begins, and whether it says why."""
+
+    strength: float
+    start: int
+    is_cause: bool = True
+
+
+def trouble(line: str) -> Trouble | None:
+    """Return what a line of text complains of, by its level and its words; None if it does not."""
+    heard = _NEGATED.sub(lambda match: " " * len(match.group()), line)
+    found = _LEVEL.search(heard[:_LEVEL_WITHIN])
+    level = next(filter(None, found.groups())).lower() if found else ""
+    tone, loud = _TONES.get(level, 1.0), level in _LOUD
+    said = _LEVEL.sub(lambda match: " " * len(match.group()), heard, count=1)
+    effect = _EFFECT.search(said)
+    if cause := _CAUSE.search(heard):
+        return Trouble((0.82 if loud or _COMPLAINT.search(heard) else 0.7) * tone, cause.start())
+    if complaint := _COMPLAINT.search(said):
+        strength = 0.45 if effect else 0.65 if loud else 0.5
+        return Trouble(strength * tone, complaint.start(), is_cause=effect is None)
+    if slow := _LONG.search(said):
+        return Trouble(0.4, slow.start())
+    if grievance := _GRIEVANCE.search(said):
+        return Trouble((0.6 if loud else 0.3) * tone, grievance.start())
+    if effect:
+        return Trouble((0.35 if loud else 0.25) * tone, effect.start(), is_cause=False)
+    return Trouble(0.55, 0) if loud else Trouble(0.18, 0) if tone == _TONES["warn"] else None
+
+
+def telling(text: str) -> int:
+    """Return where the last reason in a text begins, 0 without one: errors that wrap each other end with the innermost."""
+    return max((found.start() for found in _CAUSE.finditer(text)), default=0)
+
+
+_WRAPPER = re.compile(
+    r"^(?:make(?:\[\d{1,4}\])?: \*\*\* |npm (?:ERR!|error) (?:code|errno|path|A complete log|Lifecycle script|Exit status)"
+    r"|\[ERROR\] (?:To see|Re-run|For more|After correcting|-> \[Help)|\[INFO\]|FAILED? \(|ERROR: Job failed|ELIFECYCLE"
+    r"|error Command failed|FAILURE: Build failed|Execution failed for task|\* What went wrong|BUILD FAIL"
+    r"|error: could not compile|error: aborting due to|\* Try|--- FAIL|>)"
+    r"|exit(?:ed)?(?: with)?(?: code| status)?:? [1-9]|\b\d{1,6} (?:failed|failures?|errors?|problems?)\b|Failures: \d|^\W{0,200}FAILURES\W{0,200}$|:\d{1,6}: \w{1,80}(?:Error|Exception)$"
+    r"|^name: \w{1,80}$|^\d{1,6}\) \w{1,80}:$|^[^A-Za-z]*$"
+)
+"""Lines of build tools that only repeat that something failed, from whatever wraps the tool that did."""
+_WARNS = re.compile(r"(?:npm )?\W{0,3}warn(?:ing)?\b|.{0,200}: warning\b", re.IGNORECASE)
+_STATES = re.compile(
+    r"^E {2,}\S|(?:^|[\s\]:(])(?:(?:fatal )?error(?:\[?[A-Z]+\d+\]?| TS\d+)?:|panic:|panicked at|[\w.]{0,80}(?:Error|Exception): )"
+    r"|\bwant(?:ed)? \S|^Expected: |\bexpected\b.{1,80}\b(?:but|got|to|actual|received)\b"
+)
+"""Lines in which a tool states its error."""
+
+
+def decisiveness(line: str) -> float:
+    """Return how much a line of a build log says of why it failed, in [-0.5, 1.25]: an error that names its place most."""
+    found = trouble(line)
+    strength = found.strength if found else 0.0
+    if _WRAPPER.search(line):
+        return strength - 0.5
+    return strength - 0.25 if _WARNS.match(line) else strength + (0.25 if _STATES.search(line) else 0.0)
 
 
 def kinds_of(text: str) -> frozenset[Kind]:

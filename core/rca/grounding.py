@@ -1,4 +1,4 @@
-"""What a model quotes must stand in what it was shown; the rest of its evidence is dropped (RCAgent, algorithm 1)."""
+"""Quotes of a model, kept only where they stand in what it was shown (RCAgent, algorithm 1)."""
 
 from __future__ import annotations
 

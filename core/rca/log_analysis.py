@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from rapidfuzz.distance import Levenshtein
 from rapidfuzz.fuzz import partial_ratio_alignment
 
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong, ToolUnavailable
@@ -22,6 +21,7 @@ from core.model_calls.prompts import rca_log as prompts
 from core.model_calls.prompts.rca_log import ChunkReading, Interpretation, LogSummary
 from core.model_calls.structured_reply import structured
 from core.ports import Embedder, LanguageModel, ToolParameter
+from core.rca.grounding import ALIKE, MIN_QUOTE
 from core.rca.log_chunks import Chunk, chunked, templates_of
 from core.triage.history import IncidentHistory
 
@@ -33,9 +33,7 @@ EXAMPLES = 3  # earlier incidents that a chunk is read beside
 MAX_DESCRIPTION = 400  # characters of an earlier incident
 READING_TOKENS = 2_000  # room for the longest reading
 SUMMARY_TOKENS = 800  # room for the longest summary
-MIN_EVIDENCE = 12  # characters; a shorter copy stands anywhere
 READING_DEADLINE = 150.0  # seconds, after which the chunks that were not read are left out
-COPIED = 0.9  # of the evidence's characters that must stand in the chunk in order (line 17)
 NOTHING = "Nothing in this log could be shown to be out of the ordinary."
 
 
@@ -54,7 +52,7 @@ class LogAnalysis:
     )
 
     async def call(self, arguments: Mapping[str, str]) -> str:
-        """What the log shows. Raises ToolUnavailable when the model does not answer or has too little room."""
+        """Return what the log shows. Raises ToolUnavailable when the model does not answer or has too little room."""
         lines = [line[:MAX_LINE] for line in arguments["snapshot"].splitlines() if line.strip()][-MAX_LINES:]
         kept: list[Interpretation] = []
         try:
@@ -118,28 +116,23 @@ class LogAnalysis:
 
 
 def copied(evidence: str, chunk: str) -> str:
-    """The lines of the chunk that `evidence` is a copy of, as they stand there; empty if it is none.
+    """Return the lines of the chunk that `evidence` is a copy of, as they stand there; empty if it is none.
 
-    Algorithm 1 asks for Levenshtein(e, p) < L(p) − 0.9·L(e), which a long p grants to almost any e. Here p is the part of
-    the chunk that is most like e: whatever passes there passes for the whole chunk as well.
+    Algorithm 1 asks for Levenshtein(e, p) < L(p) − 0.9·L(e), which a long p grants to almost any e. Here e is compared with
+    the part of the chunk that is most like it.
     """
     text = "\n".join(line.strip() for line in evidence.splitlines() if line.strip())
-    if not MIN_EVIDENCE <= len(text) <= len(chunk):
+    if not MIN_QUOTE <= len(text) <= len(chunk):
         return ""
-    start, end = _most_alike(text, chunk)
-    if Levenshtein.distance(text, chunk[start:end]) >= end - start - COPIED * len(text):
-        return ""
+    start = chunk.find(text)
+    end = start + len(text)
+    if start < 0:
+        found = partial_ratio_alignment(text, chunk, score_cutoff=ALIKE)
+        if found is None:
+            return ""
+        start, end = found.dest_start, found.dest_end
     line_end = chunk.find("\n", end)
     return chunk[chunk.rfind("\n", 0, start) + 1 : line_end if line_end >= 0 else len(chunk)]
-
-
-def _most_alike(text: str, chunk: str) -> tuple[int, int]:
-    """Where the part of the chunk stands that is most like the text; the first one if it stands there word for word."""
-    place = chunk.find(text)
-    if place >= 0:
-        return place, place + len(text)
-    found = partial_ratio_alignment(text, chunk)
-    return (found.dest_start, found.dest_end) if found else (0, 0)
 
 
 def _parted(chunk: Chunk) -> list[Chunk]:

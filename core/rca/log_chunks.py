@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from math import exp
 from typing import TYPE_CHECKING, Any, cast
 
@@ -54,7 +54,7 @@ def chunked(lines: Sequence[str], vectors: NDArray[np.float32] | None = None) ->
     numbers = np.array([number_of[masked(line)] for line in lines])
     counts = np.bincount(numbers, minlength=len(names))
     kept: list[int] = (np.arange(len(lines)) if len(lines) <= SHORT else _without_repetitions(numbers)).tolist()
-    labels = contiguous(_clusters(numbers[kept], _embedded(names, vectors)))
+    labels = _clusters(numbers[kept], _embedded(names, vectors))
     rarities: list[float] = (1.0 / counts[numbers]).tolist()
     return [_chunk(lines, kept[start:end], rarities) for start, end in _spans(labels)]
 
@@ -122,56 +122,12 @@ def _likeness(one: NDArray[np.int64], other: NDArray[np.int64], vectors: csr_arr
     return np.clip(cosines, 0.0, 1.0)[which.reshape(-1)]
 
 
-@dataclass(slots=True)
-class _Run:
-    """Neighbouring lines of one cluster."""
-
-    label: int
-    length: int
-
-
-@dataclass(slots=True)
-class _Runs:
-    """The runs so far, each cluster in one place only; `place` is where a cluster's run stands."""
-
-    runs: list[_Run] = field(default_factory=list[_Run])
-    place: dict[int, int] = field(default_factory=dict[int, int])
-
-    def add(self, run: _Run) -> None:
-        """Append a run. If its cluster stands further back, the fewest lines change theirs that part the two."""
-        back = self.place.get(run.label)
-        if back is None:
-            self._push(run)
-            return
-        between = sum(each.length for each in self.runs[back + 1 :])
-        cheapest = min(between, run.length, self.runs[back].length)
-        if cheapest == between:
-            for each in self.runs[back + 1 :]:
-                self.place.pop(each.label, None)
-            del self.runs[back + 1 :]
-            self.runs[back].length += between + run.length
-        elif cheapest == run.length:
-            self.runs[-1].length += run.length
-        else:
-            following = next(each for each in self.runs[back + 1 :] if each.length)
-            following.length += self.runs[back].length
-            self.runs[back].length = 0
-            self._push(run)
-
-    def _push(self, run: _Run) -> None:
-        self.place[run.label] = len(self.runs)
-        self.runs.append(run)
-
-
-def contiguous(labels: Sequence[int]) -> list[int]:
-    """The clusters of the lines when each stands in one place: greedily, with few lines moved (line 9)."""
-    found = _Runs()
-    for label, members in groupby(labels):
-        found.add(_Run(label, sum(1 for _ in members)))
-    return [run.label for run in found.runs for _ in range(run.length)]
-
-
 def _spans(labels: Sequence[int]) -> list[tuple[int, int]]:
-    """Start and end of each run of equal labels."""
-    starts = [place for place, label in enumerate(labels) if not place or label != labels[place - 1]]
-    return list(pairwise([*starts, len(labels)]))
+    """Start and end of each run of equal labels; a shorter run between two of one label does not part them (line 9)."""
+    runs: list[tuple[int, int]] = []  # label and length
+    for label, members in groupby(labels):
+        length = sum(1 for _ in members)
+        if len(runs) > 1 and runs[-2][0] == label and runs[-1][1] <= min(runs[-2][1], length):
+            length += runs.pop()[1] + runs.pop()[1]
+        runs.append((label, length))
+    return list(pairwise([0, *accumulate(length for _, length in runs)]))

@@ -70,14 +70,12 @@ def masked(text: str) -> str:
 
 
 def message_of(text: str) -> str:
-    """What a record says in short: its first line and, of a stack trace, the innermost error."""
-    head, _, rest = text.partition("\n")
-    causes = _ROOT_CAUSE.findall(rest) if rest else []
-    return " ".join([head, causes[-1].strip()] if causes else [head])[:MAX_MESSAGE]
+    """Return what a record says in short: its first line and, of a stack trace, the innermost error."""
+    return quote_of(text).replace("\n", " ")
 
 
 def quote_of(text: str) -> str:
-    """The lines of a record that are quoted, word for word: its first and, of a stack trace, the innermost error."""
+    """Return the lines of a record that are quoted, word for word: its first and, of a stack trace, the innermost error."""
     head, _, rest = text.partition("\n")
     causes = _ROOT_CAUSE.findall(rest) if rest else []
-    return "\n".join([head, causes[-1].strip()] if causes else [head])[:MAX_MESSAGE]
+    return "\n".join([head, *(cause.strip() for cause in causes[-1:])])[:MAX_MESSAGE]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from math import exp
 
 import numpy as np
@@ -23,8 +23,6 @@ RUN_SHARE = 0.7  # of them that must be unusual too
 MIN_POINTS = 2  # unusual points that a movement must have
 MIN_BASELINE = 5  # points before, without which nothing is usual
 FULL_STRENGTH = 0.95  # of a movement of very many sigmas
-FALL_WEIGHT = 0.5  # of a fall against a rise: less of something is also what a failing caller leaves behind
-RECENT = timedelta(hours=3)  # before the suspected time: what is usual then, older values may not be at another hour
 CREEP_POINTS = 40  # without which no slow rise is looked for
 CREEP_BREAKS = 40  # places at which one may begin
 CREEP_RISE = 0.3  # of what is usual, that it must have come to
@@ -79,7 +77,7 @@ def _creep(series: Series, suspect: datetime) -> Signal | None:
         service=series.service,
         since=since,
         strength=FULL_STRENGTH * (1 - exp(-rise / max(noise, 1e-9) / SIGMAS)),
-        what=f"{series.metric} creeps up {change} since {since:%H:%M}",
+        what=f"{series.metric} began to creep up {change}",
         terms=frozenset(terms(series.metric)),
         evidence=Evidence(EvidenceKind.METRIC, f"metrics of {series.service}", f"{series.metric} {change}", since),
         subject=series.metric,
@@ -101,8 +99,7 @@ def _signal(series: Series, suspect: datetime) -> Signal | None:
     values = level(series)
     times = np.array([at.timestamp() for at in series.times])
     known = ~np.isnan(values)
-    recent = times >= (suspect - RECENT).timestamp()
-    baseline = values[known & recent & (times < suspect.timestamp())]
+    baseline = values[known & (times < suspect.timestamp())]
     after = np.flatnonzero(known & (times >= suspect.timestamp()))
     if baseline.size < MIN_BASELINE or after.size < MIN_POINTS:
         return None
@@ -158,8 +155,8 @@ def _moved(
     return Signal(
         service=series.service,
         since=since,
-        strength=FULL_STRENGTH * (1 - exp(-sigmas / SIGMAS)) * (1.0 if extreme > median else FALL_WEIGHT),
-        what=f"{series.metric} {'rose' if extreme > median else 'fell'} {change} since {since:%H:%M:%S}",
+        strength=FULL_STRENGTH * (1 - exp(-sigmas / SIGMAS)),
+        what=f"{series.metric} {'rose' if extreme > median else 'fell'} {change}",
         terms=frozenset(terms(series.metric)),
         evidence=Evidence(EvidenceKind.METRIC, f"metrics of {series.service}", f"{series.metric} {change}", since),
         subject=series.metric,

@@ -1,15 +1,17 @@
-"""All that was read of the systems around an incident, before anything is concluded from it."""
+"""All that was read of the systems around an incident, before anything is concluded from it; what was pasted is read too."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.model.incident import Gap, Incident, SimilarIncident
-from core.ports import Change, FailedBuild, LogLine, Series, Span, TimeWindow
+from core.ports import Change, FailedBuild, LogLine, Series, TimeWindow
+from core.rca.build_failure import is_build_log
 from core.rca.revisions import is_commit
-from core.rca.tool_outputs.clue import ToolOutput
+from core.rca.tool_outputs.clues import ToolOutput
 
 LOOK_BACK = timedelta(minutes=90)  # of logs, metrics and traces before the start, at least
 LONGEST_LOOK_BACK = timedelta(hours=8)  # of them, where a change is as old
@@ -22,7 +24,7 @@ COMMITS_BACK = timedelta(hours=72)  # of commits: what was deployed today may ha
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """`logs` and `series` of the services in `services`, `spans` and `changes` of all, up to `until`.
+    """`logs` and `series` of the services in `services`, and `changes` of all, up to `until`.
 
     `outputs` are what tools returned as free text, and `builds` the failed builds that the incident is about.
     `cut` are the services with so many log records that the earliest were not read. `gaps` are what could not
@@ -41,7 +43,6 @@ class Observations:
     cut: frozenset[str] = frozenset()
     outputs: tuple[ToolOutput, ...] = ()
     builds: tuple[FailedBuild, ...] = ()
-    spans: tuple[Span, ...] = ()
 
 
 def signal_window(
@@ -77,8 +78,58 @@ def of_late(changes: Iterable[Change], incident: Incident) -> list[Change]:
 
 
 def suspect_from(first: datetime, incident: Incident) -> datetime:
-    """Where the baseline ends: SUSPECT before the start, later if there is too little before that.
+    """Return the end of the baseline: SUSPECT before the start, later if there is too little before that.
 
     `first` is the time of the first observation; the baseline is at least a third of the time from there.
     """
     return max(incident.started_at - SUSPECT, first + (incident.started_at - first) / 3)
+
+
+PASTED = "pasted text"  # stands for the tool
+QUESTION = "question"  # source of the incident that a pasted text is made into
+LEAST_LINES = 2  # of a text that holds more than what is asked
+MAX_LINKS = 5  # to builds, that are followed
+
+_LINK = re.compile(r"https?://[^\s<>|\"'`]+")
+_BUILD = re.compile(r"\b(?:builds?|pipelines?|workflows?|CI|jenkins|compil\w+)\b", re.IGNORECASE)
+_FAILED = re.compile(r"\b(?:fail\w*|broke\w*|red|errors?)\b", re.IGNORECASE)
+
+
+def investigation_intent(question_id: str) -> str:
+    """The intent of the message that shows what was found out for a question."""
+    return f"investigation:{question_id}"
+
+
+def pasted_build(incident: Incident) -> FailedBuild | None:
+    """The build whose log was pasted; None if none was."""
+    text = _pasted(incident)
+    if text is None or not is_build_log(text):
+        return None
+    return FailedBuild("", incident.service, incident.service, "", "", text)
+
+
+def pasted_output(incident: Incident) -> ToolOutput | None:
+    """Return what was pasted of some tool's output; None if only a question was asked."""
+    text = _pasted(incident)
+    return ToolOutput(PASTED, {}, text) if text is not None else None
+
+
+def build_links(incident: Incident) -> tuple[str, ...]:
+    """The first MAX_LINKS addresses in what the alerts say, any of which may lead to a build."""
+    texts = [incident.description]
+    texts += [text for alert in incident.alerts[:MAX_LINKS] for text in (alert.url, *alert.labels.values())]
+    found = [link.rstrip(".,;:)]}>") for text in texts for link in _LINK.findall(text)]
+    return tuple(dict.fromkeys(found))[:MAX_LINKS]
+
+
+def is_about_a_build(incident: Incident) -> bool:
+    """Return whether the alerts or the question speak of a build that failed."""
+    text = f"{incident.description}\n{' '.join(incident.labels.values())}"
+    return _BUILD.search(text) is not None and _FAILED.search(text) is not None
+
+
+def _pasted(incident: Incident) -> str | None:
+    if incident.source != QUESTION or not incident.alerts:
+        return None
+    text = incident.alerts[0].description
+    return text if sum(1 for line in text.splitlines() if line.strip()) >= LEAST_LINES else None

@@ -1,12 +1,14 @@
-"""What was changed, once each: a commit with the deployments that shipped it, a flag with the code behind it."""
+"""Changes, each thing that was changed once: a commit with the deployments that shipped it, or any other change."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from core.model.code_owners import CodeOwners
+from core.model.team import Team
 from core.ports import Change
 
 MIN_HASH = 7  # characters by which a text names a commit
@@ -16,7 +18,6 @@ _SETTING = re.compile(r"config|flag|toggle|setting|migration", re.IGNORECASE)
 """Kinds of changes: what waits for a deployment, what is one, and what is in force at once."""
 
 _WORD = re.compile(r"[\w-]{4,64}")
-_KEY = re.compile(r"\b[a-z0-9]+(?:[-_.][a-z0-9]+)+\b", re.IGNORECASE)  # the name of a flag or setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Revision:
     """One thing that was changed. `change` is the one that says most of it: a commit rather than its deployment.
 
     `live` maps each service that it reaches to when it came into force there; none for a change that names no service.
-    `at` is the first of those times. `shipped_by` are its deployments, and `behind` the commits that a flag switches on.
+    `at` is the first of those times. `shipped_by` are its deployments.
     A commit that no deployment is known to have shipped, though others were, has `waits` set.
     """
 
@@ -32,17 +33,7 @@ class Revision:
     at: datetime
     live: Mapping[str, datetime]
     shipped_by: tuple[Change, ...] = ()
-    behind: tuple[Change, ...] = field(default=(), repr=False)
     waits: bool = False
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((self.change.id, *(each.id for each in self.shipped_by))))
-
-    @property
-    def content(self) -> tuple[Change, ...]:
-        """The changes whose texts and diffs say what was changed."""
-        return (self.change, *self.behind)
 
 
 def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revision]:
@@ -75,7 +66,7 @@ def revisions(changes: Sequence[Change], services: Iterable[str]) -> list[Revisi
                     live[name] = min(deploy.at, live.get(name, deploy.at))
         at = min((deploy.at for deploy in deploys), default=change.at)
         waits = change.id in commits and not deploys and bool(knows_commits & set(touched))
-        found.append(Revision(change, at, live, deploys, _behind(change, commits), waits))
+        found.append(Revision(change, at, live, deploys, waits))
     return sorted(found, key=lambda revision: revision.at)
 
 
@@ -85,6 +76,26 @@ def touched_services(change: Change, names: frozenset[str]) -> tuple[str, ...]:
         return change.touched
     folders = {part.replace("_", "-").lower() for path in change.files for part in path.split("/")[:-1]}
     return tuple(sorted(name for name in names if name.replace("_", "-").lower() in folders))
+
+
+def placed(change: Change, names: frozenset[str], code: Sequence[CodeOwners], teams: Sequence[Team]) -> Change:
+    """Return a change with the services that it touches, where only its paths tell.
+
+    A folder with the name of a service tells first; else the paths' owners do, by their services in that repository.
+    """
+    if change.touched or touched_services(change, names):
+        return change
+    services = {team.id: team.services for team in teams}
+    owned = {
+        service
+        for each in code
+        for path in change.files
+        for rule in each.rules_for(path)
+        if not rule.covers_everything
+        for owner in rule.owners
+        for service in services.get(owner, frozenset[str]()) & (each.services or services.get(owner, frozenset[str]()))
+    }
+    return replace(change, services=tuple(sorted(owned)))
 
 
 def _shipped(
@@ -116,12 +127,12 @@ def _shipped(
 
 
 def is_commit(change: Change) -> bool:
-    """Whether a change takes effect only once it is deployed."""
+    """Return whether a change takes effect only once it is deployed."""
     return _COMMIT.search(change.kind) is not None and not _SHIPPING.search(change.kind)
 
 
 def is_setting(change: Change) -> bool:
-    """Whether a change is a configuration, a flag or a migration, which is in force at once."""
+    """Return whether a change is a configuration, a flag or a migration, which is in force at once."""
     return _SETTING.search(change.kind) is not None
 
 
@@ -134,21 +145,4 @@ def _commit(named: str, commits: Mapping[str, Change]) -> str:
     return next(
         (known for known in commits if known.startswith(named) or (len(known) >= MIN_HASH and named.startswith(known))),
         "",
-    )
-
-
-def _behind(change: Change, commits: Mapping[str, Change]) -> tuple[Change, ...]:
-    """The commits of the same revision as a change that is none, and those that speak of what it names."""
-    if change.id in commits:
-        return ()
-    keys = {key.lower() for key in _KEY.findall(f"{change.id} {change.title}")} - {change.service.lower()}
-    same = _commit(change.revision, commits)
-    return tuple(
-        commit
-        for commit in commits.values()
-        if commit.id == same
-        or (
-            "flag" in change.kind.lower()
-            and any(key in f"{commit.title}\n{commit.detail}\n{commit.diff}".lower() for key in keys)
-        )
     )

@@ -7,17 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.knowledge.terms import terms
 from core.model.incident import Incident
 from core.ports import LogLine
 from core.rca.dependencies import callees, callers
-from core.rca.log_expert import message_signals
 from core.rca.log_templates import grouped
 from core.rca.metric_expert import metric_signals
-from core.rca.metric_origins import metric_origins
 from core.rca.observations import Observations, suspect_from
-from core.rca.signals import CLEAR, Signal, combined
-from core.rca.span_expert import span_signals
+from core.rca.signals import CLEAR, Signal, combined, message_signals
+from core.rca.telemetry import metric_origins
 
 SURE = 0.9  # strength of the signs in the incident's service together, at which its trouble has begun
 SLACK = timedelta(minutes=3)  # by which an effect may seem to come before its cause: buckets, scrapes, clocks
@@ -41,7 +38,6 @@ class Scene:
     distances: Mapping[str, int]
     first_sign: datetime
     origins: Mapping[str, float]
-    usual_terms: frozenset[str] = frozenset()  # of what is logged on a calm day
 
     def trouble(self, service: str) -> float:
         """How sure it is, in [0, 1], that something is wrong in a service."""
@@ -82,10 +78,9 @@ def precedes(cause: datetime, effect: datetime) -> float:
 
 
 def survey(observations: Observations) -> Scene:
-    """Return the signs that logs, metrics and traces show, compared with the time before."""
+    """Return the signs that logs and metrics show, compared with the time before."""
     incident = observations.incident
-    logged, usual = _log_signals(observations)
-    found = [*logged, *_metric_signals(observations), *_span_signals(observations)]
+    found = [*_log_signals(observations), *metric_signals(observations.series, _metrics_suspect_from(observations))]
     services = dict.fromkeys(signal.service for signal in found)
     signals = {service: tuple(signal for signal in found if signal.service == service) for service in services}
     return Scene(
@@ -97,36 +92,23 @@ def survey(observations: Observations) -> Scene:
         origins=metric_origins(
             observations.series, observations.dependencies, incident.service, _metrics_suspect_from(observations)
         ),
-        usual_terms=usual,
     )
 
 
-def _log_signals(observations: Observations) -> tuple[list[Signal], frozenset[str]]:
-    """The signs, and the terms of what was logged before any."""
+def _log_signals(observations: Observations) -> list[Signal]:
     first = min((line.at for line in observations.logs), default=observations.until)
     by_service: defaultdict[str, list[LogLine]] = defaultdict(list)
     for line in observations.logs:
         by_service[line.service].append(line)
     found: list[Signal] = []
-    usual: set[str] = set()
     for service, lines in by_service.items():
         # Where the earliest records were not read, nothing is new only because it was not seen before.
         known_from = min(line.at for line in lines) if service in observations.cut else first
         suspect = suspect_from(known_from, observations.incident)
-        templates = grouped(sorted(lines, key=lambda line: line.at))
-        found += message_signals(templates, known_from, suspect, observations.until)
-        usual.update(term for each in templates if each.lines[0].at < suspect for term in terms(each.text))
-    return found, frozenset(usual)
-
-
-def _span_signals(observations: Observations) -> list[Signal]:
-    if not observations.spans:
-        return []
-    return span_signals(observations.spans, suspect_from(observations.spans[0].at, observations.incident))
-
-
-def _metric_signals(observations: Observations) -> list[Signal]:
-    return metric_signals(observations.series, _metrics_suspect_from(observations))
+        found += message_signals(
+            grouped(sorted(lines, key=lambda line: line.at)), known_from, suspect, observations.until
+        )
+    return found
 
 
 def _metrics_suspect_from(observations: Observations) -> datetime:

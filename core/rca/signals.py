@@ -1,14 +1,18 @@
-"""A sign that something changed in a service: a log message, a metric or a span, with the time since when."""
+"""Signs that something changed in a service: a message or a metric, with the time since when; and those of the logs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from math import prod
+from datetime import datetime, timedelta
+from math import exp, log, prod
 
-from core.model.incident import Evidence
-from core.rca.stack_traces import Frame
+from core.knowledge.terms import terms
+from core.model.incident import Evidence, EvidenceKind
+from core.ports import LogLine
+from core.rca.log_templates import Template, quote_of
+from core.rca.stack_traces import Frame, frames
 
 CLEAR = 0.5  # strength from which a sign alone shows that the service is in trouble
 
@@ -17,11 +21,10 @@ CLEAR = 0.5  # strength from which a sign alone shows that the service is in tro
 class Signal:
     """`strength` in [0, 1] says how sure it is that this is no ordinary variation.
 
-    `what` describes it in words, `terms` are the index terms of its text. `trouble` is False for a message that does
+    `what` says what the service or metric did, in the past tense and without the time; `terms` are the index terms of its text. `trouble` is False for a message that does
     not complain, such as “configuration reloaded”: it dates what happened, but is no symptom. `frames` are those of the
-    stack trace in it. `subject` is what moved: the metric, the operation, or the message; `texts` are up to a few dozen
-    records as they stand. `peer` is the outside host that failing spans called. `own` is False where the trouble is said
-    to come from a callee. A metric that `creeps` rises slowly since then; one that `rises` is higher than usual.
+    stack trace in it. `subject` is what moved: the metric or the message; `texts` are up to a few dozen records as they
+    stand. A metric that `creeps` rises slowly since then; one that `rises` is higher than usual.
     """
 
     service: str
@@ -34,8 +37,6 @@ class Signal:
     frames: tuple[Frame, ...] = ()
     subject: str = ""
     texts: tuple[str, ...] = ()
-    peer: str = ""
-    own: bool = True
     creeps: bool = False
     rises: bool = False
 
@@ -43,3 +44,91 @@ class Signal:
 def combined(signals: Iterable[Signal]) -> float:
     """Return the strength of several signs together, in [0, 1]: the chance that not all of them are chance."""
     return 1 - prod(1 - signal.strength for signal in signals)
+
+
+TROUBLE = {"FATAL": 1.0, "CRITICAL": 1.0, "ERROR": 1.0, "SEVERE": 1.0, "PANIC": 1.0, "WARN": 0.85, "WARNING": 0.85}
+"""How much a message of each level weighs; the other levels do not complain."""
+
+LEVELS = {
+    "CRITICAL": "critical error",
+    "ERROR": "error",
+    "FATAL": "fatal error",
+    "PANIC": "panic",
+    "SEVERE": "error",
+    "WARN": "warning",
+    "WARNING": "warning",
+}
+"""Names of the levels that complain, as a sentence names their messages."""
+QUIET_WEIGHT = 0.4  # of a level that does not complain
+NEW_ERROR = (0.4, 0.55, 0.65)  # least strength of an error that was never seen before, seen once, twice, and more often
+SURPRISE = 8.0  # log-likelihood ratio at which a change of rate is sure to 63 %
+MIN_RATIO = 3.0  # between the rates before and after, below which it is ordinary traffic
+MIN_STRENGTH = 0.25  # below which a message is not worth mentioning
+BUCKET = timedelta(minutes=1)
+MAX_SAID = 90  # characters of a message that are told
+SHOWN, MAX_SHOWN = 40, 1_000  # records of a message that are kept, and characters of each
+
+
+def message_signals(templates: Sequence[Template], first: datetime, suspect: datetime, until: datetime) -> list[Signal]:
+    """Return one service's messages whose rate in [suspect, until) differs from that in [first, suspect), strongest first."""
+    found = [signal for template in templates if (signal := _signal(template, first, suspect, until)) is not None]
+    return sorted(found, key=lambda signal: -signal.strength)
+
+
+def _signal(template: Template, first: datetime, suspect: datetime, until: datetime) -> Signal | None:
+    before = [line for line in template.lines if line.at < suspect]
+    after = [line for line in template.lines if line.at >= suspect]
+    share = (until - suspect) / max(suspect - first, BUCKET)
+    most_usual = (len(before) + 1) * share  # one record more stands for what a short baseline can have missed
+    level = template.level.upper()
+    if before and len(after) < most_usual * MIN_RATIO:
+        return None
+    surprise = _surprise(len(after), most_usual) if len(after) > most_usual else 0.0
+    strength = (1 - exp(-surprise / SURPRISE)) * TROUBLE.get(level, QUIET_WEIGHT)
+    if not before and level in TROUBLE:
+        strength = max(strength, NEW_ERROR[min(len(after), len(NEW_ERROR)) - 1] * TROUBLE[level])
+    return None if strength < MIN_STRENGTH else _appeared(template, before, after, strength)
+
+
+def _surprise(count: int, expected: float) -> float:
+    """The log-likelihood ratio of a Poisson rate that became `count` against one that stayed at `expected`."""
+    return (count * log(count / expected) if count else 0.0) - (count - expected)
+
+
+def _appeared(template: Template, before: Sequence[LogLine], after: Sequence[LogLine], strength: float) -> Signal:
+    since = _since(before, after)
+    line = next(line for line in after if line.at >= since)
+    level = template.level.upper()
+    named, said = LEVELS.get(level, "message"), _cut(quote_of(line.text))
+    times = f" {len(after)} times" if len(after) > 1 else ""
+    return Signal(
+        service=line.service,
+        since=since,
+        strength=strength,
+        what=f"logged the {named} “{said}”{times}, more than usual"
+        if before
+        else f"logged a new {named}{times}, “{said}”",
+        terms=frozenset(terms(quote_of(line.text))),
+        evidence=Evidence(EvidenceKind.LOG, f"log of {line.service}", quote_of(line.text), line.at),
+        trouble=level in TROUBLE,
+        frames=frames(line.text),
+        subject=template.text,
+        texts=tuple(each.text[:MAX_SHOWN] for each in after[:SHOWN]),
+    )
+
+
+def _since(before: Iterable[LogLine], after: Sequence[LogLine]) -> datetime:
+    """The first record of the first minute with more of them than any minute had before."""
+    usual = max(Counter(_minute(line.at) for line in before).values(), default=0)
+    per_minute = Counter(_minute(line.at) for line in after)
+    busy = next((minute for minute in sorted(per_minute) if per_minute[minute] > usual), _minute(after[0].at))
+    return next(line.at for line in after if _minute(line.at) >= busy)
+
+
+def _minute(at: datetime) -> datetime:
+    return at.replace(second=0, microsecond=0)
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_SAID else f"{line[: MAX_SAID - 1].rstrip()}…"

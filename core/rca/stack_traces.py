@@ -42,17 +42,6 @@ def frames(text: str) -> tuple[Frame, ...]:
     return tuple(found)[:MAX_FRAMES]
 
 
-def same_file(traced: str, changed: str) -> bool:
-    """Whether a path of a stack trace and a path in a repository can be one file: their ends agree.
-
-    One folder must agree as well, unless one of them names none.
-    """
-    one = [part for part in traced.split("/") if part not in {"", ".", "~"}]
-    other = [part for part in changed.split("/") if part not in {"", "."}]
-    compared = min(len(one), len(other), 2)
-    return bool(compared) and one[-compared:] == other[-compared:]
-
-
 def _frames(text: str) -> Iterator[Frame]:
     for match in _PYTHON.finditer(text):
         yield Frame(match["symbol"], match["path"].replace("\\", "/"), int(match["line"]))

@@ -1,4 +1,4 @@
-"""In which service the time or the failures that a symptom is made of arise, from metrics and the call graph alone.
+"""The service in which the time or the failures that a symptom is made of arise, from metrics and the call graph alone.
 
 Time spent and requests failed add up along calls: what a caller loses is what its callees lose, times the calls for
 each of its requests, and what it loses itself. So each service has a share in the symptom's excess, found by regressing
@@ -9,11 +9,16 @@ chance. The origin is where a large share is not handed on by a callee, along a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
+
+from core.ports import Series
+from core.rca.metric_expert import level
 
 CHANCE = 0.05  # share of ordinary stretches with as large a share, from which on it is no sign
 TIE = 1e-3  # of a share, by which services that hand on all of it are told apart
@@ -78,7 +83,7 @@ def _chance(service: str, symptom: str, usual: Telemetry, weights: NDArray[np.fl
 
 
 def _excess(service: str, symptom: str, usual: Telemetry, now: Telemetry) -> NDArray[np.float64]:
-    """What the service loses beyond its usual median for each request of the symptom's service, by point."""
+    """The loss of a service beyond its usual median for each request of the symptom's service, by point."""
     values = now.values[service]
     known = usual.values.get(service, _NOTHING)
     known = known[~np.isnan(known)]
@@ -101,3 +106,40 @@ def _reach(dependencies: Mapping[str, tuple[str, ...]], symptom: str, shares: Ma
                 reach[callee] = through
                 waiting.append(callee)
     return reach
+
+
+LOSSES = re.compile(r"latency|duration|error|fail", re.IGNORECASE)  # metrics that add up along calls
+REQUESTS = re.compile(r"requests?(?:_total|_count|_rate|_per_\w+)?", re.IGNORECASE)
+MIN_STRETCHES = 2  # times that what is looked at must fit into the time before
+
+
+def metric_origins(
+    series: Sequence[Series], dependencies: Mapping[str, tuple[str, ...]], symptom: str, suspect: datetime
+) -> dict[str, float]:
+    """Service → how far the symptom's trouble arises there, in [0, 1], by the metric that says it most clearly.
+
+    Compared are the series of one name that were measured at the same times, what was measured last, `suspect`
+    at the earliest, with the time before that. Left out is a service with a callee that is not measured, which may be the origin.
+    """
+    found: dict[str, float] = {}
+    for own in series:
+        if own.service != symptom or not LOSSES.search(own.metric):
+            continue
+        alike = [one for one in series if one.times == own.times]
+        losses = [one for one in alike if one.metric == own.metric]
+        requests = [one for one in alike if REQUESTS.fullmatch(one.metric)]
+        split = sum(at < suspect for at in own.times)
+        latest = max(split, len(own.times) - split // MIN_STRETCHES)
+        if split > 0 and latest < len(own.times):
+            usual, now = (_telemetry(losses, requests, part) for part in (slice(split), slice(latest, None)))
+            for service, share in origins(dependencies, symptom, usual, now).items():
+                if now.values.keys() >= {service, *dependencies.get(service, ())}:
+                    found[service] = max(share, found.get(service, 0.0))
+    return found
+
+
+def _telemetry(losses: Sequence[Series], requests: Sequence[Series], part: slice) -> Telemetry:
+    return Telemetry(
+        {one.service: level(one)[part].astype(np.float64) for one in losses},
+        {one.service: level(one)[part].astype(np.float64) for one in requests},
+    )

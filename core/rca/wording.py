@@ -1,27 +1,44 @@
-"""Hypotheses in the words that an on-call engineer would use."""
+"""Hypotheses in the words that an on-call engineer would use.
+
+A cause is one sentence: who changed what and when, and what followed. Each part may be missing. Times are in UTC, as in the
+message around it; times and numbers are those of the evidence, and nothing is said that it does not hold.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from datetime import UTC
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from core.knowledge.terms import terms
 from core.model.incident import BlamedChange, Evidence, EvidenceKind, Followed, Hypothesis, Origin, SimilarIncident
 from core.model.trajectory import Responsibility
-from core.rca.cause_sentence import changed_sentence, in_words
-from core.rca.contradictions import contradicting
 from core.rca.failures import responsibility_of
+from core.rca.merge import contradicting
 from core.rca.revisions import Revision
 from core.rca.scene import Scene
+from core.rca.signals import Signal
 from core.rca.suspects import Suspect
 
 MAX_EVIDENCE = 6  # lines shown for one hypothesis
-MAX_DETAIL = 160  # characters of a change's detail or of a line of its diff that are quoted
-MAX_MOVED = 2  # lines of a diff that are quoted
+MAX_TITLE = 110  # characters of a change's title
+MAX_DETAIL = 160  # characters of a sentence of its detail, or of a line of its diff
+MAXMAX_FOLLOWED = 6  # signs of one hypothesis
 MAX_FOLLOWED = 6  # signs of one hypothesis
 LIKE_CAUSE = 0.3  # share of a past root cause's words in a hypothesis, from which it supports it
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
+SOMEBODY = "Somebody"  # who made a change that names no author
+
+DID = {
+    "commit": "changed the code of",
+    "config": "changed the configuration of",
+    "deploy": "deployed",
+    "flag": "switched a flag of",
+    "infrastructure": "changed the infrastructure of",
+    "migration": "migrated the database of",
+    "rotation": "rotated a key of",
+}
+"""What somebody did to a service, by kind of change."""
 
 PLATFORM_CHANGES = frozenset({"infrastructure", "rotation"})  # kinds that are made for services and not within them
 
@@ -49,11 +66,40 @@ NO_CHANGE = {
         "Set {subject} aside, and see whether {service} processes the others.",
     ),
     Origin.PLATFORM: (
-        "No change of ours fits: what {service} runs on is in trouble",
+        "No change of ours fits: {service} or what it runs on is in trouble",
         "Check the nodes, disks and databases of {service} and of what else is in trouble.",
     ),
 }
 """By origin: how the cause begins, and what to look at next."""
+
+SWITCHED = frozenset({"on", "off", "true", "false", "enabled", "disabled"})  # values of a switch
+
+_SET_TO = re.compile(
+    r"(?<![\w./-])(?P<name>[\w./-]{0,80}\w)[:=]?\s{1,4}(?P<before>[^\s,;()]{1,60})\s{0,4}(?:->|→)\s{0,4}"
+    r"(?P<after>[^\s,;()]{1,60})"
+)
+_DIFF_LINE = re.compile(r"(?P<sign>[+-])\s*[\"']?(?P<name>[\w./-]{0,80}\w)[\"']?\s*[:=]\s*(?P<value>\S{1,40}?),?\s*")
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
+_NUMBER = re.compile(r"(?P<value>-?\d+(?:\.\d+)?)\s*(?P<unit>[a-zA-Z%]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting that a change gave another value. Untrusted."""
+
+    name: str
+    before: str
+    after: str
+
+    @property
+    def moved(self) -> str:
+        """“lowered”, “raised”, “switched” or “changed”."""
+        if {self.before.casefold(), self.after.casefold()} <= SWITCHED:
+            return "switched"
+        before, after = _NUMBER.fullmatch(self.before), _NUMBER.fullmatch(self.after)
+        if before is None or after is None or before["unit"] != after["unit"]:
+            return "changed"
+        return "lowered" if float(after["value"]) < float(before["value"]) else "raised"
 
 
 def hypothesis(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ...]) -> Hypothesis:
@@ -82,7 +128,6 @@ def hypothesis(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, .
 
 def _blamed(revision: Revision, suspect: Suspect) -> BlamedChange:
     change = revision.change
-    files = [file for each in revision.content for file in each.files]
     return BlamedChange(
         id=change.id,
         kind=change.kind,
@@ -92,18 +137,10 @@ def _blamed(revision: Revision, suspect: Suspect) -> BlamedChange:
         services=tuple(revision.live),
         deploys=tuple(each.id for each in revision.shipped_by),
         url=change.url,
-        files=tuple(sorted(files, key=lambda file: file != suspect.traced)),
-        moved=moved_lines(revision, suspect),
+        files=change.files,
+        moved=_moved_lines(revision, suspect),
         shared=suspect.shared,
     )
-
-
-def _changed(revision: Revision, suspect: Suspect, scene: Scene) -> str:
-    change = revision.change
-    if not change.service and revision.live:
-        change = replace(change, service=next(iter(revision.live)))
-    diff = "\n".join(each.diff for each in revision.content)
-    return changed_sentence(change, suspect.signals, scene.incident, scene.first_sign, at=revision.at, diff=diff)
 
 
 def named(revision: Revision, scene: Scene) -> str:
@@ -115,17 +152,73 @@ def named(revision: Revision, scene: Scene) -> str:
     return f"{change.kind} {change.id}{shipped}{services} at {day}{at:%H:%M} UTC"
 
 
+def _changed(revision: Revision, suspect: Suspect, scene: Scene) -> str:
+    """“Asha lowered `pool.size` from 40 to 4 at 09:19 (C-1); 2 min later …”."""
+    change, incident = revision.change, scene.incident
+    service = suspect.service if suspect.service in revision.live else change.service
+    author = " ".join(change.author.split()) or SOMEBODY
+    when = _clock(revision.at, incident.started_at)
+    setting = telling_setting(revision, suspect.signals)
+    if setting is not None:
+        of = f" of {service}" if service not in ("", incident.service) else ""
+        told = f"{author} {setting.moved} `{setting.name}`{of} from {setting.before} to {setting.after} at {when} ({change.id})"
+    else:
+        did = DID.get(change.kind, f"made a change ({change.kind}) to")
+        title = " ".join(change.title.split()).removeprefix(f"{service}:").strip()
+        what = _cut(max(title, _telling(change.detail, suspect), key=lambda text: _speaks_of(text, suspect)), MAX_TITLE)
+        told = f"{author} {did} {service or incident.service} at {when} ({change.id}: {what.rstrip('.')})"
+    restated = f" from {setting.before} to {setting.after}" if setting is not None else "\n"
+    followed = [each for each in suspect.signals if not each.what.endswith(restated)] or suspect.signals
+    # Of what complains, metrics go before logs, since they say how much.
+    signs = sorted((each for each in followed if each.trouble), key=lambda each: each.evidence.kind is EvidenceKind.LOG)
+    if not signs:
+        return f"{told}; {_later(scene.first_sign - revision.at)} the first sign showed."
+    return f"{told}; {_later(signs[0].since - revision.at)} {_in_words(signs[0], incident.service)}."
+
+
+def telling_setting(revision: Revision, signals: Sequence[Signal]) -> Setting | None:
+    """Return the setting of a change that shares most words with the signs, the first one if none does.
+
+    None where neither its words nor its diff name any.
+    """
+    change = revision.change
+    found = [
+        Setting(match["name"], match["before"], match["after"].rstrip("."))
+        for match in _SET_TO.finditer(f"{change.title}; {change.detail}")
+        if _is_setting(match)
+    ]
+    found += _set_in(change.diff)
+    signs = frozenset(term for signal in signals for term in signal.terms)
+    return max(found, key=lambda setting: len(signs.intersection(terms(setting.name))), default=None)
+
+
+def _set_in(diff: str) -> Iterator[Setting]:
+    """The settings that a unified diff gives another value: the same name in a line that goes and in one that comes."""
+    gone: dict[str, str] = {}
+    for line in diff.splitlines():
+        if (match := _DIFF_LINE.fullmatch(line)) is None:
+            continue
+        name, value = match["name"], match["value"].strip("\"'")
+        if match["sign"] == "-":
+            gone[name] = value
+        elif (before := gone.pop(name, value)) != value:
+            yield Setting(name, before, value)
+
+
+def _is_setting(match: re.Match[str]) -> bool:
+    """True where a name of a setting stands there, and no word of a sentence."""
+    name, before, after = match["name"], match["before"], match["after"].rstrip(".")
+    has_shape = any(mark in name for mark in "._/-") or not (name.islower() or name.istitle())
+    are_numbers = bool(_NUMBER.fullmatch(before) and _NUMBER.fullmatch(after))
+    are_switched = has_shape and {before.casefold(), after.casefold()} <= SWITCHED
+    return before != after and (are_numbers or are_switched or (has_shape and "." in name))
+
+
 def _unchanged(suspect: Suspect, scene: Scene) -> str:
     told: dict[str, str] = {}  # a metric that moved in two services is named once
     for signal in sorted(suspect.signals, key=lambda signal: signal.service != suspect.service):
-        told.setdefault(signal.subject or signal.what, in_words(signal, scene.incident.service))
+        told.setdefault(signal.subject or signal.what, _in_words(signal, scene.incident.service))
     signs = "; ".join([*told.values()][:2])
-    services = list(dict.fromkeys(signal.service for signal in suspect.signals))
-    if suspect.origin is Origin.PLATFORM and len(services) > 1:
-        where = f" on {suspect.subject}" if suspect.subject else ""
-        *first, last = services if len(services) <= 4 else [*services[:3], f"{len(services) - 3} more"]
-        named = f"{', '.join(first)} and {last}"
-        return f"No change of ours fits: {named} got into trouble at the same time{where}; {signs}."
     if suspect.origin in NO_CHANGE:
         subject = suspect.subject or "something outside that it depends on"
         return f"{NO_CHANGE[suspect.origin][0].format(service=suspect.service, subject=subject)}; {signs}."
@@ -138,18 +231,14 @@ def _evidence(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ..
     found: list[Evidence] = []
     if suspect.revision:
         change, at = suspect.revision.change, suspect.revision.at
-        detail = telling(change.detail, suspect)
+        detail = _telling(change.detail, suspect)
         source = f"{change.kind} {change.id} by {change.author or 'unknown'}"
         found.append(
             Evidence(
                 EvidenceKind.CHANGE, source, f"{change.title}: {detail}" if detail else change.title, at, change.url
             )
         )
-        if suspect.traced:
-            found.append(
-                Evidence(EvidenceKind.CHANGE, f"files of {change.id}, and in the stack trace", suspect.traced, at)
-            )
-        if moved := moved_lines(suspect.revision, suspect):
+        if moved := _moved_lines(suspect.revision, suspect):
             found.append(Evidence(EvidenceKind.CHANGE, f"diff of {change.id}", "\n".join(moved), at))
     found += [signal.evidence for signal in suspect.signals if signal.trouble][:3]
     if suspect.service in scene.distances:
@@ -163,7 +252,7 @@ def _evidence(suspect: Suspect, scene: Scene, similar: tuple[SimilarIncident, ..
         if known and len(known & words) >= LIKE_CAUSE * len(known):
             source = f"{past.id}: {past.title}"
             found.append(Evidence(EvidenceKind.PAST_INCIDENT, source, past.root_cause, url=past.url))
-    return tuple(dict.fromkeys(found))[:MAX_EVIDENCE]
+    return tuple({(each.source, each.quote): each for each in reversed(found)}.values())[::-1][:MAX_EVIDENCE]
 
 
 def _disproof(suspect: Suspect, scene: Scene) -> str:
@@ -176,7 +265,7 @@ def _disproof(suspect: Suspect, scene: Scene) -> str:
 
 
 def _responsibility(suspect: Suspect, scene: Scene) -> Responsibility | None:
-    """Who can put it right; for the incident's own service that nobody changed, what it complains of tells, if anything."""
+    """The side that can put it right; for the incident's own service that nobody changed, what it complains of tells, if anything."""
     change = suspect.change
     if change is not None and change.kind in PLATFORM_CHANGES:
         return Responsibility.PLATFORM
@@ -199,24 +288,52 @@ def _next_check(suspect: Suspect) -> str:
     return f"Look at {suspect.service} from {min(signal.since for signal in suspect.signals):%H:%M} UTC on, earliest sign first."
 
 
-def telling(detail: str, suspect: Suspect) -> str:
-    """Return the sentence of a change's detail that shares most words with the signs, the first one if none does."""
+def _in_words(signal: Signal, service: str) -> str:
+    """The words of a sign; a metric names its service where that is not `service`."""
+    if signal.evidence.kind is EvidenceKind.LOG:
+        return f"{signal.service} {signal.what}"
+    if signal.subject and signal.service != service:
+        return signal.what.replace(signal.subject, f"{signal.subject} of {signal.service}", 1)
+    return signal.what
+
+
+def _telling(detail: str, suspect: Suspect) -> str:
+    """The sentence of a change's detail that shares most words with the signs, the first one if none does."""
     best = max(_SENTENCE_END.split(" ".join(detail.split())), key=lambda sentence: _speaks_of(sentence, suspect))
     return best.rstrip(".;") if len(best) <= MAX_DETAIL else best[: MAX_DETAIL - 1] + "…"
 
 
-def moved_lines(revision: Revision, suspect: Suspect) -> tuple[str, ...]:
-    """Return the lines of a change's diff that share most words with the signs, one taken away and one added."""
-    lines = [line for each in revision.content for line in each.diff.splitlines()]
+def _moved_lines(revision: Revision, suspect: Suspect) -> tuple[str, ...]:
+    """The lines of a change's diff that share most words with the signs, one taken away and one added."""
+    lines = revision.change.diff.splitlines()
     found: list[str] = []
     for sign in "-+":
         moved = [line for line in lines if line.startswith(sign) and not line.startswith(sign * 3) and line[1:].strip()]
         if moved:
             found.append(max(moved, key=lambda line: _speaks_of(line, suspect))[:MAX_DETAIL])
-    return tuple(found[:MAX_MOVED])
+    return tuple(found)
 
 
 def _speaks_of(text: str, suspect: Suspect) -> int:
     said = frozenset(terms(text))
     seen = {term for signal in suspect.signals for term in signal.terms}
     return len(said.intersection(suspect.shared)) * 10 + len(said & seen)
+
+
+def _clock(at: datetime, day: datetime) -> str:
+    """“09:19”, in UTC, with the date where it is another than that of `day`: “09:19 on 2 March”."""
+    at, day = at.astimezone(UTC), day.astimezone(UTC)
+    year = "" if at.year == day.year else f" {at.year}"
+    return f"{at:%H:%M}" if at.date() == day.date() else f"{at:%H:%M} on {at.day} {at:%B}{year}"
+
+
+def _later(delay: timedelta) -> str:
+    minutes = round(delay.total_seconds() / 60)
+    if minutes < 1:
+        return "at once"
+    return f"{minutes} min later" if minutes < 120 else f"{minutes // 60} h later"
+
+
+def _cut(text: str, limit: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"

@@ -16,10 +16,8 @@ from core.model.language_model import Urgency
 from core.model.prediction import Evaluation, PredictionKind
 from core.model.team import Team
 from core.ports import Clock, FailedBuild, LanguageModel, Store
-from core.rca.explain import explain
-from core.rca.observations import Observations
-from core.rca.pasted import QUESTION
-from core.rca.redacted_explanation import redacted_explanation
+from core.rca.explain import explain, redacted_explanation
+from core.rca.observations import QUESTION, Observations
 from core.rca.scene import survey
 from core.triage.history import IncidentHistory
 from handlers.feedback.estimate_confidence import estimate_confidence

@@ -14,7 +14,7 @@ from core.model.errors import Unavailable
 from core.model.incident import Alert, AlertDelivery, AlertStatus, Incident, Severity, Stage
 from core.model.messages import IncidentDetails, IncidentMessage, Notice
 from core.ports import Store
-from core.rca.pasted import QUESTION, investigation_intent
+from core.rca.observations import QUESTION, investigation_intent
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show
 from handlers.incidents.find_incident import incident_of_thread
 from handlers.incidents.investigate_incident import investigate_incident

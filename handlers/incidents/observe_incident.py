@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
+from core.model.code_owners import CodeOwners
 from core.model.errors import ToolUnavailable
 from core.model.incident import Gap, GapReason, Incident, SimilarIncident
+from core.model.team import Team
 from core.ports import (
     BuildReader,
     ChangeReader,
@@ -23,22 +25,30 @@ from core.ports import (
     LogReader,
     MetricReader,
     Series,
-    SpanReader,
     TimeWindow,
     Toolbox,
 )
 from core.rca.dependencies import neighbourhood, service_of, united
-from core.rca.observations import Observations, change_window, graph_window, of_late, signal_window
-from core.rca.pasted import build_links, is_about_a_build, pasted_build, pasted_output
-from core.rca.planned_calls import PlannedCall, planned_calls
-from core.rca.tool_outputs.clue import ToolOutput
+from core.rca.observation_tools import PlannedCall, planned_calls
+from core.rca.observations import (
+    Observations,
+    build_links,
+    change_window,
+    graph_window,
+    is_about_a_build,
+    of_late,
+    pasted_build,
+    pasted_output,
+    signal_window,
+)
+from core.rca.revisions import placed
+from core.rca.tool_outputs.clues import ToolOutput
 from core.triage.history import IncidentHistory
 from handlers.incidents.offer_tools import gap_of, open_toolboxes
 
 DEADLINE = 8.0  # seconds that one question to one tool may take
 MAX_SERVICES = 16  # services whose logs and metrics are read
 MAX_LOG_LINES = 20_000  # records read of one service
-MAX_SPANS = 50_000  # read of one system, the last ones
 SIMILAR = 3  # similar past incidents shown
 MIN_SIMILARITY = 0.15  # below which a past incident resembles this one by chance
 
@@ -51,7 +61,8 @@ T = TypeVar("T")
 class Readers:
     """The systems that may be read, and how services depend on each other, which `graphs` add to.
 
-    `code` only a language model asks.
+    `code` only a language model asks. By `owners` and `teams` a change that names no service is one of the services of
+    whoever owns its files.
 
     Of the `toolboxes`, those that read builds are asked for the failed build that an incident is about, and the others
     for whatever needs nothing but a service's name; a language model asks them all.
@@ -65,6 +76,8 @@ class Readers:
     toolboxes: Sequence[Toolbox] = ()
     embedder: Embedder | None = None
     graphs: Sequence[DependencyReader] = ()
+    owners: Sequence[CodeOwners] = ()
+    teams: Sequence[Team] = ()
 
     @property
     def builds(self) -> list[BuildReader]:
@@ -81,19 +94,18 @@ async def observe_incident(
         tools.ask([(each.name, _graph(each, graph_window(incident, now))) for each in readers.graphs]),
         tools.ask([(each.name, each.changes(change_window(incident, now))) for each in readers.changes]),
     )
-    changes = of_late(changes, incident)
     dependencies = united([readers.dependencies, *traced])
+    names = frozenset(dependencies).union(*dependencies.values(), *(team.services for team in readers.teams))
+    changes = [placed(each, names, readers.owners, readers.teams) for each in of_late(changes, incident)]
     service = service_of(incident, dependencies)
     services = neighbourhood(service, dependencies, MAX_SERVICES) if service else []
     window = signal_window(incident, now, changes, services)
-    tracers = [each for each in readers.graphs if isinstance(each, SpanReader)]
     tools.expect(LOGS, [*readers.logs, *readers.toolboxes])
     tools.expect(METRICS, [*readers.metrics, *readers.toolboxes])
     tools.expect(CHANGES, [*readers.changes, *readers.toolboxes])
-    logs, series, spans, outputs, builds = await asyncio.gather(
+    logs, series, outputs, builds = await asyncio.gather(
         tools.ask([(each.name, each.lines(name, window, MAX_LOG_LINES)) for each in readers.logs for name in services]),
         tools.ask([(each.name, each.series(name, window)) for each in readers.metrics for name in services]),
-        tools.ask([(each.name, each.spans(window, MAX_SPANS)) for each in tracers]),
         _outputs(readers, services, window, tools),
         _builds(replace(incident, service=service), readers, window.end, tools),
     )
@@ -111,7 +123,6 @@ async def observe_incident(
         logs=tuple(logs),
         series=tuple(series),
         changes=tuple(changes),
-        spans=tuple(spans),
         dependencies=dependencies,
         similar=_similar(incident, history),
         gaps=tuple(sorted(tools.gaps, key=lambda gap: gap.text)),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import quote
 
+from core.incidents.postmortem import draft_postmortem, worth_a_postmortem
 from core.model.incident import Stage
 from core.model.messages import Notice
 from core.ports import Store
-from core.rca.postmortem import draft_postmortem, worth_a_postmortem
 from handlers.incidents.stored_incident import stored_incident
 from handlers.questions.post_message import Poster
 

@@ -10,13 +10,13 @@ from urllib.parse import quote
 from pydantic import TypeAdapter
 
 from core.incidents.incident_questions import needs_reading, subject_of, told
+from core.incidents.postmortem import worth_a_postmortem
 from core.incidents.thread_notes import MAX_NOTE, bears_on_cause
 from core.model.conversation import Question, Speaker, Turn, turn_key
 from core.model.incident import Incident, IncidentState, ThreadNote
 from core.model.messages import Notice
 from core.ports import Clock, Store, Task
 from core.rca.observations import Observations
-from core.rca.postmortem import worth_a_postmortem
 from handlers.incidents.find_incident import incident_of_thread
 from handlers.knowledge.redaction import Redact, redacted, redacted_beginning
 from handlers.questions.post_message import Poster

@@ -26,6 +26,7 @@ out = Console()
 # Commands that read their arguments themselves: name → what it measures.
 SCRIPTS = {
     "ablate-answers": "Take the mechanisms of answering out, one at a time.",
+    "ablate-causes": "Take the mechanisms of finding causes out, one at a time.",
     "failing-line-weights": "Fit the weights that find the failing lines of a build log.",
     "fit-certainty": "Fit how far an answer can be relied on.",
     "footprint": "Import time, idle memory and answer time.",

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from core.rca.line_features import NAMES, ReadLog
+from core.rca.build_log import NAMES, ReadLog
 
 BUILDS = Path(__file__).parent / "data" / "failing_builds.jsonl.xz"
 RIDGE = 0.1

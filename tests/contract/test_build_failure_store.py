@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from core.model.conversation import Platform
 from core.ports import Store
-from core.rca.recorded_failure import RecordedFailure
+from core.rca.failure_history import RecordedFailure
 from tests.contract.records import CHANNEL, NOW, THREAD
 
 

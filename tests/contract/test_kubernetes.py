@@ -10,7 +10,7 @@ from adapters.tools.kubernetes import Kubernetes, Workload
 from adapters.tools.kubernetes_objects import EVENTS_HEAD
 from core.model.errors import ToolUnavailable
 from core.ports import LogLine, TimeWindow, Tool
-from core.rca.tool_outputs.clue import ToolOutput
+from core.rca.tool_outputs.clues import ToolOutput
 from core.rca.tool_outputs.conclusion import conclude
 from tests.fakes.tool_servers import FakeKubernetes, event, reached
 

@@ -29,7 +29,7 @@ from core.model.messages import IncidentMessage, Notice, ProposalMessage
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.silences import Matcher, Silence
 from core.ports import Task
-from core.rca.recorded_failure import RecordedFailure
+from core.rca.failure_history import RecordedFailure
 from core.samples import explained_incident
 
 NOW = datetime.now(UTC)

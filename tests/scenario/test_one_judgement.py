@@ -15,7 +15,7 @@ from core.model.conversation import MessageReference, Person, Place, Platform
 from core.model.feedback import Feedback, Reaction
 from core.model.messages import IncidentDetails, Verdict
 from core.model.prediction import Evaluation, Prediction, PredictionKind
-from core.rca.recorded_failure import RecordedFailure
+from core.rca.failure_history import RecordedFailure
 from core.samples import explained_incident
 from handlers.questions.post_message import Poster
 from tests.fakes.messenger import RecordingMessenger

@@ -24,8 +24,7 @@ from core.knowledge.markdown import blocks
 from core.model.conversation import MAX_MESSAGE
 from core.rca.log_templates import message_of
 from core.rca.stack_traces import frames
-from core.rca.tool_outputs.clue import ToolOutput
-from core.rca.tool_outputs.reading import clues
+from core.rca.tool_outputs.clues import ToolOutput, clues
 from tests.adversarial import (
     MAX_RATIO,
     PACKAGES,

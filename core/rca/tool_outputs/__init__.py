@@ -1,1 +1,1 @@
-"""What tools return as free text (`kubectl describe`, tables, events, logs, YAML, JSON), read for why something broke."""
+"""Free text that tools return (`kubectl describe`, tables, events, logs, YAML, JSON), read for why something broke."""

@@ -10,10 +10,10 @@ from core.model.errors import ModelUnavailable
 from core.model.incident import Explanation
 from core.model.language_model import ModelRequest
 from core.model.trajectory import Ending, Responsibility
+from core.rca.actions import Snapshots
 from core.rca.explain import explain
 from core.rca.observation_tools import observation_tools
 from core.rca.scene import survey
-from core.rca.snapshots import Snapshots
 from handlers.incidents.investigate_with_model import investigate_with_model
 from tests.fakes.investigation import call, finalise
 from tests.fakes.language_model import ScriptedModel

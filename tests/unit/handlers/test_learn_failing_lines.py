@@ -10,7 +10,7 @@ from core.model.feedback import Feedback
 from core.model.incident import Incident
 from core.model.messages import Notice, NoticeKind, Verdict
 from core.ports import FailedBuild, TimeWindow, Tool
-from core.rca.recorded_failure import RecordedFailure
+from core.rca.failure_history import RecordedFailure
 from core.triage.history import IncidentHistory
 from handlers.incidents.explain_incident import explain_incident
 from handlers.incidents.investigate_on_demand import incident_from

@@ -24,7 +24,7 @@ from core.model.messages import (
     Verdict,
 )
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
-from core.rca.recorded_failure import RecordedFailure
+from core.rca.failure_history import RecordedFailure
 from handlers.feedback.record_feedback import record_feedback
 from handlers.feedback.record_reaction import record_reaction
 from handlers.knowledge.learn_failing_lines import judge_failing_lines

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from core.model.trajectory import Action, Finding, Responsibility
 from core.ports import ToolParameter
-from core.rca.actions import EARLIEST_FINALISE, MAX_COMBINATIONS, Call, Choices, Refused, parse, schema
-from core.rca.snapshots import Snapshots
+from core.rca.actions import EARLIEST_FINALISE, MAX_COMBINATIONS, Call, Choices, Refused, Snapshots, parse, schema
 from tests.fakes.investigation import SERVICES, FakeTool, call, finalise
 
 LOGS = FakeTool()

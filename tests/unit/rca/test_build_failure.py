@@ -11,10 +11,9 @@ from core.model.incident import EvidenceKind, Incident
 from core.model.trajectory import Responsibility
 from core.rca.build_failure import BUILD_SCORE, build_cause, is_build_log
 from core.rca.explain import explain
-from core.rca.failure_history import FailureHistory
+from core.rca.failure_history import FailureHistory, RecordedFailure, corrected, history_of, named_lines
 from core.rca.observation_tools import observation_tools
-from core.rca.pasted import build_links, is_about_a_build, pasted_build, pasted_output
-from core.rca.recorded_failure import RecordedFailure, corrected, history_of, named_lines
+from core.rca.observations import build_links, is_about_a_build, pasted_build, pasted_output
 from core.rca.scene import survey
 from handlers.incidents.investigate_on_demand import incident_from
 from tests.fakes.failed_build import BUILD, LOG

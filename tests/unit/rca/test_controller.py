@@ -4,9 +4,8 @@ from core.model.errors import InvalidReply, ModelUnavailable
 from core.model.language_model import ModelRequest, Role, Urgency
 from core.model.trajectory import Ending, Step
 from core.ports import ToolParameter
-from core.rca.actions import MAX_FINDING_TOKENS
+from core.rca.actions import HEAD, MAX_FINDING_TOKENS
 from core.rca.controller import LAST_TRIES, MAX_STEPS, Investigation
-from core.rca.snapshots import HEAD
 from tests.fakes.investigation import SERVICES, FakeTool, call, finalise
 from tests.fakes.language_model import ScriptedModel
 

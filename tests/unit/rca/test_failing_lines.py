@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.rca.build_log import NAMES, ReadLog
 from core.rca.failing_lines import Line, failing_lines, failing_range
 from core.rca.failure_history import FailureHistory, PastFailure
-from core.rca.line_features import NAMES, ReadLog
 
 
 def build(number: int, *failure: str) -> str:

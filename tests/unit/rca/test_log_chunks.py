@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from itertools import groupby
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.rca.log_chunks import SHORT, chunked, contiguous, templates_of
+from core.rca.log_chunks import SHORT, chunked, templates_of
 
 POOL = [f"ERROR connection pool exhausted, {busy} of 40 connections busy" for busy in (37, 38, 39, 40)]
 DISK = [f"WARN volume data-{number} is nearly full" for number in (1, 2, 3, 4)]
@@ -55,11 +53,3 @@ def test_an_embedding_model_says_what_is_alike_where_there_is_one() -> None:
 
 def test_an_empty_log_has_no_chunks() -> None:
     assert chunked([]) == []
-
-
-@given(st.lists(st.integers(0, 5), max_size=40))
-def test_every_cluster_stands_in_one_place_and_no_line_is_lost(clusters: list[int]) -> None:
-    found = contiguous(clusters)
-    places = [cluster for cluster, _ in groupby(found)]
-    assert len(found) == len(clusters)
-    assert len(places) == len(set(places))

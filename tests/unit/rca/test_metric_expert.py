@@ -33,13 +33,6 @@ def test_a_rise_from_zero_is_a_sign() -> None:
     assert found.since == minutes(-7)
 
 
-def test_a_fall_is_a_weaker_sign_than_a_rise() -> None:
-    (fell,) = moved(lambda offset: 100 if offset < -10 else 20)
-    (rose,) = moved(lambda offset: 20 if offset < -10 else 100)
-    assert fell.what.startswith("pending fell")
-    assert fell.strength < 0.5 < rose.strength
-
-
 def test_one_stray_point_is_no_sign() -> None:
     assert moved(lambda offset: 50.0 if offset == -10 else 5.0) == []
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from core.ports import ToolParameter
-from core.rca.planned_calls import MAX_CALLS, planned_calls
+from core.rca.observation_tools import MAX_CALLS, planned_calls
 from tests.fakes.investigation import FakeTool
 
 SERVICES = ("shop", "cart", "stock")

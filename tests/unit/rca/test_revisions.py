@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.model.code_owners import CodeOwners, OwnershipRule
+from core.model.team import Team
 from core.ports import Change
-from core.rca.revisions import revisions
+from core.rca.revisions import placed, revisions, touched_services
 from tests.fakes.outage import change, minutes
 
 SERVICES = ("shop", "cart", "login")
@@ -22,7 +24,7 @@ def deploy(before: float, service: str = "shop", **fields: object) -> Change:
 def test_a_commit_is_in_force_from_its_deployment_on_and_both_are_one_candidate() -> None:
     (only,) = revisions([commit(FIRST, -60), deploy(-10, commits=(FIRST,))], SERVICES)
     assert (only.change.id, only.at) == (FIRST, minutes(-10))
-    assert only.ids == (FIRST, "D-10")
+    assert [each.id for each in only.shipped_by] == ["D-10"]
 
 
 def test_a_deployment_may_name_its_commits_in_its_text() -> None:
@@ -56,8 +58,16 @@ def test_a_change_that_names_no_service_touches_those_whose_folders_it_changes()
     assert tuple(only.live) == ("cart",)
 
 
-def test_a_flag_speaks_by_the_code_behind_it() -> None:
-    code = replace(commit(FIRST, -600), title="Add ranking behind basket-ranking-v2")
-    flag = change("F-1", "shop", -5, "basket-ranking-v2 on for 50 %", "flag")
-    found = revisions([code, flag], SERVICES)
-    assert [each.id for each in found[-1].behind] == [FIRST]
+def test_a_change_that_names_no_service_is_one_of_whoever_owns_its_files() -> None:
+    owners = CodeOwners(
+        (OwnershipRule("*", ("everybody",)), OwnershipRule("/lib/money/", ("pay",))), frozenset({"till", "shop"})
+    )
+    teams = (
+        Team("pay", "Payments", services=frozenset({"till", "vault"})),
+        Team("everybody", "All", services=frozenset({"till", "shop"})),
+    )
+    money = replace(commit(FIRST, -60), service="", files=("lib/money/round.py",))
+    assert placed(money, frozenset(), [owners], teams).touched == ("till",)
+    assert placed(replace(money, files=("docs/a.md",)), frozenset(), [owners], teams).touched == ()
+    in_folder = replace(money, files=("shop/lib/money/round.py",))
+    assert touched_services(placed(in_folder, frozenset({"shop"}), [owners], teams), frozenset({"shop"})) == ("shop",)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.rca.stack_traces import Frame, frames, same_file
+from core.rca.stack_traces import Frame, frames
 
 PYTHON = """ERROR request failed
 Traceback (most recent call last):
@@ -60,18 +60,3 @@ NODE = """TypeError: Cannot read properties of undefined
 )
 def test_the_frames_of_each_language_are_read(trace: str, found: tuple[Frame, ...]) -> None:
     assert frames(trace) == found
-
-
-@pytest.mark.parametrize(
-    ("traced", "changed", "same"),
-    [
-        ("/app/shop/pool.py", "src/shop/pool.py", True),
-        ("com/acme/pay/Pool.java", "service/src/main/java/com/acme/pay/Pool.java", True),
-        ("/app/pool.py", "pool.py", True),
-        ("/app/shop/pool.py", "src/stock/pool.py", False),
-        ("/app/shop/pool.py", "src/shop/api.py", False),
-        ("", "src/shop/api.py", False),
-    ],
-)
-def test_a_traced_file_is_found_among_changed_ones(traced: str, changed: str, same: bool) -> None:
-    assert same_file(traced, changed) is same

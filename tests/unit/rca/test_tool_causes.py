@@ -10,10 +10,10 @@ from core.model.incident import EvidenceKind, Explanation
 from core.model.trajectory import Responsibility
 from core.ports import Change, LogLine
 from core.rca.explain import explain
+from core.rca.merge import first_time, tool_causes
 from core.rca.observations import Observations
 from core.rca.scene import survey
-from core.rca.tool_causes import first_time, tool_causes
-from core.rca.tool_outputs.clue import ToolOutput
+from core.rca.tool_outputs.clues import ToolOutput
 from tests.fakes.outage import START, change, errors, incident, minutes, observations, traffic
 
 KILLED = """Name:  {service}-0

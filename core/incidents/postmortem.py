@@ -24,7 +24,7 @@ _FIRST = re.compile(r"^([-+]|\d{1,9}(?=[.)]))")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where something is recorded. `label` and `quote` are untrusted; `url` may be empty."""
+    """The place where something is recorded. `label` and `quote` are untrusted; `url` may be empty."""
 
     label: str
     quote: str = ""
@@ -55,7 +55,7 @@ class Postmortem:
 
 
 def worth_a_postmortem(incident: Incident) -> bool:
-    """Whether an incident is over and left more to tell than its alerts: a cause, an owner, or a note."""
+    """Return whether an incident is over and left more to tell than its alerts: a cause, an owner, or a note."""
     found = incident.explanation is not None and incident.explanation.cause is not None
     owned = incident.owner is not None and incident.owner.owner is not None
     return incident.state is IncidentState.RESOLVED and (found or owned or incident.resolution is not None)
@@ -121,7 +121,7 @@ class _Draft:
         )
 
     def timeline(self) -> tuple[Line, ...]:
-        """What was observed, and what happened to the incident itself."""
+        """Return what was observed, and what happened to the incident itself."""
         incident = self.incident
         explained = incident.explanation.timeline if incident.explanation else ()
         entries = [(entry.at, Line(f"{_clock(entry.at)} {entry.text}", (self._of(entry),))) for entry in explained]
@@ -148,7 +148,7 @@ class _Draft:
         )
 
     def cause(self) -> tuple[Line, ...]:
-        """What a person noted comes first; else the first hypothesis, which is called what it is."""
+        """Return the cause: what a person noted comes first; else the first hypothesis, which is called what it is."""
         noted = self.incident.resolution
         lines: list[Line] = []
         if noted is not None and noted.root_cause:

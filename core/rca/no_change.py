@@ -1,0 +1,171 @@
+"""Causes that are no change of ours: a provider, the load, one record, the platform, or the service itself."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from core.model.incident import EvidenceKind, Origin
+from core.rca.failures import Kind
+from core.rca.scene import SLACK, Scene
+from core.rca.signals import CLEAR, Signal
+from core.rca.view import Suspect, View, combined_weight, is_more_requests, is_rate
+
+SAME_RECORD = 0.8  # of the records of a message that must name one thing for it to be to blame
+MIN_RECORDS = 3  # of a message, without which nothing is said of what they name
+ARISES = 0.3  # of the origin's weight, from which trouble arises in a service too
+_FOREIGN = re.compile(
+    r"(?:(?<=//)(?P<url>(?:[a-z0-9-]+\.){1,5}[a-z]{2,16})(?![\w.-])"
+    r"|(?<![\w@.$/-])(?!com\.|org\.|net\.|io\.)(?P<host>(?:[a-z0-9-]+\.){1,4}"
+    r"(?:com|net|org|io|dev|cloud|app|co|eu|us|uk|de|fr|ai|example))(?![\w(]|\.\w))",
+    re.IGNORECASE,
+)
+"""A host as part of an address, or by itself with a top-level domain that no file name ends in."""
+_OURS = re.compile(r"\.(?:internal|local|svc|cluster|lan|intra|corp)\b|localhost", re.IGNORECASE)
+_RECORD = re.compile(
+    r"(?<![\w.:-])(?!(?:line|port|code|error|errno|status|version|after|than|of|limit|length|size|exceeds|over|in|took)\b)"
+    r"([a-z_]{1,24}[-_#=/ ][a-z]{0,4}-?\d{4,18}(?:-\w+)*|\d{6,18}|[0-9a-f]{8}-[0-9a-f-]{20,27})"
+    r"(?! ?(?:ms|s|sec\w*|min\w*|[kmg]i?b|bytes|calls|requests|rows|%)\b)(?!\d|[.:]\d)",
+    re.IGNORECASE,
+)
+"""What names one record: a word and a number, a long number, or a UUID; no duration, size or count."""
+_STORE = re.compile(
+    r"postgres|mysql|mariadb|redis|kafka|rabbit|mongo|elastic|\bdb\b|-db\b|sql|cache|broker", re.IGNORECASE
+)
+_CLEAR_OF_OURS = {
+    Origin.PLATFORM: frozenset({Kind.DISK, Kind.HOST, Kind.STORE, Kind.PLACEMENT}),
+    Origin.EXTERNAL: frozenset({Kind.CERTIFICATE, Kind.QUOTA}),
+}
+_EXPIRED = re.compile(
+    r"expired|expiry|quota|plan\b|licen[cs]e|subscription|(?:daily|monthly|request) limit", re.IGNORECASE
+)
+
+
+def not_ours(view: View) -> list[Suspect]:
+    """Return every cause that is no change of ours and for which something speaks."""
+    found = [*_external(view), *_load(view), *_record(view), *_platform(view)]
+    return [*found, *(each for each in _itself(view) if all(each.service != other.service for other in found))]
+
+
+def _other(service: str, origin: Origin, evidence: float, signals: Sequence[Signal], subject: str = "") -> Suspect:
+    features = {"none": 1.0, "evidence": evidence}
+    return Suspect(service, origin, None, tuple(signals), "its signs are weak", features, subject=subject)
+
+
+def _external(view: View) -> list[Suspect]:
+    """Errors that name a host that is not ours, or say that something of a provider's expired or is used up."""
+    found: defaultdict[str, list[Signal]] = defaultdict(list)
+    named: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for signal, _, kinds in view.signs:
+        text = "\n".join([signal.evidence.quote, *signal.texts])
+        named_there = (match["url"] or match["host"] for match in _FOREIGN.finditer(text))
+        hosts = [each for each in named_there if _is_foreign(each, view)]
+        ran_out = bool(kinds & _CLEAR_OF_OURS[Origin.EXTERNAL]) and _EXPIRED.search(text) is not None
+        if hosts or ran_out:
+            found[signal.service].append(signal)
+            named[signal.service].update(hosts)
+    return [
+        _other(
+            service,
+            Origin.EXTERNAL,
+            _weight(view, signals),
+            _strongest(signals),
+            max(named[service], key=lambda host: named[service][host], default=""),
+        )
+        for service, signals in found.items()
+    ]
+
+
+def _weight(view: View, signals: Iterable[Signal]) -> float:
+    """The strength of signs together, each as far as trouble arises where it points to, in [0, 1]."""
+    return combined_weight([signal.strength * view.arises(signal) for signal in signals])
+
+
+def _is_foreign(host: str, view: View) -> bool:
+    if _OURS.search(host) or _STORE.search(host):
+        return False
+    parts = set(host.lower().split("."))
+    return not parts & {service.lower() for service in (*view.scene.signals, *view.scene.dependencies)}
+
+
+def _load(view: View) -> list[Suspect]:
+    """More requests than usual in most services, from before the first sign."""
+    measured = {one.service for one in view.observations.series if is_rate(one.metric)}
+    risen = [
+        signal
+        for signals in view.scene.signals.values()
+        for signal in signals
+        if is_more_requests(signal) and signal.since <= view.scene.first_sign + SLACK
+    ]
+    services = {signal.service for signal in risen}
+    if not services:
+        return []
+    service = max(view.origin, key=lambda name: view.origin[name], default=view.scene.incident.service)
+    share = len(services) / len(measured)
+    strength = max(signal.strength for signal in risen)
+    return [
+        _other(
+            service,
+            Origin.LOAD,
+            strength * share,
+            [*sorted(risen, key=lambda signal: -signal.strength), *_strongest(view.trouble(service))],
+        )
+    ]
+
+
+def _record(view: View) -> list[Suspect]:
+    """Errors that are all about one record, tenant or message."""
+    found: list[Suspect] = []
+    for signal, _, _ in view.signs:
+        if signal.evidence.kind is not EvidenceKind.LOG or len(signal.texts) < MIN_RECORDS:
+            continue
+        named = Counter(name.strip() for text in signal.texts for name in set(_RECORD.findall(text.partition("\n")[0])))
+        name, count = max(named.items(), key=lambda item: item[1], default=("", 0))
+        if count >= SAME_RECORD * len(signal.texts):
+            evidence = _weight(view, [signal]) * count / len(signal.texts)
+            found.append(_other(signal.service, Origin.DATA, evidence, [signal], name))
+    return found
+
+
+def _platform(view: View) -> list[Suspect]:
+    """A disk, a store or a node that fails."""
+    wanted = _CLEAR_OF_OURS[Origin.PLATFORM]
+    failing: defaultdict[str, list[Signal]] = defaultdict(list)
+    for signal, _, kinds in view.signs:
+        if kinds & wanted:
+            failing[min(view.blamed[id(signal)], default=signal.service)].append(signal)
+    return [
+        _other(service, Origin.PLATFORM, _weight(view, signals), _strongest(signals), service)
+        for service, signals in failing.items()
+    ]
+
+
+def _itself(view: View) -> list[Suspect]:
+    """The services in which trouble arises, for whatever reason."""
+    found: list[Suspect] = []
+    for service, weight in view.origin.items():
+        signals = _strongest(view.trouble(service))
+        telling = [signal for signal in signals if _beyond_the_symptom(view.scene, signal)]
+        if telling and weight > ARISES:
+            evidence = 0.3 * weight * max(signal.strength for signal in telling)
+            found.append(_other(service, Origin.SERVICE, evidence, signals))
+    return found
+
+
+def _beyond_the_symptom(scene: Scene, signal: Signal) -> bool:
+    """In the incident's own service a metric that moved is the symptom; only what its log says is more."""
+    return signal.service != scene.incident.service or signal.evidence.kind is not EvidenceKind.METRIC
+
+
+def _strongest(signals: Iterable[Signal]) -> list[Signal]:
+    """Those that are clear before the others, of them what a log says before what was measured, the strongest first."""
+    return sorted(
+        signals,
+        key=lambda signal: (
+            signal.strength < CLEAR,
+            signal.evidence.kind is not EvidenceKind.LOG,
+            -signal.strength,
+            signal.since,
+        ),
+    )

@@ -1,0 +1,414 @@
+"""Clues in what tools returned: states of containers, Kubernetes events, rows of tables, and the messages of logs.
+
+What has none of these forms is read as a log, a message in each line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import islice, takewhile
+from typing import cast
+
+from core.model.incident import EvidenceKind
+from core.rca.failures import Trouble, telling, trouble
+from core.rca.log_templates import masked
+
+MAX_QUOTE = 300  # characters
+MAX_COMPARED = 400  # characters of a line by which it is known again
+MAX_READ = 4_000  # characters of a line in which trouble is looked for
+MAX_CLUES = 200  # of one log
+MAX_BLOCK = 12  # lines below a state that belong to it
+HEAD = 4_000  # characters of an output by which its form is told
+SAYS_WHY, WARNS, REPEATS = 0.95, 0.7, 0.4  # strength of an event, by whether its message says why
+IN_STATE = 0.5  # strength of a row that stands in a state in which it may not stay
+CHANGED = 0.5  # strength of a change
+FIELDS, MOSTLY = 4, 0.6  # lines, and share of the lines, from which a text is made of fields
+ENDS = 0.15  # strength of the last line of a log without complaints: no cause by itself
+SOUGHT = 1.15  # times the strength of a line that holds an id or a time of the question
+INNERMOST = 1.15  # times the strength of the innermost cause of a stack trace
+
+ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\[\d{1,2}(?:;\d{1,3})*m")
+_SPACE = re.compile(r"\s")
+_COLUMNS = re.compile(r"\s{2,}")
+_EVENT = re.compile(r"(?:^|\s)(?P<type>Normal|Warning)\s+(?P<reason>[A-Z]\w+)\s+(?P<rest>\S.*)$")
+_OBJECT = re.compile(r"^\w[\w.]*/(?P<name>[\w.-]+)$")
+_STATE = re.compile(r"^\s*(?:- )?(?:last ?)?state:\s*(?P<value>\w*)\s*$", re.IGNORECASE)
+_FIELD = re.compile(r"^\s*(?:- )?[\"']?(?P<key>[A-Za-z][A-Za-z -]{0,40}?)[\"']?:(?:\s+(?P<value>\S.*?))?\s*$")
+_ROW = re.compile(
+    r"(?:(?<=\s)|(?<=Init:)|(?<=,))(?P<state>OOMKilled|Evicted|NotReady|Lost|(?:CreateContainer|RunContainer)\w*Error|"
+    r"InvalidImageName|ErrImage\w+|ImagePullBackOff|CrashLoopBackOff|\w*Error|Failed|Pending|Unknown|Missing|Degraded|"
+    r"OutOfSync|SyncFailed|SchedulingDisabled|ContainerCannotRun|ContainerStatusUnknown|DeadlineExceeded)(?=[\s,]|$)"
+)
+_TABLE = re.compile(r"^(?:NAMESPACE\s+)?NAME\s+\S|^\S.*\s\d+/\d+\s+(?:Init:)?[A-Z]\w+", re.MULTILINE)
+_FORMED = re.compile(r"^Name:\s|^(?:apiVersion|kind|metadata|spec|status):|\A\s*[{\[]\s*$", re.MULTILINE)
+"""Descriptions, manifests and JSON: of their fields only messages and conditions tell of trouble."""
+_TELLS = re.compile(
+    r"^\s*(?:- )?[\"']?(?:message|description|error|lasterror|failuremessage|title|summary)[\"']?:|endpoints:\s+<none>|Pressure\s+True"
+    r"|^(?!.*Pressure\s+False).*\s(?:False|Unknown)\s+\S",
+    re.IGNORECASE,
+)
+_TREE = re.compile(r"^[\s│├└─]+")
+_RESOURCE = re.compile(r"[a-z][\w.-]*[-\w]$|[A-Z]\w+/\S+$")
+_CHANGES = re.compile(r"change|deployments|commits|releases|rollouts|audit", re.IGNORECASE)
+_DESCRIPTION = re.compile(
+    r"\s*+(?:- )?[\"']?(?:description|title|message|summary|subject)[\"']?:\s*+[\"']?(?P<text>.+?)(?:(?<![\"',])[\"',]+)?$"
+)
+_OF_THE_TOOL = re.compile(
+    r"previous terminated container|Metrics API not available|doesn't have a resource type|unknown (?:flag|command)"
+    r"|failed with return code|^Defaulted container|^Error from server"
+)
+"""What a tool says of itself or of how it was called: no trouble of what it was asked about."""
+_FRAME = re.compile(r"^\s+(?:at |\.\.\. \d+ more|in \w+$)|^goroutine \d+|^\s+[\w./-]+\.go:\d+")
+_INNER = re.compile(r"^\s*(?:Caused by|Root cause)\b", re.IGNORECASE)
+_PREFIX = re.compile(
+    r"^\W{0,2}(?:(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[-/]\w{3}[-/]\d{4})?[T :]*\d\d:\d\d:\d\d\S*[\s|:,-]*"
+    r"|\[[^\]]{1,40}\]\s+(?=[A-Z]+\b)|\[?\b(?:FATAL|CRITICAL|ERROR|WARN(?:ING)?|INFO|DEBUG)\b\]?\W*|[EWIF]\d{4}\s+|\w{3} +\d+ (?=\d\d:)"
+    r"|(?:- )?[\"']?message[\"']?:\s*[\"']?)",
+    re.IGNORECASE,
+)
+_MESSAGE_FIELDS = ("msg", "message", "event", "error", "err", "exception", "reason", "detail", "cause")
+_NAME = re.compile(
+    r"(?!.*(?:namespace|cluster|container|file|user))(?:\w*name|service|deployment|pod|node|job|host|workload|group_id)"
+)
+_IDS = ("id", "finding_id", "issue_id", "alert_id", "incident_id")
+_ADDRESS = re.compile(r"^https?://")
+_SETTINGS = tuple(
+    (re.compile(said, re.IGNORECASE), frozenset(fields.split()))
+    for said, fields in (
+        ("endpoints", "selector"),
+        ("affinity|selector", "nodeselectors nodeselector"),
+        ("taint", "tolerations"),
+        ("insufficient", "requests"),
+        ("readiness", "readiness"),
+        ("liveness", "liveness"),
+        ("pull", "image"),
+        (r"(?:configmap|secret|volume)\b.*not found", "environment environmentvariablesfrom volumes"),
+        ("crashloopbackoff|exited with", "command args"),
+        ("memory", "limits"),
+    )
+)
+"""What a clue says → the fields of a description that explain it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """The answer of a tool to one call. `text` is untrusted; `failed` says that the call itself went wrong."""
+
+    tool: str
+    arguments: Mapping[str, str]
+    text: str
+    failed: bool = False
+
+    @property
+    def source(self) -> str:
+        """The call as it is cited: “kubectl_describe(pod, api-0)”."""
+        return f"{self.tool}({', '.join(value for value in self.arguments.values() if value)})"
+
+    @property
+    def is_record(self) -> bool:
+        """True of what is known of one thing by its id, such as the alert that is looked into."""
+        return any(key.lower() in _IDS for key in self.arguments)
+
+    @property
+    def is_document(self) -> bool:
+        """True of a page that was fetched: that says what could happen, and not what happened."""
+        return any(key.lower() in ("url", "uri") or _ADDRESS.match(value) for key, value in self.arguments.items())
+
+    @property
+    def subject(self) -> str:
+        """The name that the tool was asked about; empty if it was asked about many."""
+        return next((value for key, value in self.arguments.items() if value and _NAME.fullmatch(key.lower())), "")
+
+
+class Role(StrEnum):
+    """The place of a clue between the cause and what users notice."""
+
+    CAUSE = "cause"  # why something went wrong
+    EFFECT = "effect"  # what follows from a cause: a restart, a back-off, a pod that is not ready
+
+
+@dataclass(frozen=True, slots=True)
+class Clue:
+    """One sign of trouble. `strength` in [0, 1] says how sure it is one, and how much it explains.
+
+    `subject` is the name of what it is about (a pod, a node, a claim), `statement` the clue in words, `quote` its lines
+    as they stand in the output. `support` are further lines that make it understood, such as the limit that was hit.
+    `targeted`: the tool was asked about this subject by name.
+    """
+
+    subject: str
+    statement: str
+    quote: str
+    strength: float
+    role: Role
+    kind: EvidenceKind = EvidenceKind.TOPOLOGY
+    support: tuple[str, ...] = ()
+    source: str = ""
+    targeted: bool = False
+
+
+def clues(output: ToolOutput, sought: Collection[str] = ()) -> list[Clue]:
+    """Return everything in an output that tells of trouble; none for documents and for calls that failed.
+
+    `sought` are ids and times that make a line of a log one that is looked for.
+    """
+    if output.failed or output.is_document:
+        return []
+    asked = output.subject
+    lines = [line for line in ANSI.sub("", output.text).splitlines() if not _OF_THE_TOOL.search(line)]
+    return [
+        replace(
+            clue,
+            source=output.source,
+            targeted=(bool(asked) and (clue.subject in ("", asked) or clue.subject.startswith(f"{asked}-")))
+            or (output.is_record and not clue.subject),
+            subject=clue.subject or asked,
+        )
+        for clue in _read(output, lines, asked, sought)
+        if clue.quote.strip()
+    ]
+
+
+def _read(output: ToolOutput, lines: list[str], subject: str, sought: Collection[str]) -> list[Clue]:
+    if _CHANGES.search(output.tool):
+        return list(_changes(lines))
+    found = [*_containers(lines, subject), *_events(lines, subject)]
+    head = output.text[:HEAD]
+    shown = [line for line in head.splitlines() if line.strip()]
+    fields = sum(_FIELD.match(line) is not None for line in shown)
+    if _FORMED.search(head) or fields >= max(FIELDS, MOSTLY * len(shown)):
+        told = _messages([line for line in lines if _TELLS.search(line)], subject, sought)
+        found += [clue for clue in told if clue.strength > ENDS and clue.role is Role.CAUSE]
+    elif not found:
+        return list(_rows(lines)) if _TABLE.search(head) else _messages(lines, subject, sought)
+    return [replace(clue, support=_support(clue, lines)) for clue in found]
+
+
+def _changes(lines: list[str]) -> Iterator[Clue]:
+    """Every change of a list: what was changed is a cause until something speaks against it."""
+    for number, line in enumerate(lines):
+        if told := _DESCRIPTION.match(line):
+            quote = _quote(lines, number, (number - 1, number - 2, number - 3, number + 1))
+            yield Clue("", f"changed before: {spoken(told['text'])}", quote, CHANGED, Role.CAUSE, EvidenceKind.CHANGE)
+
+
+def _containers(lines: list[str], subject: str) -> Iterator[Clue]:
+    """Why each container waits, and what the last one died of, from `kubectl describe pod` or the pod's YAML."""
+    owner = subject
+    above = ""
+    for number, line in enumerate(lines):
+        field = _FIELD.match(line)
+        if field and field["key"].lower() == "name" and field["value"] and (line[0] == "N" or above == "metadata"):
+            owner = field["value"]
+        above = field["key"] if field else ""
+        if (state := _STATE.match(line)) is None:
+            continue
+        block = _nested(lines, number)
+        fields = {
+            found["key"].lower().replace(" ", ""): (found["value"] or "").strip("\"'")
+            for each in (f"is{state['value']}:", *block)
+            if (found := _FIELD.match(each))
+        }
+        said = _died(fields, lines[number:]) or _waits(fields)
+        if said:
+            statement, strength, role = said
+            quote = "\n".join([line, *block])
+            message = fields.get("message", "")
+            quote = (
+                cut(quote, quote.find(message) + telling(message))
+                if message
+                else _quote(lines, number, range(number + 1, number + MAX_BLOCK))
+            )
+            yield Clue(owner, f"the container of {owner} {statement}", quote, strength, role)
+
+
+def _nested(lines: list[str], number: int) -> list[str]:
+    """The first lines below one that are indented deeper."""
+    indent = len(lines[number]) - len(lines[number].lstrip())
+    deeper = takewhile(lambda each: len(each) - len(each.lstrip()) > indent, lines[number + 1 :])
+    return list(islice(deeper, MAX_BLOCK))
+
+
+def _died(fields: Mapping[str, str], below: Sequence[str]) -> tuple[str, float, Role] | None:
+    code, reason, message = fields.get("exitcode", ""), fields.get("reason", ""), fields.get("message", "")
+    if reason == "OOMKilled":
+        limit = next((each.partition(":")[2].strip() for each in below if "memory:" in each), "")
+        at = f" at its limit of {limit}" if limit else ""
+        return f"was OOMKilled: it ran out of memory{at}, exit code {code}", 0.97, Role.CAUSE
+    if code in ("", "0"):
+        return None
+    if message:
+        return f"failed to run ({reason}, exit code {code}): {spoken(message)}", 0.96, Role.CAUSE
+    return f"exited with code {code} ({reason or 'Error'})", 0.5, Role.CAUSE
+
+
+def _waits(fields: Mapping[str, str]) -> tuple[str, float, Role] | None:
+    reason, message = fields.get("reason", ""), fields.get("message", "")
+    if not fields.keys() & {"iswaiting", "waiting"} or reason in ("", "ContainerCreating", "PodInitializing"):
+        return None
+    if message and reason != "CrashLoopBackOff" and not message.startswith("Back-off"):
+        return f"waits in {reason}: {spoken(message)}", 0.95, Role.CAUSE
+    return f"waits in {reason}", 0.5, Role.EFFECT
+
+
+def _events(lines: list[str], subject: str) -> Iterator[Clue]:
+    for line in lines:
+        row = _EVENT.search(line)
+        if row is None or row["type"] == "Normal":
+            continue
+        columns = _COLUMNS.split(row["rest"].strip())
+        message = columns[-1]
+        found = trouble(message)
+        repeats = row["reason"].startswith("BackOff")
+        named = next((each["name"] for column in columns if (each := _OBJECT.match(column))), subject)
+        says_why = found is not None and found.is_cause
+        yield Clue(
+            named,
+            f"{row['reason']}: {spoken(message)}",
+            cut(line.strip() if len(line) <= MAX_QUOTE else message, telling(message)),
+            REPEATS if repeats else SAYS_WHY if says_why else WARNS,
+            Role.EFFECT if repeats else Role.CAUSE,
+        )
+
+
+def _support(clue: Clue, lines: list[str]) -> tuple[str, ...]:
+    """The first setting that explains what a clue says, with what is nested in it."""
+    for said, fields in _SETTINGS:
+        if said.search(clue.statement):
+            for number, line in enumerate(lines):
+                field = _FIELD.match(line)
+                if field and field["key"].lower().replace(" ", "").replace("-", "") in fields:
+                    block = [line, *_nested(lines, number)]
+                    if len(block) > 1 or field["value"] not in (None, "<none>", "{}", "[]"):
+                        return (cut("\n".join(block)),)
+    return ()
+
+
+def _rows(lines: list[str]) -> Iterator[Clue]:
+    """Rows of things in a state in which they may not stay, in `kubectl get` and the like."""
+    for line in lines:
+        if states := _ROW.findall(line):
+            yield Clue(named_in(line), f"{named_in(line)} is {states[0]}", cut(line.strip()), IN_STATE, Role.EFFECT)
+
+
+def named_in(line: str) -> str:
+    """Return the name in a row, which may follow that of its namespace."""
+    columns = _TREE.sub("", line).split() or [""]
+    if (
+        len(columns) > 1
+        and "/" not in columns[0]
+        and _RESOURCE.match(columns[1])
+        and columns[1] not in ("none", "true", "false")
+    ):
+        return columns[1].rpartition("/")[2]
+    return columns[0].rpartition("/")[2]
+
+
+def _messages(lines: list[str], subject: str, sought: Collection[str]) -> list[Clue]:
+    """The strongest complaints of a log, each message once, but every one with a `sought` id or time."""
+    found: dict[str, tuple[int, Trouble | None]] = {}  # message → its last line
+    for number, line in enumerate(lines):
+        exact = any(part in line for part in sought)
+        compared = line[:MAX_COMPARED] if exact else masked(line[:MAX_COMPARED])
+        is_other = _FRAME.match(line) or _EVENT.search(line)
+        known = found[compared][1] if compared in found else None if is_other else trouble(line[:MAX_READ])
+        found[compared] = number, known
+    told = [
+        Clue(
+            subject,
+            said(lines[number], complaint.start),
+            _around(lines, number, complaint.start),
+            min(
+                1.0,
+                complaint.strength
+                * (SOUGHT if any(part in lines[number] for part in sought) else 1.0)
+                * (INNERMOST if _INNER.match(lines[number]) else 1.0),
+            ),
+            Role.CAUSE if complaint.is_cause else Role.EFFECT,
+            EvidenceKind.LOG,
+        )
+        for number, complaint in found.values()
+        if complaint is not None
+    ]
+    if (
+        not told
+        and (last := next((number for number in range(len(lines) - 1, -1, -1) if lines[number].strip()), None))
+        is not None
+    ):
+        ends = f"its log ends with “{said(lines[last])}”"
+        return [Clue(subject, ends, _quote(lines, last, range(last - 1, -1, -1)), ENDS, Role.CAUSE, EvidenceKind.LOG)]
+    return sorted(told, key=lambda clue: -clue.strength)[:MAX_CLUES]
+
+
+def said(line: str, start: int = 0) -> str:
+    """Return what a log line says, without its time and level."""
+    text = line.strip()
+    if text.startswith("{") and (fields := _fields(text)):
+        return spoken("; ".join(dict.fromkeys(fields)))
+    for _ in range(3):
+        text = _PREFIX.sub("", text, count=1)
+    return spoken(cut(text, start) if len(text) > MAX_QUOTE * 2 else text)
+
+
+def _fields(text: str) -> list[str]:
+    """The fields of a JSON record that say something in words."""
+    try:
+        record = cast("object", json.loads(text))
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(record, dict):
+        return []
+    known = {str(key).lower(): value for key, value in cast("dict[object, object]", record).items()}
+    return [str(known[name]) for name in _MESSAGE_FIELDS if isinstance(known.get(name), str) and known[name]]
+
+
+def _around(lines: list[str], number: int, start: int) -> str:
+    """The line with the nearest neighbours that say something else, as far as there is room."""
+    if len(lines[number]) > MAX_QUOTE:
+        return cut(lines[number], start)
+    seen = {masked(lines[number][:MAX_COMPARED])}
+    wanted: list[int] = []
+    for place in (number + 1, number - 1, number + 2, number - 2, number + 3, number - 3):
+        if 0 <= place < len(lines) and lines[place].strip() and not _FRAME.match(lines[place]):
+            compared = masked(lines[place][:MAX_COMPARED])
+            if compared not in seen:
+                seen.add(compared)
+                wanted.append(place)
+    return _quote(lines, number, wanted)
+
+
+def _quote(lines: Sequence[str], number: int, wanted: Iterable[int]) -> str:
+    """A line with the `wanted` neighbours in that order, as far as they adjoin and there is room."""
+    first = last = number
+    for neighbour in wanted:
+        low, high = min(first, neighbour), max(last, neighbour)
+        if high - low == last - first + 1 and low >= 0 and high < len(lines):
+            if len("\n".join(lines[low : high + 1])) > MAX_QUOTE:
+                continue
+            first, last = low, high
+    return cut("\n".join(lines[first : last + 1]))
+
+
+def cut(text: str, around: int = 0) -> str:
+    """Return at most MAX_QUOTE characters of a text, those `around` a place, verbatim and in whole words if possible."""
+    text = text.rstrip()
+    if len(text) <= MAX_QUOTE:
+        return text
+    start = max(0, min(around - MAX_QUOTE // 3, len(text) - MAX_QUOTE))
+    part = text[start : start + MAX_QUOTE]
+    if start and (space := _SPACE.search(part[:40])):
+        part = part[space.end() :]
+    return part
+
+
+def spoken(message: str, words: int = 36) -> str:
+    """Return a message in at most so many words: its beginning, which says what was tried, and its end, which says why not."""
+    found = message.split()
+    if len(found) <= words:
+        return " ".join(found)
+    head = words * 3 // 5
+    return " ".join([*found[:head], "…", *found[len(found) - (words - head - 1) :]])

@@ -1,0 +1,229 @@
+"""The signs and the changes around an incident as all suspects are judged by them, worked out once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from math import exp, log
+
+from core.knowledge.terms import terms
+from core.model.incident import EvidenceKind, Origin
+from core.ports import Change
+from core.rca.dependencies import callers
+from core.rca.failures import Kind, brought_about_by, kinds_of
+from core.rca.observations import Observations
+from core.rca.revisions import Revision, revisions
+from core.rca.scene import SLACK, Scene
+from core.rca.signals import CLEAR, Signal, combined
+
+TOGETHER = timedelta(minutes=4)  # within which services begin to suffer at once
+MAX_SAID = 2_000  # characters of a change's diff and detail that are compared
+ACCUSED = 0.6  # how much it counts that another service says that its trouble comes from one
+_GENERIC = frozenset(
+    terms(
+        "error errors fail failed failure exception request requests response call calls service server client value null "
+        "none true false return self this new add fix update change test tests data get set post put import def class "
+        "const let var func public private void string int http https src main java app com internal lib py ts go js sql "
+        "yaml yml json log info warn debug timeout failing message index id name type list code run start end handle"
+    )
+)
+"""Terms that changes and errors share without speaking of the same thing."""
+_NUMBER = re.compile(r"(?<![\w.])\d{2,}")
+_RATE = re.compile(r"requests?(?:_|\b)|\brps\b|\bqps\b|\btps\b|_rps\b|_qps\b|throughput|traffic|hits", re.IGNORECASE)
+_NO_RATE = re.compile(r"error|fail|reject|time|latency|duration|5xx|4xx|size|in_?flight|queue|pending", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A possible cause in a service. `revision` is None for what is no change of ours; then `origin` says what it is.
+
+    `score` in [0, 1] is its chance among the suspects, `odds` its log-odds before that. `signals` are the signs that
+    followed, the most telling first; `shared` the words that a change and the signs have in common, the rarest first;
+    `subject` the outside host, the record or the node that is to blame. `objection` says what speaks against it.
+    """
+
+    service: str
+    origin: Origin
+    revision: Revision | None
+    signals: tuple[Signal, ...]
+    objection: str
+    features: Mapping[str, float]
+    shared: tuple[str, ...] = ()
+    subject: str = ""
+    odds: float = 0.0
+    score: float = 0.0
+
+    @property
+    def change(self) -> Change | None:
+        return self.revision.change if self.revision else None
+
+
+@dataclass
+class View:
+    """The measures by which all suspects are judged, worked out once."""
+
+    scene: Scene
+    observations: Observations
+
+    @cached_property
+    def revisions(self) -> list[Revision]:
+        names = {*self.observations.services, *self.scene.signals, *self.scene.dependencies}
+        return revisions(self.observations.changes, names)
+
+    @cached_property
+    def eligible(self) -> list[Revision]:
+        """Those in force before the first sign, with SLACK."""
+        return [each for each in self.revisions if not each.waits and each.at <= self.scene.first_sign + SLACK]
+
+    @cached_property
+    def origin(self) -> Mapping[str, float]:
+        """How far trouble arises in each service, against the one where it does most, in [0, 1]."""
+        found = {
+            service: self._arising(service) * self._in_time(service)
+            for service in dict.fromkeys((*self.scene.signals, *self._accusations))
+        }
+        most = max(found.values(), default=0.0)
+        return {service: weight / most for service, weight in found.items()} if most > 0 else {}
+
+    def _arising(self, service: str) -> float:
+        """How sure it is that trouble arises in a service, in [0, 1].
+
+        By what it says of itself, by what its callers say of it, and by metrics, as far as no callee explains them and it
+        does not say that its trouble comes from elsewhere.
+        """
+        said = [signal for signal in self.trouble(service) if signal.evidence.kind is not EvidenceKind.METRIC]
+        own = combined(signal for signal in said if not self.is_passed_on(signal))
+        passed_on = combined(signal for signal in said if self.is_passed_on(signal))
+        measured = combined(signal for signal in self.trouble(service) if signal not in said)
+        unexplained = (1 - self.scene.explained_by(service)[1]) * (1 - passed_on * (1 - own))
+        accused = max((signal.strength for signal in self._accusations.get(service, ())), default=0.0)
+        return combined_weight([own, measured * unexplained, ACCUSED * accused])
+
+    @cached_property
+    def _accusations(self) -> Mapping[str, list[Signal]]:
+        """Service → the signs elsewhere that name it."""
+        found: defaultdict[str, list[Signal]] = defaultdict(list)
+        for signals in self.scene.signals.values():
+            for signal in signals:
+                if signal.trouble:
+                    for name in self.blamed[id(signal)]:
+                        found[name].append(signal)
+        return found
+
+    def arises(self, signal: Signal) -> float:
+        """How far trouble arises where a sign is, or where it says that it comes from, in [0, 1]."""
+        return max(self.origin.get(name, 0.0) for name in (signal.service, *self.blamed[id(signal)]))
+
+    def is_passed_on(self, signal: Signal) -> bool:
+        """True of a sign that says that it comes from another service."""
+        return bool(self.blamed[id(signal)])
+
+    def _in_time(self, service: str) -> float:
+        accusing = (signal.since for signal in self._accusations.get(service, ()) if signal.strength >= CLEAR)
+        began = self.scene.began(service) or min(accusing, default=None)
+        late = max(timedelta(), began - self.scene.first_sign) if began else TOGETHER
+        return exp(-late / TOGETHER)
+
+    @cached_property
+    def _names(self) -> re.Pattern[str]:
+        names = {*self.scene.signals, *self.scene.dependencies, *self.observations.services}
+        names |= {callee for called in self.scene.dependencies.values() for callee in called}
+        listed = sorted((re.escape(name) for name in names if name), key=len, reverse=True)
+        return re.compile(rf"(?<![\w-])(?:{'|'.join(listed) or '(?!)'})(?![\w-])")
+
+    @cached_property
+    def blamed(self) -> Mapping[int, frozenset[str]]:
+        """The id of each sign → the other services that it names as where it comes from."""
+        return {
+            id(signal): frozenset(self._names.findall(signal.evidence.quote)) - {signal.service}
+            for signals in self.scene.signals.values()
+            for signal in signals
+        }
+
+    def busier(self, service: str) -> float:
+        """How sure it is that a service gets more requests than usual, in [0, 1]."""
+        return max(
+            (each.strength for each in self.scene.signals.get(service, ()) if is_more_requests(each)), default=0.0
+        )
+
+    def trouble(self, service: str) -> list[Signal]:
+        return [signal for signal in self.scene.signals.get(service, ()) if signal.trouble]
+
+    def around(self, services: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
+        """The direct callers and callees of services, without those themselves."""
+        own = frozenset(services)
+        above = frozenset(name for each in own for name in callers(each, self.scene.dependencies)) - own
+        below = frozenset(name for each in own for name in self.scene.dependencies.get(each, ())) - own
+        return above, below
+
+    @cached_property
+    def words(self) -> Mapping[int, frozenset[str]]:
+        """Place among the eligible → the terms of what was changed; names of services do not count."""
+        names = {term for service in (*self.scene.signals, *self.scene.dependencies) for term in terms(service)}
+        return {
+            place: _terms(_said(revision.change)) - names - {term for name in revision.live for term in terms(name)}
+            for place, revision in enumerate(self.eligible)
+        }
+
+    @cached_property
+    def rarity(self) -> Mapping[str, float]:
+        counts = Counter(term for said in self.words.values() for term in said)
+        many = len(self.words) + 2
+        return {term: log(many / count) / log(many) for term, count in counts.items()}
+
+    @cached_property
+    def brought(self) -> Mapping[int, frozenset[Kind]]:
+        return {place: brought_about_by(_said(revision.change)) for place, revision in enumerate(self.eligible)}
+
+    @cached_property
+    def kind_rarity(self) -> Mapping[Kind, float]:
+        counts = Counter(kind for kinds in self.brought.values() for kind in kinds)
+        many = len(self.brought) + 2
+        return {kind: log(many / count) / log(many) for kind, count in counts.items()}
+
+    @cached_property
+    def signs(self) -> list[tuple[Signal, frozenset[str], frozenset[Kind]]]:
+        """Every sign of trouble with its terms and kinds."""
+        return [
+            (signal, sign_terms(signal), kinds_of(signal.evidence.quote))
+            for signals in self.scene.signals.values()
+            for signal in signals
+            if signal.trouble
+        ]
+
+
+def combined_weight(weights: Sequence[float]) -> float:
+    left = 1.0
+    for weight in weights:
+        left *= 1 - min(weight, 1.0)
+    return 1 - left
+
+
+def _said(change: Change) -> str:
+    """The words in which a change says what it changes: its texts, its paths, and the lines that it takes away or adds."""
+    moved = [line[1:] for line in change.diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    parts = (change.detail, " ".join(change.files), "\n".join(moved))
+    return "\n".join([change.title, *(part[:MAX_SAID] for part in parts)])
+
+
+def _terms(text: str) -> frozenset[str]:
+    words = frozenset(term for term in terms(text) if len(term) > 2 and not term.isdigit())
+    return (words - _GENERIC) | frozenset(_NUMBER.findall(text))
+
+
+def sign_terms(signal: Signal) -> frozenset[str]:
+    frames = " ".join(f"{frame.symbol} {frame.path}" for frame in signal.frames)
+    said = "\n".join([signal.evidence.quote, signal.subject, *signal.texts[:1]])
+    return _terms(f"{said[:MAX_SAID]}\n{frames}")
+
+
+def is_rate(metric: str) -> bool:
+    return _RATE.search(metric) is not None and _NO_RATE.search(metric) is None
+
+
+def is_more_requests(signal: Signal) -> bool:
+    return signal.evidence.kind is EvidenceKind.METRIC and signal.rises and is_rate(signal.subject)
