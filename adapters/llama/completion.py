@@ -20,8 +20,8 @@ SEEDS = 2**32 - 1  # a server takes the seeds below; this one means any
 # A model that thinks aloud first would use up `max_tokens` before it says anything.
 TEMPLATE_OPTIONS = {"enable_thinking": False}
 
-_THOUGHT = re.compile(r"\A\s*(?:<think>)?(?:(?!</think>).)*</think>\s*", re.DOTALL)
-_THINKS = re.compile(r"<think>\s*\Z")
+_THOUGHT = re.compile(r"\A(?:(?!</think>).)*+</think>\s*+", re.DOTALL)
+_THINKS = re.compile(r"<think>\s*+\Z")
 _CHANNELS = re.compile(r"<\|start\|>assistant\Z")
 
 

@@ -25,6 +25,7 @@ TOLD_TOKENS = (
 )
 TOLD = {"logprobs": True, "top_logprobs": TOLD_TOKENS, "n_probs": TOLD_TOKENS}  # as chats and as completions are asked
 LABEL_FRAME = 8  # tokens that a reply may have around a label: its quotes, and space after it
+NEGLIGIBLE = 0.05  # probability that labels which begin alike share, and that is not worth another reply to divide
 SAMPLES = 16  # replies from which odds are estimated where there are no log probabilities
 BEGINNING = 2  # messages in which the prompts of one job are the same: what is asked of it, and the evidence
 COUNTING = 30.0  # seconds for a question about the server, or for counting tokens
@@ -123,7 +124,11 @@ class LlamaServer:
                 reading = await self._read(request, labels)
                 for label, probability in reading.settled.items():
                     odds[label] += weight * probability
-                undecided += [(group, weight * probability) for group, probability in reading.undecided.items()]
+                for group, share in reading.undecided.items():
+                    if weight * share >= NEGLIGIBLE:
+                        undecided.append((group, weight * share))
+                    else:
+                        odds |= {label: odds[label] + weight * share / len(group) for label in group}
             return odds
 
     async def _read(self, request: ModelRequest, labels: tuple[str, ...]) -> LabelReading:
