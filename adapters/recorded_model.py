@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -75,10 +75,6 @@ class RecordedModel:
 
     async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
         return await self._replied("sample", request, count)
-
-    async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
-        """One piece: what a whole reply says."""
-        yield (await self.generate(request)).text
 
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
         async def ask() -> dict[str, float]:

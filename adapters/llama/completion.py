@@ -141,15 +141,14 @@ class GrowingReply:
     finish_reason: str | None = None
     usage: _Usage | None = None
 
-    def add(self, choice: _Choice) -> str:
-        """Take in a piece; the text that it adds."""
+    def add(self, choice: _Choice) -> None:
+        """Take in a piece."""
         self.finish_reason = choice.finish_reason or self.finish_reason
         text = choice.delta.content or choice.text or ""
         self.thoughts += bool(choice.delta.reasoning_content)
         if text:
             self.texts.append(text)
             self.steps += [_token_step(step) for step in (choice.logprobs and choice.logprobs.content) or []]
-        return text
 
     def reply(self) -> ModelReply:
         complete, text = self.finish_reason != "length", _THOUGHT.sub("", "".join(self.texts), count=1)
@@ -167,17 +166,16 @@ class GrowingReplies:
         self._replies: dict[int, GrowingReply] = {}
         self._finished = 0  # index of the reply that finished last: a usage without one is its
 
-    def add(self, event: Mapping[str, Any]) -> str:
-        """Take in an event; the text that it adds. Raises pydantic's ValidationError if it is none."""
-        piece, added = Piece.model_validate(event), ""
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Take in an event. Raises pydantic's ValidationError if it is none."""
+        piece = Piece.model_validate(event)
         for choice in piece.choices:
             reply = self._replies.setdefault(choice.index, GrowingReply(self._prompt_tokens, copied=choice.index > 0))
-            added += reply.add(choice)
+            reply.add(choice)
             if choice.finish_reason:
                 self._finished = choice.index
         if piece.usage is not None and self._finished in self._replies:
             self._replies[self._finished].usage = piece.usage
-        return added
 
     @property
     def finished(self) -> list[GrowingReply]:

@@ -76,7 +76,7 @@ async def test_a_reply_under_a_schema_is_spaced_as_models_write_and_the_prompts_
     schema = {"type": "object", "properties": {"statements": pair}, "required": ["statements"]}
     async with llama_server("native", weights) as server:
         request = replace(QUESTION, schema=schema, temperature=1.0, max_tokens=64)
-        text = "".join([piece async for piece in LlamaServer(server.url, session).stream(request)])
+        text = (await LlamaServer(server.url, session).generate(request)).text
     assert text == json.dumps(json.loads(text))
 
 
@@ -108,19 +108,9 @@ async def test_a_prompt_that_begins_alike_is_not_computed_twice(weights: Path, s
     assert replies[1].cached_tokens > 0.95 * replies[1].prompt_tokens
 
 
-async def test_a_stream_that_is_left_stops_at_the_server(server: RunningServer, session: aiohttp.ClientSession) -> None:
-    model = LlamaServer(server.url, session)
-    pieces = model.stream(STREAM)
-    assert await anext(pieces)
-    await pieces.aclose()  # type: ignore[attr-defined] an async generator has it
-    await server.idle()
-
-
 async def test_a_cancelled_request_stops_at_the_server(server: RunningServer, session: aiohttp.ClientSession) -> None:
     model = LlamaServer(server.url, session)
-    begun = asyncio.Event()
-    task = asyncio.create_task(_read(model, begun))
-    await begun.wait()
+    task = await _begun(model)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -156,27 +146,23 @@ async def test_under_overload_a_request_fails_at_its_deadline_and_the_next_one_w
     assert (await model.generate(QUESTION)).text
 
 
-async def test_a_stream_is_not_interrupted_by_the_next_request(
+async def test_a_reply_is_not_interrupted_by_the_next_request(
     server: RunningServer, session: aiohttp.ClientSession
 ) -> None:
     model = LlamaServer(server.url, session)
-    begun = asyncio.Event()
-    stream = asyncio.create_task(_read(model, begun))
-    await begun.wait()
+    task = await _begun(model)
     assert (await model.generate(QUESTION)).text
-    assert len(json.loads(await stream)) == LONG["minItems"]
+    assert len(json.loads((await task).text)) == LONG["minItems"]
 
 
-async def test_a_server_killed_in_the_middle_of_a_stream_is_used_again_once_it_is_back(
+async def test_a_server_killed_in_the_middle_of_a_reply_is_used_again_once_it_is_back(
     server: RunningServer, session: aiohttp.ClientSession
 ) -> None:
     model = LlamaServer(server.url, session)
-    pieces = model.stream(STREAM)
-    assert await anext(pieces)
+    task = await _begun(model)
     await server.kill()
     with pytest.raises(ModelUnavailable):
-        async for _ in pieces:
-            pass
+        await task
     with pytest.raises(ModelUnavailable, match="cannot be reached"):
         await model.generate(QUESTION)
     await server.start()
@@ -207,12 +193,13 @@ async def test_texts_are_embedded_alike_each_time_and_different_texts_apart(
     assert query @ passages[1] < 0.999
 
 
-async def _read(model: LlamaServer, begun: asyncio.Event) -> str:
-    text = ""
-    async for piece in model.stream(STREAM):
-        text += piece
-        begun.set()
-    return text
+async def _begun(model: LlamaServer) -> asyncio.Task[ModelReply]:
+    """A long reply that a server is in the middle of."""
+    await model.context_tokens()
+    task = asyncio.create_task(model.generate(STREAM))
+    await asyncio.sleep(0.5)
+    assert not task.done()
+    return task
 
 
 async def test_no_text_of_a_document_becomes_a_control_token(
