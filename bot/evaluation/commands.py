@@ -129,13 +129,16 @@ def eval_calibration(
 @evaluations.command("rca")
 def eval_rca(
     cases: Annotated[Path, typer.Option(help="JSON lines with `question`, `observations` and `keys`; .gz too.")],
-    llm: Annotated[str, typer.Option(help="Address of a llama.cpp server that investigates as well.")] = "",
+    llm: Llm = "",
+    record: Record = None,
+    replay: Replay = None,
     json_file: JsonFile = None,
 ) -> None:
     """Do recorded tool outputs lead to the cause, and do the quoted lines show it?"""
     from bot.evaluation.rca import print_table, run
+    from bot.evaluation.recorded import Recorded
 
-    figures = asyncio.run(run(cases, llm))
+    figures = asyncio.run(run(cases, Recorded(llm, record, replay)))
     print_table(figures, out)
     write_json(figures, json_file)
 

@@ -15,7 +15,7 @@ from core.model_calls.prompts import answering as prompts
 from core.model_calls.prompts.answering import Named
 from core.ports import LanguageModel
 
-CHOOSES = 9  # right choices of twelve from which a model is asked: a model of 1.5 B has 8, one that guesses 1 or 2
+CHOOSES = 8  # right choices of twelve from which a model is asked: one of 1.5 B has 7, one that guesses 1 or 2
 COMPOSES = 11  # from which its sentences are shown above the excerpts
 EXAM_VERSION = f"{VERSION}-exam-1"  # an outcome of another version is none
 

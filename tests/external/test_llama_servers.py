@@ -15,6 +15,7 @@ import pytest
 from adapters.llama.completion import messages_of
 from adapters.llama.embedder import LlamaEmbedder
 from adapters.llama.server import UNBENT, LlamaServer
+from core.answering.model_exam import QUESTIONS, examined, skill_of
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ChatMessage, ModelReply, ModelRequest, Role
 from core.model_calls.label_odds import label_schema
@@ -224,3 +225,14 @@ async def _tokens(server: RunningServer, session: aiohttp.ClientSession, text: s
     path, field = ("tokenize", "content") if server.kind == "native" else ("extras/tokenize", "input")
     async with session.post(f"{server.url}/{path}", json={field: text, "parse_special": True}) as response:
         return (await response.json())["tokens"]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_a_model_of_random_weights_fails_its_exam_and_is_not_asked(
+    tmp_path: Path, session: aiohttp.ClientSession, seed: int
+) -> None:
+    weights = write_random_model(tmp_path / "random.gguf", seed=seed)
+    async with llama_server("native", weights, slots=1, slot_context=8_192) as server:
+        right = await examined(LlamaServer(server.url, session), QUESTION)
+    assert right < len(QUESTIONS) / 2
+    assert skill_of(right) is None
