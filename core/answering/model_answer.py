@@ -17,8 +17,7 @@ from core.answering.contradictions import contradictions
 from core.answering.excerpts import candidates
 from core.answering.find import MAX_FURTHER, citation_of, distinct, excerpt_of, search
 from core.answering.model_rewrite import understood
-from core.answering.model_text import cleaned, literals, oversteps, whole_sentence, wording
-from core.answering.values import claim
+from core.answering.model_text import cleaned, denies, literals, oversteps, whole_sentence, wording
 from core.confidence.calibrator import raw_score
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Question
@@ -157,4 +156,4 @@ def is_entailed(said: str, question: str, excerpt: Excerpt, source: str) -> bool
     if not (terms & known) - asked and not literals(said) - literals(question):
         return False
     nearest = max(_SENTENCE_END.split(excerpt.text), key=lambda each: len(wording(each) & terms))
-    return claim(said).denies == claim(nearest).denies and says_what_is_asked(question, excerpt.text, said)
+    return denies(said) == denies(nearest) and says_what_is_asked(question, excerpt.text, said)

@@ -34,6 +34,7 @@ _WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"
 _NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)  # “three times” is “3 times”
 _FIGURES = {word: str(number) for number, word in enumerate(_WORDS, start=2)}
 
+_DENIAL = re.compile(r"\b(?:not|never|cannot|without|no)\b|n['’]t\b", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 _TOKEN = re.compile(r"[^\s`'\"‘’“”()\[\]{}<>|,;]+")
 _EDGE = ".:!?*_~…"
@@ -90,6 +91,11 @@ def adds_literals(text: str, source: str) -> bool:
 def wording(text: str) -> frozenset[str]:
     """Return the terms of a text without its measures, which are literals: “24h” is “24 hours”."""
     return frozenset(distinct_terms(_MEASURE.sub(" ", _in_figures(text))))
+
+
+def denies(text: str) -> bool:
+    """Tell whether a text denies something: an even number of denials is none."""
+    return len(_DENIAL.findall(text)) % 2 == 1
 
 
 def whole_sentence(text: str) -> bool:
