@@ -84,7 +84,7 @@ async def chosen_answer(
     best = max(range(len(odds)), key=lambda place: (odds[place], -place))
     if best == len(read):
         answer, evaluation = found
-        return (replace(answer, note=answer.note or NOT_FOUND) if answer.excerpts else answer), evaluation
+        return (replace(answer, note=f"{answer.note} {NOT_FOUND}".strip()) if answer.excerpts else answer), evaluation
     evaluation = Evaluation(1.0 - odds[-1], odds[best] / (1.0 - odds[-1]))
     shown = [best, *(place for place in range(len(read)) if place != best)][: 1 + MAX_FURTHER]
     sources = tuple(replace(citations[place], number=number) for number, place in enumerate(shown, start=1))

@@ -75,7 +75,7 @@ async def _in_time(
         reason = str(error) or f"It took longer than {DEADLINE:.0f} seconds."
         log.warning("answered without the language model", question=question.id, reason=reason)
         answer, evaluation = found
-        return replace(answer, note=answer.note or WITHOUT_MODEL), evaluation
+        return replace(answer, note=f"{answer.note} {WITHOUT_MODEL}".strip()), evaluation
 
 
 async def _is_likelier(chosen: Judged, found: Judged, store: Store) -> bool:

@@ -129,7 +129,7 @@ def _version(answer: Answer) -> str:
         return recorded.VERSION
     if answer.engine != ENGINE:
         return MODEL_VERSION
-    return DOUBTED_VERSION if answer.note == NOT_FOUND else VERSION
+    return DOUBTED_VERSION if NOT_FOUND in answer.note else VERSION
 
 
 async def _show(message: AnswerMessage, question: Question, waits: int, poster: Poster) -> None:

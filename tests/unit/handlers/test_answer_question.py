@@ -106,13 +106,13 @@ async def test_a_step_that_runs_twice_answers_once(
     assert len(store.conversations.turns) == 2
 
 
-REBUILD = "How is the index rebuilt after a freeze?"  # tentative: the shelf first, then the freeze
+LASTS = "How long is the shelf index in the freeze?"  # tentative: the shelf first, then the freeze
 
 
 async def test_the_excerpt_that_a_language_model_chooses_is_shown_in_its_name(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
-    await answered(question(REBUILD), retriever, store, chat, choosing("6 January"))
+    await answered(question(LASTS), retriever, store, chat, choosing("6 January"))
     answer = last(chat).answer
     assert [each.document_id for each in answer.citations] == ["handbook/freeze", "handbook/shelf"]
     assert (answer.engine, answer.note, answer.tentative) == ("scripted", "", True)
@@ -131,7 +131,7 @@ async def test_the_model_is_asked_at_once_and_for_the_channel_of_the_question(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
     model = choosing("6 January")
-    await answered(question(REBUILD), retriever, store, chat, model)
+    await answered(question(LASTS), retriever, store, chat, model)
     assert {(request.requester, request.urgency) for request in model.requests} == {("slack:C0ASK", Urgency.PERSON)}
 
 
@@ -158,7 +158,7 @@ def down(*_: object) -> dict[str, float]:
 async def test_without_a_usable_reply_the_evidence_engine_answers_and_says_so(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, model: ScriptedModel
 ) -> None:
-    await answered(question(REBUILD), retriever, store, chat, model)
+    await answered(question(LASTS), retriever, store, chat, model)
     answer = last(chat).answer
     assert answer.citations[0].document_id == "handbook/shelf"
     assert (answer.engine, answer.note) == (ENGINE, WITHOUT_MODEL)
@@ -193,7 +193,7 @@ async def test_what_was_found_is_shown_at_once_and_the_choice_takes_its_place(
 ) -> None:
     impatient(monkeypatch)
     model = Hanging()
-    answering = asyncio.create_task(answered(question(REBUILD), retriever, store, chat, model))
+    answering = asyncio.create_task(answered(question(LASTS), retriever, store, chat, model))
     async with asyncio.timeout(5):
         while not store.conversations.turns:  # noqa: ASYNC110 -- nothing tells it
             await asyncio.sleep(0.01)
@@ -207,15 +207,15 @@ async def test_what_was_found_is_shown_at_once_and_the_choice_takes_its_place(
     assert final.answer.citations[0].document_id == "handbook/freeze"
     assert [each.entry.documents[0] for each in store.audit.entries] == ["handbook/shelf", "handbook/freeze"]
     assert len(store.predictions.by_id) == 1
-    assert [turn.text for turn in await store.conversations.history(THREAD, 8)] == [REBUILD, final.answer.text]
+    assert [turn.text for turn in await store.conversations.history(THREAD, 8)] == [LASTS, final.answer.text]
 
 
 async def test_a_model_that_hangs_changes_nothing_and_is_not_waited_for(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await answered(question(REBUILD, "q1"), retriever, InMemoryStore(), without := RecordingMessenger())
+    await answered(question(LASTS, "q1"), retriever, InMemoryStore(), without := RecordingMessenger())
     impatient(monkeypatch, deadline=0.1)
-    await answered(question(REBUILD, "q1"), retriever, store, chat, Hanging())
+    await answered(question(LASTS, "q1"), retriever, store, chat, Hanging())
     (shown,) = chat.standing.values()
     assert isinstance(shown, AnswerMessage)
     assert shown.answer == replace(last(without).answer, note=WITHOUT_MODEL)
@@ -225,11 +225,11 @@ async def test_a_model_that_hangs_changes_nothing_and_is_not_waited_for(
 async def test_a_model_that_failed_its_exam_or_has_not_ended_it_is_not_asked(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
-    await answered(question(REBUILD), retriever, store, chat, failed := choosing("6 January"), right=3)
+    await answered(question(LASTS), retriever, store, chat, failed := choosing("6 January"), right=3)
     assert (failed.requests, last(chat).answer.engine) == ([], ENGINE)
     examined = ExaminedModel(Hanging())
     answer = await prepare_answer(
-        question(REBUILD, "q2"), retriever=retriever, store=store, clock=FakeClock(), examined=examined
+        question(LASTS, "q2"), retriever=retriever, store=store, clock=FakeClock(), examined=examined
     )
     assert answer.engine == ENGINE
     await examined.close()
@@ -249,7 +249,7 @@ async def test_a_model_that_chooses_at_random_is_not_asked_after_its_exam(
             await asyncio.sleep(0)
     asked = len(model.requests)
     answer = await prepare_answer(
-        question(REBUILD), retriever=retriever, store=store, clock=FakeClock(), examined=examined
+        question(LASTS), retriever=retriever, store=store, clock=FakeClock(), examined=examined
     )
     assert (answer.engine, len(model.requests)) == (ENGINE, asked)
     assert answer.citations[0].document_id == "handbook/shelf"
@@ -259,10 +259,10 @@ async def test_the_engine_whose_answers_people_found_right_more_often_is_shown(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
     await store.predictions.adopt(Estimator(PredictionKind.ANSWER, ENGINE, VERSION), calibrator(0.9, 0.8))
-    await answered(question(REBUILD), retriever, store, chat, choosing("6 January"))
+    await answered(question(LASTS), retriever, store, chat, choosing("6 January"))
     assert last(chat).answer.engine == "scripted", "of one of the two, too few verdicts are known"
     await store.predictions.adopt(Estimator(PredictionKind.ANSWER, "scripted", MODEL_VERSION), calibrator(0.9, 0.3))
-    await answered(question(REBUILD, "q2"), retriever, store, chat, choosing("6 January"))
+    await answered(question(LASTS, "q2"), retriever, store, chat, choosing("6 January"))
     assert last(chat).answer.engine == ENGINE
 
 
@@ -276,7 +276,7 @@ async def test_the_confidence_of_an_answer_is_not_that_of_one_in_which_a_model_f
     probability: float | None,
 ) -> None:
     await store.predictions.adopt(Estimator(PredictionKind.ANSWER, ENGINE, VERSION), calibrator(0.9, 0.95))
-    await answered(question(REBUILD), retriever, store, chat, choosing(word, 0.9999) if word else None)
+    await answered(question(LASTS), retriever, store, chat, choosing(word, 0.9999) if word else None)
     answer = last(chat).answer
     assert answer.badge is not None
     assert (answer.note, answer.badge.probability is None) == (note, probability is None)
@@ -296,7 +296,7 @@ async def test_a_choice_among_documents_that_were_closed_meanwhile_is_not_shown(
     index, encoders = FakePassageIndex(), FakeEncoderStore()
     await ingest_knowledge([Handbook()], index, encoders, None)
     model = Hanging()
-    answering = asyncio.create_task(answered(question(REBUILD), Retriever(index, encoders, None), store, chat, model))
+    answering = asyncio.create_task(answered(question(LASTS), Retriever(index, encoders, None), store, chat, model))
     await asyncio.sleep(0.05)
     await ingest_knowledge([Closed()], index, encoders, None)
     model.may.set()
@@ -319,7 +319,7 @@ async def test_a_chat_that_takes_no_quotes_gets_the_answer_and_leaves_no_dead_le
             return await super().post(place, message, intent)
 
     impatient(monkeypatch, deadline=0.1)
-    await answered(question(REBUILD), retriever, store, picky := Picky(), Hanging())
+    await answered(question(LASTS), retriever, store, picky := Picky(), Hanging())
     assert last(picky).answer.note == WITHOUT_MODEL
     assert not store.dead_letters.by_intent
 
@@ -327,10 +327,10 @@ async def test_a_chat_that_takes_no_quotes_gets_the_answer_and_leaves_no_dead_le
 async def test_a_run_that_is_resumed_takes_back_no_answer(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await answered(question(REBUILD), retriever, store, chat)
+    await answered(question(LASTS), retriever, store, chat)
     shown = last(chat).answer
     impatient(monkeypatch)
-    again = asyncio.create_task(answered(question(REBUILD), retriever, store, chat, Hanging()))
+    again = asyncio.create_task(answered(question(LASTS), retriever, store, chat, Hanging()))
     await asyncio.sleep(0.1)
     assert list(chat.standing.values()) == [AnswerMessage(shown)]
     again.cancel()
@@ -364,11 +364,11 @@ async def test_a_choice_waits_in_hand_for_a_chat_that_asks_to_wait_a_bit(
     model = choosing("6 January")
     chat.trouble.append(Trouble.DOWN)
     chat.retry_after = 0.0
-    await answered(question(REBUILD), retriever, store, chat, model)
+    await answered(question(LASTS), retriever, store, chat, model)
     asked = len(model.requests)
     assert len(chat.standing) == 1
     chat.trouble.append(Trouble.DOWN)
     chat.retry_after = 60.0
     with pytest.raises(ChatUnavailable):
-        await answered(question(REBUILD, "q2"), retriever, InMemoryStore(), chat, model)
+        await answered(question(LASTS, "q2"), retriever, InMemoryStore(), chat, model)
     assert len(model.requests) == 2 * asked, "and it is chosen once"
