@@ -250,7 +250,7 @@ async def _start_background(
 async def _warm_up(core: Core, replica: Replica, chats: Iterable[Chat | None]) -> None:
     await replica.looked()  # nobody waits for more than that to be told that the bot is ready
     try:
-        await warm_up(core.knowledge.retriever, redactor(core), *chats)
+        await warm_up(core.knowledge.retriever, redactor(core), core.examined, *chats)
     except Exception:  # whoever asks next waits a little longer
         log.exception("warming up failed")
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel, Field
 
 from adapters.llama.grammar import grammar_schema
+from adapters.llama.special_tokens import without_special_tokens
 from core.model.language_model import ModelReply, ModelRequest
 from core.model_calls.label_odds import TokenStep
 
@@ -17,6 +19,10 @@ COMPLETION = "v1/completions"
 SEEDS = 2**32 - 1  # a server takes the seeds below; this one means any
 # A model that thinks aloud first would use up `max_tokens` before it says anything.
 TEMPLATE_OPTIONS = {"enable_thinking": False}
+
+_THOUGHT = re.compile(r"\A(?:(?!</think>).)*+</think>\s*+", re.DOTALL)
+_THINKS = re.compile(r"<think>\s*+\Z")
+_CHANNELS = re.compile(r"<\|start\|>assistant\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +34,29 @@ class Prepared:
     prompt_tokens: int
 
 
-def messages_of(request: ModelRequest) -> list[dict[str, str]]:
-    """A prompt as both servers take it."""
-    return [{"role": str(message.role), "content": message.text} for message in request.messages]
+def messages_of(request: ModelRequest, known: Collection[str] = ()) -> list[dict[str, str]]:
+    """Return a prompt as both servers take it, without control tokens: the usual ones, and those `known` of the server."""
+    return [
+        {"role": str(message.role), "content": without_special_tokens(message.text, known)}
+        for message in request.messages
+    ]
 
 
-def chat_body(request: ModelRequest, model: str) -> dict[str, Any]:
-    """The body of a chat completion. Both servers ignore the fields that are the other's."""
+def ready_for_reply(prompt: str) -> str:
+    """Return a prompt to which the reply itself is the continuation, and no thought.
+
+    A template that opens `<think>` would have the reply stand within the thought, and that of gpt-oss asks for the channel
+    first.
+    """
+    if _THINKS.search(prompt):
+        return f"{prompt.rstrip()}\n\n</think>\n\n"
+    return f"{prompt}<|channel|>final<|message|>" if _CHANNELS.search(prompt) else prompt
+
+
+def chat_body(request: ModelRequest, model: str, known: Collection[str] = ()) -> dict[str, Any]:
+    """Return the body of a chat completion. Both servers ignore the fields that are the other's."""
     body = _body(request, model)
-    body |= {"messages": messages_of(request), "chat_template_kwargs": TEMPLATE_OPTIONS}
+    body |= {"messages": messages_of(request, known), "chat_template_kwargs": TEMPLATE_OPTIONS}
     if request.schema is not None:
         body["response_format"] = {"type": "json_object", "schema": grammar_schema(request.schema)}
     return body
@@ -78,6 +98,7 @@ class _Steps(BaseModel):
 
 class _Delta(BaseModel):
     content: str | None = None
+    reasoning_content: str | None = None  # thoughts, where a server parts them from the reply
 
 
 class _Choice(BaseModel):
@@ -116,22 +137,23 @@ class GrowingReply:
     copied: bool
     texts: list[str] = field(default_factory=list)
     steps: list[TokenStep] = field(default_factory=list)
+    thoughts: int = 0  # pieces of thinking aloud, which are no part of the reply
     finish_reason: str | None = None
     usage: _Usage | None = None
 
-    def add(self, choice: _Choice) -> str:
-        """Take in a piece; the text that it adds."""
+    def add(self, choice: _Choice) -> None:
+        """Take in a piece."""
         self.finish_reason = choice.finish_reason or self.finish_reason
         text = choice.delta.content or choice.text or ""
+        self.thoughts += bool(choice.delta.reasoning_content)
         if text:
             self.texts.append(text)
             self.steps += [_token_step(step) for step in (choice.logprobs and choice.logprobs.content) or []]
-        return text
 
     def reply(self) -> ModelReply:
-        complete, text = self.finish_reason != "length", "".join(self.texts)
+        complete, text = self.finish_reason != "length", _THOUGHT.sub("", "".join(self.texts), count=1)
         if self.usage is None:  # one piece is one token, or a few that make one character
-            return ModelReply(text, self.prompt_tokens, 0, len(self.texts), complete)
+            return ModelReply(text, self.prompt_tokens, 0, len(self.texts) + self.thoughts, complete)
         cached = self.usage.prompt_tokens if self.copied else self.usage.prompt_tokens_details.cached_tokens
         return ModelReply(text, self.usage.prompt_tokens, cached, self.usage.completion_tokens, complete)
 
@@ -144,17 +166,16 @@ class GrowingReplies:
         self._replies: dict[int, GrowingReply] = {}
         self._finished = 0  # index of the reply that finished last: a usage without one is its
 
-    def add(self, event: Mapping[str, Any]) -> str:
-        """Take in an event; the text that it adds. Raises pydantic's ValidationError if it is none."""
-        piece, added = Piece.model_validate(event), ""
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Take in an event. Raises pydantic's ValidationError if it is none."""
+        piece = Piece.model_validate(event)
         for choice in piece.choices:
             reply = self._replies.setdefault(choice.index, GrowingReply(self._prompt_tokens, copied=choice.index > 0))
-            added += reply.add(choice)
+            reply.add(choice)
             if choice.finish_reason:
                 self._finished = choice.index
         if piece.usage is not None and self._finished in self._replies:
             self._replies[self._finished].usage = piece.usage
-        return added
 
     @property
     def finished(self) -> list[GrowingReply]:

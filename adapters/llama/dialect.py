@@ -14,8 +14,10 @@ from adapters.llama.completion import (
     chat_body,
     completion_body,
     messages_of,
+    ready_for_reply,
 )
 from adapters.llama.connection import LlamaConnection, Refused, TooLong
+from adapters.llama.special_tokens import template_tokens
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ModelRequest
 
@@ -68,6 +70,7 @@ class NativeDialect:
     model: str
     context: int
     slots: int
+    special: frozenset[str] = frozenset()  # control tokens that its chat template and its properties name
     has_logprobs: bool = True
 
     async def count(self, connection: LlamaConnection, text: str) -> int:
@@ -81,12 +84,14 @@ class NativeDialect:
         reads the reply with a parser that refuses some of the JSON that its own grammar allows.
         """
         templated = await connection.post(
-            "apply-template", {"messages": messages_of(request), "chat_template_kwargs": TEMPLATE_OPTIONS}
+            "apply-template",
+            {"messages": messages_of(request, self.special), "chat_template_kwargs": TEMPLATE_OPTIONS},
         )
-        answer = await connection.post("tokenize", {"content": _value(templated, "prompt", str), "add_special": True})
+        prompt = ready_for_reply(_value(templated, "prompt", str))
+        answer = await connection.post("tokenize", {"content": prompt, "add_special": True})
         tokens = _value(answer, "tokens", list)
         if request.schema is None:
-            return Prepared(CHAT, chat_body(request, self.model), len(tokens))
+            return Prepared(CHAT, chat_body(request, self.model, self.special), len(tokens))
         return Prepared(COMPLETION, completion_body(request, self.model, tokens), len(tokens))
 
 
@@ -123,7 +128,13 @@ async def dialect_of(connection: LlamaConnection, model: str = "") -> Dialect:
         return await _python(connection, model)
     settings = _value(properties, "default_generation_settings", dict)
     named = model or str(properties.get("model_alias") or properties.get("model_path"))
-    return NativeDialect(named, _value(settings, "n_ctx", int), max(1, _value(properties, "total_slots", int)))
+    named_tokens = {str(properties.get(key) or "") for key in ("bos_token", "eos_token")} - {""}
+    return NativeDialect(
+        named,
+        _value(settings, "n_ctx", int),
+        max(1, _value(properties, "total_slots", int)),
+        template_tokens(str(properties.get("chat_template") or "")) | named_tokens,
+    )
 
 
 async def _python(connection: LlamaConnection, model: str) -> PythonDialect:

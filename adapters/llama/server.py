@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from weakref import WeakValueDictionary
@@ -25,6 +25,7 @@ TOLD_TOKENS = (
 )
 TOLD = {"logprobs": True, "top_logprobs": TOLD_TOKENS, "n_probs": TOLD_TOKENS}  # as chats and as completions are asked
 LABEL_FRAME = 8  # tokens that a reply may have around a label: its quotes, and space after it
+NEGLIGIBLE = 0.05  # probability that labels which begin alike share, and that is not worth another reply to divide
 SAMPLES = 16  # replies from which odds are estimated where there are no log probabilities
 BEGINNING = 2  # messages in which the prompts of one job are the same: what is asked of it, and the evidence
 COUNTING = 30.0  # seconds for a question about the server, or for counting tokens
@@ -95,18 +96,6 @@ class LlamaServer:
                 replies += [reply.reply() for reply in grown]
             return [await with_valid_json(request, reply, self._one) for reply in replies]
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
-        """As the port says. With a schema and a server without grammars, what comes may not be valid."""
-        deadline = asyncio.get_running_loop().time() + request.deadline
-        async with aclosing(self._pieces(request, {}, [])) as pieces:
-            while True:
-                async with self._until(deadline):
-                    piece = await anext(pieces, None)
-                if piece is None:
-                    return
-                if piece:
-                    yield piece
-
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
         """As the port says; the method is that of `core/model_calls/label_odds.py`, at temperature 1 whatever the request's.
 
@@ -123,7 +112,11 @@ class LlamaServer:
                 reading = await self._read(request, labels)
                 for label, probability in reading.settled.items():
                     odds[label] += weight * probability
-                undecided += [(group, weight * probability) for group, probability in reading.undecided.items()]
+                for group, share in reading.undecided.items():
+                    if weight * share >= NEGLIGIBLE:
+                        undecided.append((group, weight * share))
+                    else:
+                        odds |= {label: odds[label] + weight * share / len(group) for label in group}
             return odds
 
     async def _read(self, request: ModelRequest, labels: tuple[str, ...]) -> LabelReading:
@@ -149,17 +142,7 @@ class LlamaServer:
         return (await self._several(request, {}))[0].reply()
 
     async def _several(self, request: ModelRequest, options: Mapping[str, object]) -> list[GrowingReply]:
-        """Every reply that the server gives to one request, to their end."""
-        replies: list[GrowingReply] = []
-        async with aclosing(self._pieces(request, options, replies)) as pieces:
-            async for _ in pieces:
-                pass
-        return replies
-
-    async def _pieces(
-        self, request: ModelRequest, options: Mapping[str, object], finished: list[GrowingReply]
-    ) -> AsyncGenerator[str]:
-        """The text of the replies as it comes; at the end, the replies are put into `finished`."""
+        """Return every reply that the server gives to one request, to their end."""
         ways = await self._ways()
         prepared = await ways.prepare(self._connection, request)
         if prepared.prompt_tokens + request.max_tokens > ways.context:
@@ -171,15 +154,14 @@ class LlamaServer:
         async with aclosing(self._connection.events(prepared.path, {**prepared.body, **options})) as events:
             async for event in events:
                 try:
-                    piece = replies.add(event)
+                    replies.add(event)
                 except ValidationError as error:
                     raise ModelUnavailable(f"{self.name} answered with something but pieces of a reply.") from error
-                yield piece
-        finished += replies.finished
-        if not finished:
+        if not replies.finished:
             raise ModelUnavailable(f"{self.name} ended its answer before its reply.")
-        for reply in finished:
+        for reply in replies.finished:
             self._on_reply(reply.reply())
+        return replies.finished
 
     async def _ways(self) -> Dialect:
         if self._dialect is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -86,24 +86,6 @@ class ModelPool:
 
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
         return await self._run(request, lambda model, inner: model.expect(inner, choices))
-
-    async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
-        ticket = _ticket(request)
-        while True:
-            load = await self._start(ticket)
-            told = False
-            try:
-                with self._held(ticket, load):
-                    async with aclosing(_closable(load.server.model.stream(_remaining(request, ticket)))) as pieces:
-                        while (piece := await self._within(ticket, anext(pieces, None))) is not None:
-                            told = True
-                            yield piece
-            except ModelUnavailable:
-                # What was shown cannot be unsaid by another server.
-                if told or not self._may_still_start(ticket):
-                    raise
-            else:
-                return
 
     # --- for people and operators ------------------------------------------------------------------------------------
 
@@ -283,13 +265,3 @@ def _is_over(ticket: Ticket) -> bool:
 
 def _remaining(request: ModelRequest, ticket: Ticket) -> ModelRequest:
     return replace(request, deadline=ticket.ends_at - asyncio.get_running_loop().time())
-
-
-async def _closable(pieces: AsyncIterator[str]) -> AsyncGenerator[str]:
-    """The same pieces from an iterator that can be closed, whatever the model made it of."""
-    try:
-        async for piece in pieces:
-            yield piece
-    finally:
-        if isinstance(pieces, AsyncGenerator):
-            await pieces.aclose()

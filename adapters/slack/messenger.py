@@ -14,10 +14,8 @@ from adapters.slack.answers import whole_answer
 from adapters.slack.client import call, error_code
 from adapters.slack.confidence import alarm_diagram
 from adapters.slack.files import ThreadFiles
-from adapters.slack.identity import BotIdentity
 from adapters.slack.intents import intent_of, metadata
 from adapters.slack.render import render
-from adapters.slack.streams import NEVER, Streams, is_streaming
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatUnavailable, MessageNotFound
 from core.model.messages import AnswerMessage, DriftAlarm, Message, Notice
@@ -28,6 +26,11 @@ MAX_PAGES = 5  # looked through for a post that may have been made before a cras
 MAX_LINKS = 1_000  # addresses of messages that are remembered
 WORKING = "is at work …"  # follows the bot's name
 
+# What Slack answers where it has no such method, or the app no right to it: it is not asked again.
+NEVER = frozenset(
+    {"unknown_method", "missing_scope", "not_allowed_token_type", "access_denied", "feature_not_enabled", "deprecated"}
+)
+
 log = structlog.get_logger()
 
 
@@ -36,7 +39,6 @@ class SlackMessenger:
 
     def __init__(self, client: AsyncWebClient) -> None:
         self._client = client
-        self._streams = Streams(client, BotIdentity(client))
         self._files = ThreadFiles(client)
         self._has_status = True  # until Slack says otherwise
         self._waited_for: set[Place] = set()  # threads that show a status
@@ -44,9 +46,6 @@ class SlackMessenger:
         self._without_file: dict[tuple[str, str], None] = {}  # messages whose thread need not be looked through for one
 
     async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
-        if (started := await self._streams.begin(place, message, intent)) is not None:
-            self._remember(started, has_file=False)
-            return started
         rendered = render(message)
         posted = await call(
             "chat.postMessage",
@@ -70,23 +69,13 @@ class SlackMessenger:
         return reference
 
     async def edit(self, reference: MessageReference, message: Message) -> None:
-        if await self._streams.go_on(reference, message):
-            return
-        await self._streams.end(reference)
-        try:
-            await self._update(reference, message)
-        except ChatUnavailable as error:
-            if not is_streaming(error):
-                raise
-            await self._streams.end(reference, begun_elsewhere=True)
-            await self._update(reference, message)
-        if not isinstance(message, AnswerMessage) or message.draft_for is None:
-            if isinstance(message, AnswerMessage | Notice) and _key(reference) not in self._without_file:
-                with suppress(ChatUnavailable):  # then the old one stays
-                    await self._files.detach(reference, _file_name(reference))
-                    self._remember(reference, has_file=False)
-            await self._complete(reference, message)
-            await self._clear_status(reference.place)
+        await self._update(reference, message)
+        if isinstance(message, AnswerMessage | Notice) and _key(reference) not in self._without_file:
+            with suppress(ChatUnavailable):  # then the old one stays
+                await self._files.detach(reference, _file_name(reference))
+                self._remember(reference, has_file=False)
+        await self._complete(reference, message)
+        await self._clear_status(reference.place)
 
     async def delete(self, reference: MessageReference) -> None:
         deletion = self._client.chat_delete(channel=reference.place.channel, ts=reference.message_id)

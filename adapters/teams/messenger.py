@@ -19,7 +19,7 @@ from adapters.teams.streams import Streams
 from adapters.teams.transport import MessageTooLarge, Transport
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatUnavailable, MessageNotFound
-from core.model.messages import AnswerMessage, Message
+from core.model.messages import Message
 
 T = TypeVar("T")
 
@@ -67,9 +67,6 @@ class TeamsMessenger:
     async def edit(self, reference: MessageReference, message: Message) -> None:
         place = reference.place
         home = await self._home(place)
-        if self._streams.knows(reference.message_id):
-            await self._edit_stream(home, reference.message_id, message)
-            return
         conversation = _conversation_id(place.channel, place.thread or reference.message_id, home)
         intent = self._intents.get((place.channel, reference.message_id), "")
         await _as_large_as_taken(
@@ -129,19 +126,10 @@ class TeamsMessenger:
             del self._intents[next(iter(self._intents))]
 
     async def _post_stream(self, home: ConversationReference, conversation: str, message: Message) -> str:
-        """The id of the stream that shows the message, as its beginning or its end; empty for an ordinary message."""
+        """Return the id of the stream that somebody was waited for with, which the message ends; empty without one."""
         text, card = streamed(message)
-        if isinstance(message, AnswerMessage) and message.draft_for is not None:
-            return await self._streams.begin(home.service_url, conversation, text)
-        stream_id = self._streams.of(conversation)  # that somebody was waited for
+        stream_id = self._streams.of(conversation)
         return stream_id if stream_id and await self._streams.end(home.service_url, stream_id, text, card) else ""
-
-    async def _edit_stream(self, home: ConversationReference, stream_id: str, message: Message) -> None:
-        text, card = streamed(message)
-        if isinstance(message, AnswerMessage) and message.draft_for is not None:
-            await self._streams.go_on(home.service_url, stream_id, text)
-        elif not await self._streams.end(home.service_url, stream_id, text, card):
-            raise MessageNotFound("Teams did not take the end of a streamed message, which is gone now.")
 
     async def _home(self, place: Place) -> ConversationReference:
         only = next(iter(self._tenant_ids), "") if len(self._tenant_ids) <= 1 else None

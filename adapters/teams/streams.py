@@ -1,7 +1,7 @@
-"""Answers that are streamed into a personal chat: a sign of work, what has been checked so far, and then all of it.
+"""A sign of work in a personal chat, which the answer then takes the place of.
 
-https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux: at most one update a second, each text begins
-with the one before, and the last update comes within two minutes.
+https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux: at most one update a second, and the last update
+comes within two minutes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ log = structlog.get_logger()
 class _Stream:
     id: str
     conversation: str
-    text: str = ""
     sequence: int = 1
     began_at: float = field(default_factory=time.monotonic)
     sent_at: float = field(default_factory=time.monotonic)
@@ -47,30 +46,13 @@ class Streams:
         self._open: dict[str, _Stream] = {}
 
     def of(self, conversation_id: str) -> str:
-        """The stream that only shows a sign of work in this chat so far; empty if there is none."""
-        return next(
-            (each.id for each in self._open.values() if each.conversation == conversation_id and not each.text), ""
-        )
-
-    def knows(self, stream_id: str) -> bool:
-        return stream_id in self._open
+        """Return the stream that shows a sign of work in this chat; empty if there is none."""
+        return next((each.id for each in self._open.values() if each.conversation == conversation_id), "")
 
     async def signal(self, service_url: str, conversation_id: str, text: str) -> bool:
         """Show a sign of work. False if Teams does not stream here."""
         known = self._open.get(self.of(conversation_id))
-        return bool(
-            await self._show(service_url, conversation_id, known, StreamPhase.INFORMATIVE, plain(text, MAX_SIGN))
-        )
-
-    async def begin(self, service_url: str, conversation_id: str, text: str) -> str:
-        """Show the first part of a text, and return the id of its stream; empty if Teams does not stream here."""
-        known = self._open.get(self.of(conversation_id))
-        return await self._show(service_url, conversation_id, known, StreamPhase.STREAMING, text)
-
-    async def go_on(self, service_url: str, stream_id: str, text: str) -> None:
-        """Show more of the text; what comes too soon after the last part is left for the next one."""
-        stream = self._open[stream_id]
-        await self._show(service_url, stream.conversation, stream, StreamPhase.STREAMING, text)
+        return bool(await self._show(service_url, conversation_id, known, plain(text, MAX_SIGN)))
 
     async def end(self, service_url: str, stream_id: str, text: str, card: Card | None) -> bool:
         """Show the whole text, and the card below it. False if Teams does not take it: then it is to be posted anew.
@@ -79,7 +61,7 @@ class Streams:
         """
         stream = self._open[stream_id]
         now = self._clock()
-        if not text.startswith(stream.text) or len(text) > MAX_TEXT or now - stream.began_at > MAX_AGE:
+        if len(text) > MAX_TEXT or now - stream.began_at > MAX_AGE:
             await self.abandon(service_url, stream_id)
             return False
         await asyncio.sleep(max(stream.sent_at + INTERVAL - now, 0.0))
@@ -101,17 +83,13 @@ class Streams:
         with suppress(PlumblineError):
             await self._transport.delete(service_url, stream.conversation, stream.id)
 
-    async def _show(
-        self, service_url: str, conversation_id: str, stream: _Stream | None, phase: StreamPhase, text: str
-    ) -> str:
-        """The id of the stream; empty if Teams does not take it. Raises ChatUnavailable for a first update alone."""
+    async def _show(self, service_url: str, conversation_id: str, stream: _Stream | None, text: str) -> str:
+        """Return the id of the stream; empty if Teams does not take it. Raises ChatUnavailable for a first update alone."""
         now = self._clock()
-        if len(text) > MAX_TEXT:
-            return stream.id if stream is not None else ""
         if stream is not None and now - stream.sent_at < INTERVAL:
             return stream.id
         sequence = stream.sequence + 1 if stream is not None else 1
-        update = StreamUpdate(phase, text, sequence, stream.id if stream is not None else "")
+        update = StreamUpdate(StreamPhase.INFORMATIVE, text, sequence, stream.id if stream is not None else "")
         try:
             stream_id = await self._transport.stream(service_url, conversation_id, update)
         except PlumblineError as error:
@@ -123,7 +101,6 @@ class Streams:
             stream = self._open[stream_id] = _Stream(stream_id, conversation_id, began_at=now)
             self._forget_old()
         stream.sequence, stream.sent_at = sequence, now
-        stream.text = text if phase is StreamPhase.STREAMING else ""
         return stream_id
 
     def _forget_old(self) -> None:

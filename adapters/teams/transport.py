@@ -29,10 +29,9 @@ class MessageTooLarge(Undeliverable):
 
 
 class StreamPhase(StrEnum):
-    """The kind of update of a streamed message: a sign of work, a part of the text, or all of it."""
+    """The kind of update of a streamed message: a sign of work, or all of it."""
 
     INFORMATIVE = "informative"
-    STREAMING = "streaming"
     FINAL = "final"
 
 

@@ -7,11 +7,13 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Generator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
 from rich.console import Console
+from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from adapters.terminal import TerminalMessenger, render
@@ -29,7 +31,7 @@ from core.model.incident import Incident
 from core.model.messages import AnswerMessage
 from handlers.incidents.open_incident import open_incident
 from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport
-from handlers.questions.answer_question import prepare_answer
+from handlers.questions.answer_question import READS_ON, prepare_answer
 from handlers.questions.post_message import Poster
 
 TERMINAL = Place(Platform.TERMINAL, "terminal")
@@ -117,15 +119,24 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
             audience=Audience(frozenset(readers)),
             asked_at=core.clock.now(),
         )
-        answer = await prepare_answer(
-            question,
-            retriever=core.knowledge.retriever,
-            store=core.store,
-            clock=core.clock,
-            model=core.model,
-            help_desk=workspace.help_desk,
-            records=records_of(core),
-        )
+        if core.examined is not None:
+            await core.examined.recall()
+        with Live(console=out, transient=True) if out.is_terminal and not as_json else nullcontext() as live:
+
+            async def show(found: Answer) -> None:
+                if live is not None:
+                    live.update(render(AnswerMessage(replace(found, note=READS_ON))), refresh=True)
+
+            answer = await prepare_answer(
+                question,
+                retriever=core.knowledge.retriever,
+                store=core.store,
+                clock=core.clock,
+                examined=core.examined,
+                help_desk=workspace.help_desk,
+                records=records_of(core),
+                show=show,
+            )
     if as_json:
         print_json(TypeAdapter(Answer), answer)
     else:

@@ -105,7 +105,8 @@ def python_arguments(launch: Launch, found: Hardware) -> list[str]:
 
 
 def threads(found: Hardware) -> int:
-    return min(found.cores, MOST_THREADS)
+    """Return the threads of the server: one core is left to whoever asks it."""
+    return max(1, min(found.cores - 1, MOST_THREADS))
 
 
 def parallel_slots(model_bytes: int, found: Hardware) -> int:

@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from time import perf_counter, perf_counter_ns
 from typing import Literal
 
+from core.answering.model_exam import QUESTIONS, examined, skill_of
 from core.model.errors import PlumblineError
 from core.model.language_model import ChatMessage, ModelRequest, Role
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
 
 LEAST_CONTEXT = 4_096  # tokens: instructions, a handful of passages and a reply
-SCHEMA_ROUNDS = 8  # structured replies with different seeds
+SCHEMA_ROUNDS = 3  # structured replies with different seeds
 SPEED_TOKENS = 64  # tokens generated to measure the speed
-DEADLINE = 60.0  # seconds for one request
-PATIENCE = 120.0  # seconds for one ability
+DEADLINE = 600.0  # seconds for one request: a slow server is not an unable one
+PATIENCE = 900.0  # seconds for one ability
 EVIDENCE = "The refunds worker of the payment gateway retries a failed transfer three times, a minute apart. " * 24
 
 
@@ -50,10 +51,10 @@ async def check_model(model: LanguageModel) -> AsyncIterator[Ability]:
         ("context", True, _context),
         ("tokenizer", True, _tokenizer),
         ("schema", True, _schema),
-        ("streaming", False, _streaming),
         ("probabilities", False, _probabilities),
         ("prompt cache", False, _cache),
         ("samples", False, _samples),
+        ("choices", False, _choices),
         ("speed", False, _speed),
     ]
     for name, needed, check in checks:
@@ -99,14 +100,6 @@ async def _schema(model: LanguageModel) -> Outcome:
     return True, f"{SCHEMA_ROUNDS} of {SCHEMA_ROUNDS} replies valid under their schema"
 
 
-async def _streaming(model: LanguageModel) -> Outcome:
-    started, first, pieces = perf_counter(), math.inf, 0
-    async for _ in model.stream(_request("Tell me about refunds.", max_tokens=24)):
-        first = min(first, perf_counter() - started)
-        pieces += 1
-    return pieces > 1, f"{pieces} pieces, the first after {first:.2f} s" if pieces else "nothing came"
-
-
 async def _probabilities(model: LanguageModel) -> Outcome:
     request = _request("Is it up?", max_tokens=8)
     started = perf_counter()
@@ -134,6 +127,16 @@ async def _samples(model: LanguageModel) -> Outcome:
     replies = await model.sample(_request("Why?", max_tokens=16, temperature=1.0, shared=EVIDENCE), 4)
     different = len({reply.text for reply in replies})
     return len(replies) == 4, f"4 replies, {different} different, in {perf_counter() - started:.2f} s"
+
+
+async def _choices(model: LanguageModel) -> Outcome:
+    right = await examined(model, ModelRequest((), requester="llm check", deadline=DEADLINE))
+    skill = skill_of(right)
+    use = "not asked for answers" if skill is None else "chooses and composes" if skill.composes else "chooses"
+    return (
+        skill is not None,
+        f"{right} of {len(QUESTIONS)} questions of its exam right: {use} with PLUMBLINE_LLM_ANSWERS=auto",
+    )
 
 
 async def _speed(model: LanguageModel) -> Outcome:

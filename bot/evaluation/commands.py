@@ -21,6 +21,11 @@ Embeddings = Annotated[
         help="`none`; `words` (extra `words`); or a sentence-transformers model's name or folder (extra `embeddings`)."
     ),
 ]
+Llm = Annotated[str, typer.Option(help="Address of a llama.cpp server that is measured as well.")]
+Record = Annotated[
+    Path | None, typer.Option(help="Keep its replies in this file; those that it holds are not asked again.")
+]
+Replay = Annotated[Path | None, typer.Option(help="Take the replies from this file instead of a server.")]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")]
 
 
@@ -50,16 +55,26 @@ def eval_answers(
     ],
     corpus: Annotated[list[Path], typer.Option(help="JSON lines with `path` and `text`, plain or .gz; repeatable.")],
     embeddings: Embeddings = "none",
+    sample: Annotated[int, typer.Option(min=0, help="Draw so many of the questions with `key`; 0: all.")] = 0,
+    llm: Llm = "",
+    record: Record = None,
+    replay: Replay = None,
     json_file: JsonFile = None,
 ) -> None:
     """Measure whether answers state what was asked, are supported by their source, and are withheld where there is none."""
     from bot.evaluation import answers, stated_answers
     from bot.evaluation.json_lines import json_lines
+    from bot.evaluation.recorded import Recorded
     from bot.wiring.application import embedder
 
-    measure = stated_answers if "key" in json_lines(questions, "question")[0] else answers
-    figures = measure.run(questions, corpus, embedder(embeddings))
-    measure.print_table(figures, out)
+    if "key" in json_lines(questions, "question")[0]:
+        figures = stated_answers.run(questions, corpus, embedder(embeddings), Recorded(llm, record, replay), sample)
+        stated_answers.print_table(figures, out)
+    elif llm or replay:
+        raise typer.BadParameter("A language model is measured on questions with `key`.")
+    else:
+        figures = answers.run(questions, corpus, embedder(embeddings))
+        answers.print_table(figures, out)
     write_json(figures, json_file)
 
 
@@ -114,13 +129,16 @@ def eval_calibration(
 @evaluations.command("rca")
 def eval_rca(
     cases: Annotated[Path, typer.Option(help="JSON lines with `question`, `observations` and `keys`; .gz too.")],
-    llm: Annotated[str, typer.Option(help="Address of a llama.cpp server that investigates as well.")] = "",
+    llm: Llm = "",
+    record: Record = None,
+    replay: Replay = None,
     json_file: JsonFile = None,
 ) -> None:
     """Do recorded tool outputs lead to the cause, and do the quoted lines show it?"""
     from bot.evaluation.rca import print_table, run
+    from bot.evaluation.recorded import Recorded
 
-    figures = asyncio.run(run(cases, llm))
+    figures = asyncio.run(run(cases, Recorded(llm, record, replay)))
     print_table(figures, out)
     write_json(figures, json_file)
 

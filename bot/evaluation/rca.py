@@ -16,16 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import aiohttp
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from adapters.llama.server import LlamaServer
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.json_lines import json_lines
 from bot.evaluation.rca_engines import MAX_QUOTE, MAX_QUOTES, MAX_WORDS, Engine, Given, Verdict, by_evidence, by_keyword
 from bot.evaluation.rca_model import by_model
+from bot.evaluation.recorded import NO_MODEL, Recorded
 from bot.evaluation.report import print_whole
 from core.model.errors import MalformedInput
 from core.rca.tool_outputs.clues import ToolOutput
@@ -60,25 +59,41 @@ class Graded:
     seconds: float
 
 
-async def run(path: Path, llm: str = "") -> dict[str, Any]:
-    """Figures as in DESIGN, section 7; `llm` is the address of a llama.cpp server, without it nothing but evidence counts.
+async def run(path: Path, llm: Recorded = NO_MODEL) -> dict[str, Any]:
+    """Return the figures of each engine; that of a language model too, where there is one, paired with the evidence engine.
 
     Raises MalformedInput for a file that is not as described.
     """
     cases = cases_of(path)
-    results = {name: _figures([await graded(engine, case) for case in cases]) for name, engine in ENGINES.items()}
-    engine = "evidence"
-    if llm:
-        async with aiohttp.ClientSession() as session:
-            model = LlamaServer(llm, session)
-            results[model.name] = _figures([await graded(by_model(model), case) for case in cases])
+    found = {name: [await graded(engine, case) for case in cases] for name, engine in ENGINES.items()}
+    engine, asked = "evidence", dict[str, Any]()
+    async with llm.opened() as model:
+        if model is not None:
             engine = model.name
+            found[engine] = [await graded(by_model(model), case) for case in cases]
+            asked = {
+                "paired": _paired(found[engine], found["evidence"]),
+                "calls": len(model.calls),
+                "seconds": round(sum(call.seconds for call in model.calls), 1),
+                "tokens": sum(call.prompt_tokens for call in model.calls),
+            }
+    results = {name: _figures(each) for name, each in found.items()}
     return {
         "measure": "rca",
         "engine": engine,
         "seed": SEED,
         **{key: value for key, value in results[engine].items() if key != "by_kind"},
+        **asked,
         "results": results,
+    }
+
+
+def _paired(model: Sequence[Graded], evidence: Sequence[Graded]) -> dict[str, int]:
+    """How many causes the model states and the evidence engine does not, and the other way round."""
+    pairs = [pair for pair in zip(model, evidence, strict=True) if pair[0].kind == HEADLINE]
+    return {
+        "gained": sum(ours.stated > theirs.stated for ours, theirs in pairs),
+        "lost": sum(ours.stated < theirs.stated for ours, theirs in pairs),
     }
 
 
@@ -97,6 +112,10 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
         for kind, one in row["by_kind"].items():
             told = ", ".join(f"{key} {value:.2f}" for key, value in one.items() if key != "cases")
             console.print(f"{name}, {one['cases']} of kind {kind}: {told}")
+    if "paired" in figures:
+        gained, lost = figures["paired"]["gained"], figures["paired"]["lost"]
+        console.print(f"The model states {gained} causes that the evidence engine does not, and loses {lost}.")
+        console.print(f"{figures['calls']} calls, {figures['tokens']} tokens read, {figures['seconds']} s.")
 
 
 def holds(text: str, keys: Keys) -> bool:

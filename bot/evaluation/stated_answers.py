@@ -11,6 +11,11 @@ Of the others, `abstained`: the share not answered.
 Of all answers without a hedge, `certain_precision`: the share that states the answer.
 `words` is the median number of words shown, over the answers of all questions.
 
+With a language model, three rows are paired: `evidence`, the evidence engine alone; `model`, the excerpt that the model
+chooses wherever the evidence engine is not certain, taken at its word; and `plumbline`, the product, in which the choice is
+weighed by the model's exam, and a model that failed is not asked. `seconds` and `tokens` (read, of which from the cache)
+are medians over the questions that the model was asked.
+
 The baselines show sections of the corpus, cut at BASELINE_CHARACTERS characters, in the order of plain BM25:
 `bm25_section` the best, `bm25_sections` the best three.
 """
@@ -18,11 +23,12 @@ The baselines show sections of the corpus, cut at BASELINE_CHARACTERS characters
 from __future__ import annotations
 
 import asyncio
+import random
 import re
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
@@ -33,16 +39,21 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from adapters.recorded_model import Call, RecordedModel
 from bot.evaluation.corpus import CorpusFile
-from bot.evaluation.intervals import wilson_interval
+from bot.evaluation.intervals import SEED, wilson_interval
 from bot.evaluation.json_lines import json_lines
 from bot.evaluation.library import asked_of, library_of
+from bot.evaluation.recorded import ASKING, NO_MODEL, Recorded
 from core.answering.answer import Answer
 from core.answering.find import ENGINE, find_answer
+from core.answering.model_answer import Skill, chosen_answer, needs_choice
+from core.answering.model_exam import QUESTIONS, examined, skill_of
 from core.answering.pieces import word_count
 from core.knowledge.markdown import BlockKind, blocks
+from core.knowledge.retriever import Retriever
 from core.knowledge.terms import terms
-from core.model.conversation import Speaker, Turn
+from core.model.conversation import Question, Speaker, Turn
 from core.model.document import Document
 from core.model.errors import MalformedInput
 from core.ports import Embedder
@@ -97,37 +108,74 @@ class Reply:
         return self.states or any(map(self.case.stated_in, self.offered))
 
 
-def run(questions: Path, corpora: Sequence[Path], embedder: Embedder | None = None) -> dict[str, Any]:
+def run(
+    questions: Path,
+    corpora: Sequence[Path],
+    embedder: Embedder | None = None,
+    llm: Recorded = NO_MODEL,
+    sample: int = 0,
+) -> dict[str, Any]:
     """Return the figures described above, with dense vectors if there is an embedder. Raises MalformedInput for a file that is not as described there.
 
     A question whose `corpus` is the end of a file's name (`ops` of `corpus-ops.jsonl.gz`) is asked of that file alone,
-    any other of all files together.
+    any other of all files together. With a `sample`, so many questions are drawn by SEED.
     """
     cases = cases_of(questions)
-    replies: dict[str, list[Reply]] = {"plumbline": [], "bm25_section": [], "bm25_sections": []}
+    if sample and sample < len(cases):
+        cases = random.Random(SEED).sample(cases, sample)
+    return asyncio.run(_measured(cases, corpora, embedder, llm))
+
+
+async def _measured(
+    cases: Sequence[Case], corpora: Sequence[Path], embedder: Embedder | None, llm: Recorded
+) -> dict[str, Any]:
+    replies: dict[str, list[Reply]] = {}
     milliseconds: list[float] = []
-    for name, members in groupby(sorted(cases, key=lambda case: case.corpus), key=lambda case: case.corpus):
-        group = list(members)
-        files = [path for path in corpora if path.name.split(".")[0].endswith(name)] if name else []
-        found, took = asyncio.run(_answered(group, files or corpora, embedder))
-        replies["plumbline"] += found
-        milliseconds += took
-        ranked = _bm25(files or corpora)
-        for case in group:
-            best = ranked(" ".join([*case.before, case.question]))
-            replies["bm25_section"].append(Reply(case, best[0]))
-            replies["bm25_sections"].append(Reply(case, best[0], tuple(best[1:])))
+    async with llm.opened() as model:
+        right = await examined(model, ASKING) if model is not None else 0
+        engines = Engines(model, skill_of(right))
+        for name, members in groupby(sorted(cases, key=lambda case: case.corpus), key=lambda case: case.corpus):
+            group = list(members)
+            files = [path for path in corpora if path.name.split(".")[0].endswith(name)] if name else []
+            found, took = await _answered(group, files or corpora, embedder, engines)
+            milliseconds += took
+            ranked = _bm25(await _texts(files or corpora))
+            for case in group:
+                best = ranked(" ".join([*case.before, case.question]))
+                found.setdefault("bm25_section", []).append(Reply(case, best[0]))
+                found.setdefault("bm25_sections", []).append(Reply(case, best[0], tuple(best[1:])))
+            for method, more in found.items():
+                replies.setdefault(method, []).extend(more)
+        asked = {"model": model.name, "exam": f"{right} of {len(QUESTIONS)}", **engines.cost()} if model else {}
     return {
         "measure": "answers",
-        "engine": ENGINE,
+        "engine": model.name if model else ENGINE,
         "embeddings": embedder.name if embedder else "none",
+        "seed": SEED,
         "cases": len(cases),
         "p50_ms": round(float(np.percentile(milliseconds, 50)), 1),
         "p95_ms": round(float(np.percentile(milliseconds, 95)), 1),
+        **asked,
+        **({"paired": _paired(replies)} if model else {}),
         "results": {name: figures_of(found) for name, found in replies.items()},
         "by_kind": _by(replies, lambda case: case.kind),
         "by_corpus": _by(replies, lambda case: case.corpus),
     }
+
+
+def _paired(replies: Mapping[str, Sequence[Reply]]) -> dict[str, dict[str, int]]:
+    """How many questions each way states and the evidence engine does not, and the other way round."""
+    return {
+        name: {
+            "gained": sum(each.states and not before.states for each, before in _pairs(replies, name)),
+            "lost": sum(before.states and not each.states for each, before in _pairs(replies, name)),
+        }
+        for name in ("model", "plumbline")
+    }
+
+
+def _pairs(replies: Mapping[str, Sequence[Reply]], name: str) -> Iterable[tuple[Reply, Reply]]:
+    return zip(replies[name], replies["evidence"], strict=True)
 
 
 def cases_of(questions: Path) -> list[Case]:
@@ -173,6 +221,14 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
                 _cell(row["bm25_section"], "states"),
             )
         console.print(table)
+    if "paired" in figures:
+        for name, row in figures["paired"].items():
+            console.print(f"{name}: states {row['gained']} that the evidence engine does not, loses {row['lost']}.")
+        console.print(
+            f"{figures['model']}: {figures['exam']} in its exam; asked {figures['asked']} questions, in the median "
+            f"{figures['calls']:.0f} calls, {figures['tokens']:.0f} tokens read ({figures['cached_tokens']:.0f} cached), "
+            f"{figures['seconds']:.1f} s."
+        )
     console.print(f"An answer takes {figures['p50_ms']} ms (P50), {figures['p95_ms']} ms (P95).")
 
 
@@ -214,11 +270,55 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
     return f"{row[name]:.2f} [{low:.2f}–{high:.2f}]"
 
 
+class Engines:
+    """The ways of answering that are compared, and what the model's calls cost."""
+
+    def __init__(self, model: RecordedModel | None, skill: Skill | None) -> None:
+        self._model = model
+        self._skill = skill
+        self._costs: list[list[Call]] = []  # of each question that the model was asked
+
+    async def answers(self, question: Question, retriever: Retriever) -> dict[str, Answer]:
+        found = await find_answer(question, retriever)
+        if self._model is None:
+            return {"plumbline": found[0]}
+        told = {"evidence": found, "model": found, "plumbline": found}
+        if needs_choice(found[0]):
+            before = len(self._model.calls)
+            for name, skill in (("model", Skill(1.0)), ("plumbline", self._skill)):
+                if skill is not None:
+                    alone = replace(skill, composes=False)
+                    told[name] = await chosen_answer(question, found, retriever, self._model, ASKING, alone)
+                if name == "model":
+                    self._costs.append(self._model.calls[before:])
+        return {name: answer for name, (answer, _) in told.items()}
+
+    def cost(self) -> dict[str, float]:
+        """Medians over the questions that the model was asked."""
+        totals = [
+            (
+                sum(call.seconds for call in calls),
+                sum(call.prompt_tokens for call in calls),
+                sum(call.cached_tokens for call in calls),
+                len(calls),
+            )
+            for calls in self._costs
+        ] or [(0.0, 0, 0, 0)]
+        seconds, tokens, cached, calls = (statistics.median(each) for each in zip(*totals, strict=True))
+        return {
+            "asked": len(self._costs),
+            "seconds": seconds,
+            "tokens": tokens,
+            "cached_tokens": cached,
+            "calls": calls,
+        }
+
+
 async def _answered(
-    cases: Iterable[Case], corpora: Sequence[Path], embedder: Embedder | None
-) -> tuple[list[Reply], list[float]]:
-    """The product's replies, and the milliseconds that each took."""
-    replies: list[Reply] = []
+    cases: Iterable[Case], corpora: Sequence[Path], embedder: Embedder | None, engines: Engines
+) -> tuple[dict[str, list[Reply]], list[float]]:
+    """The replies of each way, and the milliseconds that each question took."""
+    replies: dict[str, list[Reply]] = {}
     milliseconds: list[float] = []
     async with library_of(corpora, embedder) as (library, retriever):
         audience = library.audience()
@@ -228,10 +328,12 @@ async def _answered(
                 said, _ = await find_answer(asked_of(earlier, audience, history), retriever)
                 history += [Turn(Speaker.PERSON, earlier), Turn(Speaker.PLUMBLINE, _shown(said))]
             started = time.perf_counter()
-            answer, _ = await find_answer(asked_of(case.question, audience, history), retriever)
+            answers = await engines.answers(asked_of(case.question, audience, history), retriever)
             milliseconds.append(1000 * (time.perf_counter() - started))
-            offered = tuple(excerpt.text for excerpt in answer.further)
-            replies.append(Reply(case, _shown(answer), offered, not answer.abstained and not answer.tentative))
+            for name, answer in answers.items():
+                offered = tuple(excerpt.text for excerpt in answer.further)
+                certain = not answer.abstained and not answer.tentative
+                replies.setdefault(name, []).append(Reply(case, _shown(answer), offered, certain))
     return replies, milliseconds
 
 
@@ -239,15 +341,22 @@ def _shown(answer: Answer) -> str:
     return "\n".join(sentence.text for sentence in answer.shown)
 
 
-def _bm25(corpora: Sequence[Path]) -> Callable[[str], list[str]]:
+async def _texts(corpora: Sequence[Path]) -> list[Document]:
+    return [
+        document
+        for number, path in enumerate(corpora, start=1)
+        async for document in CorpusFile(str(number), path).documents()
+    ]
+
+
+def _bm25(documents: Iterable[Document]) -> Callable[[str], list[str]]:
     """A function from a query to its best sections of all documents, by plain BM25 over title, heading and text."""
     texts: list[str] = []
     indexed: list[list[str]] = []
-    for number, path in enumerate(corpora, start=1):
-        for document in asyncio.run(_documents(CorpusFile(str(number), path))):
-            for heading, text in sections_of(document):
-                texts.append(f"{heading}\n{text}"[:BASELINE_CHARACTERS])
-                indexed.append(terms(f"{document.title}\n{heading}\n{text}"))
+    for document in documents:
+        for heading, text in sections_of(document):
+            texts.append(f"{heading}\n{text}"[:BASELINE_CHARACTERS])
+            indexed.append(terms(f"{document.title}\n{heading}\n{text}"))
     index: Any = import_module("rank_bm25").BM25Okapi(indexed)
 
     def search(query: str) -> list[str]:
@@ -255,10 +364,6 @@ def _bm25(corpora: Sequence[Path]) -> Callable[[str], list[str]]:
         return [texts[int(place)] for place in np.argsort(-scores, kind="stable")[:BASELINE_SECTIONS]]
 
     return search
-
-
-async def _documents(file: CorpusFile) -> list[Document]:
-    return [document async for document in file.documents()]
 
 
 def sections_of(document: Document) -> list[tuple[str, str]]:

@@ -32,7 +32,7 @@ from bot.config.team_documents import current_teams
 from bot.config.workspace import Workspace
 from bot.wiring.catalogues import with_catalogues
 from bot.wiring.growing_history import GrowingHistory
-from bot.wiring.models import open_model
+from bot.wiring.models import open_exam, open_model
 from bot.wiring.on_call import open_on_call
 from bot.wiring.sources import open_source, source_setting
 from bot.wiring.tools import Tools, open_tools
@@ -57,6 +57,7 @@ from handlers.feedback.fit_severity import fit_severity
 from handlers.feedback.fit_triage import fit_triage
 from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
 from handlers.questions.answer_from_records import Records
+from handlers.questions.examine_model import ExaminedModel
 
 MAX_LEFT_OUT = 200  # documents of a source that are named where its last ingestion is remembered
 
@@ -88,6 +89,7 @@ class Core:
     history: GrowingHistory
     owner_models: OwnerModelStore
     model: ModelPool | None  # None: the evidence engine works alone
+    examined: ExaminedModel | None  # the same, for answers
     awaiting_index: asyncio.Lock = field(default_factory=asyncio.Lock)  # held by the ingestion that is next
 
 
@@ -109,6 +111,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
         knowledge = _knowledge(settings, workspace, session, engine, store, clock)
         stack.push_async_callback(knowledge.index.close)
         model = await stack.enter_async_context(open_model(settings, session, clock))
+        examined = await stack.enter_async_context(open_exam(model, settings))
         history = GrowingHistory(_past_incidents(workspace.sources), workspace.channels, workspace.teams, clock)
         await when_there(engine, partial(history.grow, store))
         yield Core(
@@ -124,6 +127,7 @@ async def open_core(settings: Settings, workspace: Workspace) -> AsyncGenerator[
             history=history,
             owner_models=_owner_models(settings, engine, clock),
             model=model,
+            examined=examined,
         )
 
 

@@ -29,7 +29,12 @@ def workspace_settings(core: Core) -> tuple[tuple[str, str], ...]:
     policy = workspace.policy
     public = [f"#{channel.name}" for channel in workspace.channels if not channel.private]
     return (
-        ("Answers", f"composed by {core.model.name}, and checked" if core.model else "quoted from the documents"),
+        (
+            "Answers",
+            f"quoted from the documents; where unsure, {core.model.name} chooses"
+            if core.examined and core.model
+            else "quoted from the documents",
+        ),
         ("Put an owner or a cause as a question", _threshold("below", policy.ask_below)),
         ("Ping an owner", _threshold("above", policy.ping_owner_above)),
         ("Ping two teams if no owner is clear", "yes" if policy.ping_two_when_unsure else "no"),

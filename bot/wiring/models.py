@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import aiohttp
 
@@ -14,7 +16,11 @@ from adapters.model_pool.pool import ModelPool
 from adapters.model_pool.server import ModelServer
 from bot.config.settings import Settings
 from bot.observability.model_metrics import TokenTally, collected
-from core.ports import Clock
+from core.answering.model_exam import CHOOSES, EXAM_VERSION, QUESTIONS
+from core.ports import Clock, LanguageModel
+from handlers.questions.examine_model import ExaminedModel
+
+EXAM_FILE = "language-model.json"  # in the data directory: the outcome of the exam
 
 
 @asynccontextmanager
@@ -53,3 +59,39 @@ def llama_server(url: str, settings: Settings, session: aiohttp.ClientSession, t
 
 def _api_key(settings: Settings) -> str:
     return settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
+
+
+@asynccontextmanager
+async def open_exam(model: LanguageModel | None, settings: Settings) -> AsyncGenerator[ExaminedModel | None]:
+    """The model for answers, as PLUMBLINE_LLM_ANSWERS has it: after an exam whose outcome is kept in the data directory."""
+    if model is None or settings.llm_answers == "never":
+        yield None
+        return
+    fixed = {"choose": CHOOSES, "compose": len(QUESTIONS)}.get(settings.llm_answers)
+    kept = KeptExam(settings.data_dir / EXAM_FILE, model)
+    examined = ExaminedModel(model, kept.load if fixed is None else lambda: fixed, kept.save)
+    try:
+        yield examined
+    finally:
+        await examined.close()
+
+
+class KeptExam:
+    """The outcome of a model's exam in a file."""
+
+    def __init__(self, file: Path, model: LanguageModel) -> None:
+        self._file = file
+        self._model = model
+
+    def load(self) -> int | None:
+        """Return how many choices were right; None if the file tells of another model or another exam, or is not there."""
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            kept = json.loads(self._file.read_text("utf-8"))
+            if (kept["model"], kept["version"]) == (self._model.name, EXAM_VERSION):
+                return int(kept["right"])
+        return None
+
+    def save(self, right: int) -> None:
+        told = {"model": self._model.name, "version": EXAM_VERSION, "right": right}
+        with suppress(OSError):  # then it is examined again after the next start
+            self._file.write_text(json.dumps(told), "utf-8")

@@ -10,10 +10,13 @@ from core.knowledge.privacy.redactor import Redactor
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Audience
 from core.model.errors import PlumblineError
+from handlers.questions.examine_model import ExaminedModel
 
 
-async def warm_up(retriever: Retriever, redact: Redactor, *chats: Chat | None) -> None:
-    """Load what finds secrets, read what was learned of the corpus, and load what the chats post with."""
+async def warm_up(retriever: Retriever, redact: Redactor, examined: ExaminedModel | None, *chats: Chat | None) -> None:
+    """Load what finds secrets, read what was learned of the corpus, examine the model, and load what the chats post with."""
+    if examined is not None:
+        _ = examined.skill  # where it is not known yet, an exam begins
     await asyncio.to_thread(redact.findings, "ready", ())
     with suppress(PlumblineError):  # whoever asks a question is told
         await retriever.retrieve("ready", Audience(), 1)

@@ -85,8 +85,8 @@ def answer(
     if not (answerable(evaluation) or (found and _is_known(found[0], query, is_foreign=is_foreign))):
         return Answer(question.id, question.text, (), nearest(retrieval.passages), ENGINE), evaluation
     chosen = distinct(found, 1 + MAX_FURTHER)
-    citations = tuple(_citation(number, each) for number, each in enumerate(chosen, start=1))
-    excerpts = tuple(_excerpt(number, each, query) for number, each in enumerate(chosen, start=1))
+    citations = tuple(citation_of(number, each) for number, each in enumerate(chosen, start=1))
+    excerpts = tuple(excerpt_of(number, each, query) for number, each in enumerate(chosen, start=1))
     marked = Sentence(excerpts[0].line, (1,))
     is_sure = (
         is_certain(evaluation) and says_what_is_asked(query, excerpts[0].text, marked.text) and not asks_who(query)
@@ -196,11 +196,13 @@ def nearest(ranked: Sequence[RankedPassage]) -> tuple[Citation, ...]:
     return tuple(citation(number, statement) for number, statement in enumerate(quoted[:NEAREST], start=1))
 
 
-def _excerpt(number: int, candidate: Candidate, query: str) -> Excerpt:
+def excerpt_of(number: int, candidate: Candidate, query: str) -> Excerpt:
+    """Return a candidate as it is shown, cited by that number."""
     marked = "" if candidate.marked.kind in (BlockKind.CODE, BlockKind.HEADING) else candidate.marked.text
     return Excerpt(joined(asked_rows(candidate.pieces, query)), marked, number)
 
 
-def _citation(number: int, candidate: Candidate) -> Citation:
+def citation_of(number: int, candidate: Candidate) -> Citation:
+    """Return the source of a candidate under that number."""
     marked = candidate.marked
     return cited(number, candidate.passage, marked.heading, marked.repeat, marked.text)

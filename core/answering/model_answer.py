@@ -1,19 +1,24 @@
-"""A question → an answer that a language model composed and every check let pass: the second engine, end to end."""
+"""A language model chooses among the excerpts that may answer: one call, one name. What is shown stays an excerpt.
+
+The choice counts as much as the model has shown to be worth (see `core/answering/model_exam.py`): its odds are weighed
+against those of the evidence engine, so that a model that chooses at random changes nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.answering.answer import Answer, Citation, Sentence
-from core.answering.certainty import answerable, is_certain
+from core.answering.answer import Answer, Excerpt, Sentence
+from core.answering.certainty import evaluation_of, says_what_is_asked
 from core.answering.contradictions import contradictions
-from core.answering.find import nearest
-from core.answering.model_check import CheckedSentence, checked
-from core.answering.model_evidence import Evidence, fitting, gathered
-from core.answering.model_rewrite import UnderstoodQuestion, understood
-from core.answering.model_translate import translated
-from core.confidence.calibrator import STRONG_SCORE, raw_score
+from core.answering.excerpts import candidates
+from core.answering.find import MAX_FURTHER, citation_of, distinct, excerpt_of, search
+from core.answering.model_rewrite import understood
+from core.answering.model_text import cleaned, denies, literals, oversteps, whole_sentence, wording
+from core.confidence.calibrator import raw_score
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Question
 from core.model.errors import InvalidReply
@@ -23,121 +28,132 @@ from core.model_calls.prompts import answering as prompts
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
 
-VERSION = "answer-verdict-1"  # of the prompts and of the two measures below: stored with every prediction
-TRANSLATED = "Translated from the language of the documents. The original wording applies."
+VERSION = "answer-choice-1"  # of the prompt and of how its odds are weighed: stored with every prediction
+NOT_FOUND = "The language model found no answer in these documents."
 
-READ_PASSAGES = 5  # best passages whose statements a model is shown
-KEPT = 0.5  # share of the composed sentences that must pass: where most of what it says is unfounded, a model guesses
-COMPRESS_TOKENS = 200  # room for the numbers of the chosen statements
-COMPOSE_TOKENS = 900  # room for all sentences
+OFFERED = 8  # excerpts that a model chooses from
+NAME_TOKENS = 32  # room for the name of an excerpt
+SENTENCE_TOKENS = 160  # room for a composed sentence
+SAID = 0.9  # share of a composed sentence's terms that stand in the excerpt or in the question
 
-
-ShowDraft = Callable[[Answer], Awaitable[None]]
-_Passed = Callable[[tuple[Sentence, ...], tuple[Citation, ...]], Awaitable[None]]
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 @dataclass(frozen=True, slots=True)
-class _Composition:
-    """An answer in the language of its documents; no sentences where they do not answer or too little may stay.
+class Skill:
+    """The worth of a model: the share of its exam that it chose right, in [0, 1], and whether its sentences are shown."""
 
-    `quotes` are the cited statements as they stand there, with the same citations. `verdict` is the mean probability
-    that the model gives to a composed sentence's following from its citations, 0 for one that was withheld.
-    """
-
-    sentences: tuple[Sentence, ...] = ()
-    citations: tuple[Citation, ...] = ()
-    quotes: tuple[Sentence, ...] = ()
-    verdict: float = 0.0
+    right: float
+    composes: bool = False
 
 
-async def no_draft(_draft: Answer) -> None:
-    """For those who wait for the whole answer."""
+def needs_choice(found: Answer) -> bool:
+    """Tell whether a model is asked at all: not where the answer is certain, or made of several excerpts."""
+    return (found.tentative or found.abstained) and len(found.excerpts) <= 1
 
 
-async def model_answer(
+async def chosen_answer(
     question: Question,
+    found: tuple[Answer, Evaluation],
     retriever: Retriever,
     model: LanguageModel,
     request: ModelRequest,
-    draft: ShowDraft = no_draft,
+    skill: Skill,
 ) -> tuple[Answer, Evaluation]:
-    """Answer from what the question's audience may read, or abstain by the rules of the evidence engine.
+    """Return the excerpt that the model chooses as the answer, or `found`, the evidence engine's, where it chooses none.
 
-    `draft` is shown the sentences that have passed their checks, each time that there is one more and others are left to
-    check, from the one on with which enough have passed for the answer to stand: nothing of it is taken back. An answer
-    that is still to be translated has no drafts.
-
-    `request` says for whom and by when the model is asked; its messages are replaced. The evaluation is that of the
-    evidence engine; its `rce`, how far the references support the answer, counts as far as the model's verdicts agree.
+    At most two calls: one to choose, and one before it for a follow-up or a question in another language, or after it for
+    a sentence above the excerpt. `request` says for whom and by when the model is asked; its messages are replaced.
 
     Raises IndexUnavailable, ModelUnavailable, InvalidReply and PromptTooLong.
     """
-    found = await understood(question, retriever, model, request)
-    measured = found.evaluation
-    abstention = Answer(question.id, question.text, (), nearest(found.retrieval.passages), model.name)
-
-    async def passed(sentences: tuple[Sentence, ...], citations: tuple[Citation, ...]) -> None:
-        if not found.language:
-            await draft(replace(abstention, sentences=sentences, citations=citations))
-
-    composition = await _composed(model, request, found, passed) if answerable(measured) else _Composition()
-    if not composition.sentences:
-        return abstention, Evaluation(measured.coe, 0.0)
-    evaluation = Evaluation(measured.coe, measured.rce * composition.verdict)
-    answer = replace(
-        abstention,
-        sentences=composition.sentences,
-        citations=composition.citations,
-        tentative=not is_certain(evaluation) or composition.verdict < STRONG_SCORE,
-        certainty=raw_score(evaluation),
-        conflicts=contradictions(composition.quotes, composition.citations, found.retrieval),
+    query = await understood(question, retriever, model, request)
+    retrieval = await search(query, question.audience, retriever)
+    ranked = candidates(query, retrieval)
+    offered = distinct(ranked, OFFERED)
+    if not offered:
+        return found
+    citations = [citation_of(number, each) for number, each in enumerate(offered, start=1)]
+    excerpts = [excerpt_of(number, each, query) for number, each in enumerate(offered, start=1)]
+    names = prompts.distinct_names([(source.title, source.heading) for source in citations])
+    read = [prompts.Named(name, each.text) for name, each in zip(names, excerpts, strict=True)]
+    asked = replace(request, messages=prompts.choose(read, query), max_tokens=NAME_TOKENS)
+    told = await model.expect(asked, [*names, prompts.NONE])
+    measured = evaluation_of(query, retrieval, ranked)
+    odds = weighed([told[name] for name in (*names, prompts.NONE)], measured, skill.right)
+    best = max(range(len(odds)), key=lambda place: (odds[place], -place))
+    if best == len(read):
+        answer, evaluation = found
+        return (replace(answer, note=f"{answer.note} {NOT_FOUND}".strip()) if answer.excerpts else answer), evaluation
+    evaluation = Evaluation(1.0 - odds[-1], odds[best] / (1.0 - odds[-1]))
+    shown = [best, *(place for place in range(len(read)) if place != best)][: 1 + MAX_FURTHER]
+    sources = tuple(replace(citations[place], number=number) for number, place in enumerate(shown, start=1))
+    pieces = tuple(replace(excerpts[place], citation=number) for number, place in enumerate(shown, start=1))
+    sentences: tuple[Sentence, ...] = ()
+    if skill.composes and query == question.text.strip():
+        sentences = await _composed(read, query, names[best], pieces[0], sources[0].name, model, request)
+    return (
+        Answer(
+            question.id,
+            question.text,
+            sentences,
+            sources,
+            model.name,
+            tentative=True,
+            conflicts=contradictions([Sentence(pieces[0].line, (1,))], sources[:1], retrieval),
+            excerpts=pieces[:1],
+            further=pieces[1:],
+            certainty=raw_score(evaluation),
+        ),
+        evaluation,
     )
-    if found.language:
-        shown = await translated(model, request, composition.sentences, question.text, found.language)
-        answer = replace(answer, sentences=shown, note=TRANSLATED if shown != composition.sentences else "")
-    return answer, evaluation
+
+
+def weighed(told: Sequence[float], measured: Evaluation, right: float) -> list[float]:
+    """Return the probability of each excerpt, best first, and of none: what the model tells, and what was measured before.
+
+    `told` has the same order, and adds up to 1. A model that is right in a share of its choices is taken to choose at
+    random in the others. Without it, the first excerpt answers with the probability that was measured, and the others share
+    the rest.
+    """
+    others = len(told) - 2
+    first = measured.coe * (measured.rce if others else 1.0)
+    before = [first, *[(measured.coe - first) / max(1, others)] * others, 1.0 - measured.coe]
+    odds = [prior * (right * share + (1.0 - right) / len(told)) for prior, share in zip(before, told, strict=True)]
+    total = math.fsum(odds) or 1.0
+    return [each / total for each in odds]
 
 
 async def _composed(
-    model: LanguageModel, request: ModelRequest, found: UnderstoodQuestion, passed: _Passed
-) -> _Composition:
-    evidence = await _compressed(model, request, gathered(found.evidence[:READ_PASSAGES]), found.query)
-    if not evidence.statements:
-        return _Composition()
-    evidence = await fitting(model, evidence, prompts.compose((), found.query), COMPOSE_TOKENS)
-    asked = prompts.compose(evidence.sections, found.query)
-    reply = await structured(model, replace(request, messages=asked, max_tokens=COMPOSE_TOKENS), prompts.Composed)
-
-    def stands(kept: list[CheckedSentence]) -> bool:
-        return bool(kept) and len(kept) >= KEPT * len(reply.sentences)
-
-    async def one_more(kept: list[CheckedSentence]) -> None:
-        if stands(kept):
-            await passed(*evidence.cited([item.sentence for item in kept]))
-
-    kept = await checked(model, request, reply, evidence, one_more)
-    if not stands(kept):
-        return _Composition()
-    sentences, citations = evidence.cited([item.sentence for item in kept])
-    cited = {n: evidence.statements[n] for item in kept for n in item.sentence.citations}
-    quotes, _ = evidence.cited([Sentence(statement.text, (n,)) for n, statement in cited.items()])
-    return _Composition(
-        sentences,
-        citations,
-        quotes,
-        sum(item.probability for item in kept) / len(reply.sentences),
-    )
+    read: Sequence[prompts.Named],
+    query: str,
+    name: str,
+    excerpt: Excerpt,
+    source: str,
+    model: LanguageModel,
+    request: ModelRequest,
+) -> tuple[Sentence, ...]:
+    """Return the answer in a sentence of the model's that the excerpt entails; none where it has none."""
+    asked = replace(request, messages=prompts.compose(read, query, name), max_tokens=SENTENCE_TOKENS)
+    try:
+        said = cleaned((await structured(model, asked, prompts.Composed)).sentence)
+    except InvalidReply:
+        return ()
+    return (Sentence(said, (excerpt.citation,)),) if is_entailed(said, query, excerpt, source) else ()
 
 
-async def _compressed(model: LanguageModel, request: ModelRequest, evidence: Evidence, query: str) -> Evidence:
-    """The statements that the model holds for helpful (Ericsson chatbot, section V-B: contextual compression).
+def is_entailed(said: str, question: str, excerpt: Excerpt, source: str) -> bool:
+    """Tell whether an excerpt entails a sentence that answers the question.
 
-    It names their numbers, so that nothing can stand in an extract that does not stand in the passage.
+    The sentence is whole; holds no command, number, identifier, address, mention or claim of confidence that the excerpt
+    and its source do not; consists of their words and of the question's; says something that the question does not; denies
+    only where the statement that it is nearest to does; and is of the kind that is asked for. A copy of a statement passes.
     """
-    evidence = await fitting(model, evidence, prompts.compress((), query), COMPRESS_TOKENS)
-    asked = prompts.compress(evidence.sections, query)
-    reply = await structured(model, replace(request, messages=asked, max_tokens=COMPRESS_TOKENS), prompts.Chosen)
-    chosen = evidence.only(reply.statements)
-    if reply.statements and not chosen.statements:
-        raise InvalidReply(f"{model.name} chose only statements that it was not shown.")
-    return chosen
+    text = f"{source}\n{excerpt.text}"
+    terms, known, asked = wording(said), wording(text), wording(question)
+    if not whole_sentence(said) or oversteps(said, text) or len(terms & (known | asked)) < SAID * len(terms):
+        return False
+    if not (terms & known) - asked and not literals(said) - literals(question):
+        return False
+    nearest = max(_SENTENCE_END.split(excerpt.text), key=lambda each: len(wording(each) & terms))
+    return denies(said) == denies(nearest) and says_what_is_asked(question, excerpt.text, said)

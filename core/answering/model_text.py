@@ -1,10 +1,11 @@
-"""What a language model wrote, made safe: plain sentences in which nothing stands that must be taken literally and is new."""
+"""Text that a language model wrote, made safe: plain, and with nothing new that must be taken literally."""
 
 from __future__ import annotations
 
 import re
 
 from core.knowledge.markdown import LINK_TARGET
+from core.knowledge.terms import distinct_terms
 
 _CODE = re.compile(r"(?<!`)`++([^`]++)`+")
 _CODE_OR_REST = re.compile(r"(`[^`]+`)")
@@ -29,6 +30,11 @@ _SPELLED = {
 _UNITS = "|".join(("%", "[kKMGT]i?B", "ms", "min", "s", "h", *sorted(_SPELLED, reverse=True)))
 _MEASURE = re.compile(rf"(?<![\w.-])(?<![\d,],)(\d++(?:[.,]++\d++)*+) ?({_UNITS})(?!\w)")
 
+_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)  # “three times” is “3 times”
+_FIGURES = {word: str(number) for number, word in enumerate(_WORDS, start=2)}
+
+_DENIAL = re.compile(r"\b(?:not|never|cannot|without|no)\b|n['’]t\b", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 _TOKEN = re.compile(r"[^\s`'\"‘’“”()\[\]{}<>|,;]+")
 _EDGE = ".:!?*_~…"
@@ -54,12 +60,12 @@ def cleaned(text: str) -> str:
 
 
 def literals(text: str) -> frozenset[str]:
-    """What must be copied and not put in other words, in lower case.
+    """Return what must be copied and not put in other words, in lower case.
 
     Code between backticks as a whole, tags and mentions, and each word that is a number, an identifier, an address or
     a path.
     """
-    text = _MEASURE.sub(r"\1 \2", text)
+    text = _in_figures(text)
     prose = _CODE.sub(" ", text)
     marked = [*_CODE.findall(text), *_TAG.findall(prose)]
     special = [word for word in _words(prose) if _SPECIAL.search(word)]
@@ -67,14 +73,14 @@ def literals(text: str) -> frozenset[str]:
 
 
 def adds_literals(text: str, source: str) -> bool:
-    """Whether a text holds a command, number, identifier, address, mention or tag that its source does not.
+    """Tell whether a text holds a command, number, identifier, address, mention or tag that its source does not.
 
     A number that stands there of another unit alone is another number.
     """
     measures, known = _measures(text), _measures(source)
     if any(number in known and not units <= known[number] for number, units in measures.items()):
         return True
-    source = _MEASURE.sub(r"\1 \2", source)
+    source = _in_figures(source)
     words = {word.lower() for word in _words(source)}
     plain = _plain(source)
     return any(
@@ -82,8 +88,23 @@ def adds_literals(text: str, source: str) -> bool:
     )
 
 
+def wording(text: str) -> frozenset[str]:
+    """Return the terms of a text without its measures, which are literals: “24h” is “24 hours”."""
+    return frozenset(distinct_terms(_MEASURE.sub(" ", _in_figures(text))))
+
+
+def denies(text: str) -> bool:
+    """Tell whether a text denies something: an even number of denials is none."""
+    return len(_DENIAL.findall(text)) % 2 == 1
+
+
+def whole_sentence(text: str) -> bool:
+    """Tell whether a text has come to its end: one that was cut, or that leads on to what is not there, has not."""
+    return text.rstrip("`\"'”’)]*_ ").endswith((".", "!", "。", "！"))
+
+
 def oversteps(text: str, source: str) -> bool:
-    """Whether a text adds literals, says how sure somebody is where its source does not, or calls people together.
+    """Tell whether a text adds literals, says how sure somebody is where its source does not, or calls people together.
 
     “I am sure”, a call such as `@channel` and a chat's own markup overstep even where the source has them.
     """
@@ -99,6 +120,11 @@ def _unmarked(prose: str) -> str:
         before = prose
         prose = _EMPHASIS.sub("", _CITATION_MARK.sub("", _LINK.sub(r"\1", prose)))
     return prose
+
+
+def _in_figures(text: str) -> str:
+    """A text with a space before each unit, and with its small numbers in figures."""
+    return _NUMBER_WORD.sub(lambda word: _FIGURES[word[0].lower()], _MEASURE.sub(r"\1 \2", text))
 
 
 def _measures(text: str) -> dict[str, set[str]]:
@@ -119,7 +145,7 @@ def _is_word(literal: str) -> bool:
 
 
 def _stands_in(literal: str, plain: str) -> bool:
-    """Whether it stands there and is no part of a longer word."""
+    """Tell whether it stands there and is no part of a longer word."""
     before = r"(?<![\w-])" if literal[0].isalnum() else ""
     after = r"(?![\w-])" if literal[-1].isalnum() else ""
     return bool(re.search(f"{before}{re.escape(literal)}{after}", plain))

@@ -9,7 +9,6 @@ from core.answering.answer import Answer
 from core.confidence.badge_explanation import BadgeExplanation
 from core.confidence.drift import Drift
 from core.model.badge import Badge
-from core.model.conversation import Person
 from core.model.curated import CuratedAnswer
 from core.model.incident import AskedTeam, Incident
 from core.model.prediction import Estimator, PredictionKind
@@ -17,14 +16,9 @@ from core.model.prediction import Estimator, PredictionKind
 
 @dataclass(frozen=True, slots=True)
 class AnswerMessage:
-    """The reply to a question, with its feedback buttons.
-
-    `draft_for` is who asked while the answer is still being checked: it then holds the sentences that have passed so
-    far. None once it is whole.
-    """
+    """The reply to a question, with its feedback buttons."""
 
     answer: Answer
-    draft_for: Person | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from core.model.language_model import ModelReply, ModelRequest
@@ -41,10 +41,6 @@ class LanguageModel(Protocol):
 
     async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
         """`count` independent replies to one prompt, which is computed once where the server can."""
-        ...
-
-    def stream(self, request: ModelRequest) -> AsyncIterator[str]:
-        """One reply, piece by piece as it is generated; abandoning the iteration cancels it at the server."""
         ...
 
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:

@@ -38,15 +38,16 @@ class Investigation:
     temperature: float = 0.0
     snapshots: Snapshots = field(default_factory=Snapshots)
     steps: list[Step] = field(default_factory=list[Step])
+    finding: Finding | None = None  # as soon as the model has finalised: it stands, whatever comes after it
 
     async def run(self, incident: str) -> Trajectory:
         """Investigate until the model finalises; the last step allows nothing else. Never raises for what it says."""
         opening = self.opening(incident)
         try:
             while len(self.steps) < MAX_STEPS - 1 + LAST_TRIES:
-                finding = await self._step(opening)
-                if finding is not None:
-                    return self._ended(Ending.FINALISED, finding)
+                self.finding = await self._step(opening)
+                if self.finding is not None:
+                    return self._ended(Ending.FINALISED, self.finding)
         except ModelUnavailable:
             return self._ended(Ending.MODEL_UNAVAILABLE)
         except PromptTooLong:

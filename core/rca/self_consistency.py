@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from core.rca.actions import MAX_FINDING_TOKENS, Refused, finding_schema, parse,
 from core.rca.controller import Investigation
 
 SAMPLES = 10  # RCAgent, section 4.1
+SLOW = 60.0  # seconds of the first run above which a server is too slow for samples: they would take as long again
 
 Embed = Callable[[Sequence[str]], NDArray[np.float64]]  # texts → one row of unit length each
 
@@ -37,11 +39,12 @@ async def investigate(
     """Run the controller greedily; from the step at which it finalises, draw `samples` more endings and let them agree.
 
     `onward`: a sample that would rather look further may do so (trajectory-level self-consistency); otherwise only
-    samples that finalise at once count (step-wise). The model merges what was found; where it cannot, the finding
+    samples that finalise at once count (step-wise). After a run of more than SLOW seconds no samples are drawn. The model merges what was found; where it cannot, the finding
     nearest to all others is taken.
     """
+    started = time.monotonic()
     trajectory = await investigation.run(incident)
-    if trajectory.finding is None or samples == 0:
+    if trajectory.finding is None or samples == 0 or time.monotonic() - started > SLOW:
         return trajectory
     drawn = await _drawn(investigation, incident, samples, onward=onward)
     findings = (trajectory.finding, *drawn)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from core.model.conversation import Person, Platform
 from core.model.incident import (
     Absorption,
     AlertStatus,
@@ -92,9 +91,7 @@ SAMPLES: dict[str, Message] = {
     "correction request": CorrectionRequest("answer:evidence:slack:C0ASK:1773480600.000100"),
     "handover request": HandoverRequest("incident-1", "Payments", (("bookings", "Bookings"), ("fleet", "Fleet"))),
     "join request": JoinRequest("incident-1", (("incident-2", "booking-api answers slowly"),)),
-    "answer that is still being checked": AnswerMessage(
-        answered(badge=None, prediction_id=None), Person(Platform.SLACK, "U0INES", "Ines Okafor")
-    ),
+    "answer while a model still chooses": AnswerMessage(answered(badge=None, prediction_id=None)),
     "proposal": ProposalMessage(proposed()),
     "proposal that was confirmed": ProposalMessage(confirmed()),
     "incident put as questions": IncidentMessage(investigated(), asks_owner=True, asks_cause=True),

@@ -17,8 +17,8 @@ from core.triage.model_case import TriageCase
 from core.triage.model_documents import TeamDocuments
 
 MAX_MONITORING = 4_000  # characters of a team's monitoring that are read
-SUMMARY_TOKENS = 900  # room for the longest summary, also where a token is a byte
-VOTE_TOKENS = 500  # room for the longest ballot, also where a token is a byte
+SUMMARY_TOKENS = 2_000  # room for the longest summary, also where a token is a byte
+VOTE_TOKENS = 900  # room for the longest ballot, also where a token is a byte
 
 Monitoring = Callable[[Team], Awaitable[str]]
 """What a team's read-only tools show around the incident; empty where it has none. Untrusted."""

@@ -64,5 +64,12 @@ async def record_prediction(
     return prediction_id, badge
 
 
+async def calibrated_probability(estimator: Estimator, evaluation: Evaluation, store: Store) -> float | None:
+    """Return the probability that a claim of this estimator is right by people's verdicts; None while there are too few."""
+    async with store.transaction() as transaction:
+        calibrator = await transaction.predictions.calibrator(estimator)
+    return calibrator.probability(evaluation) if calibrator else None
+
+
 def _digest(*texts: str) -> str:
     return hashlib.blake2b("\0".join(texts).encode("utf-8", "replace"), digest_size=8).hexdigest()

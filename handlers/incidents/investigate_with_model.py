@@ -23,7 +23,7 @@ from handlers.incidents.observe_incident import Readers
 from handlers.incidents.offer_tools import offer_tools
 
 DEADLINE = 180.0  # seconds that one reply may take
-WHOLE_DEADLINE = 900.0  # seconds for all steps and samples; then the evidence engine's explanation stands
+WHOLE_DEADLINE = 900.0  # seconds for all steps and samples; then what was found until then counts
 NO_HISTORY = IncidentHistory(())
 NOTHING_MORE = Readers((), (), (), {})
 
@@ -65,7 +65,8 @@ async def investigate_with_model(
                 investigation, f"{incident.description}\nService: {incident.service}", samples=samples
             )
     except TimeoutError:
-        trajectory = Trajectory(tuple(investigation.steps), Ending.MODEL_UNAVAILABLE)
+        ending = Ending.MODEL_UNAVAILABLE if investigation.finding is None else Ending.FINALISED
+        trajectory = Trajectory(tuple(investigation.steps), ending, investigation.finding)
     explanation = replace(explanation, trajectory=trajectory, gaps=tuple(dict.fromkeys((*explanation.gaps, *gaps))))
     finding = trajectory.finding
     if finding is None:

@@ -1,4 +1,4 @@
-"""A question is answered by a language model or by the evidence engine: whichever says more that can be shown."""
+"""A question is answered by the evidence engine, and where that is not certain, a language model chooses the excerpt."""
 
 from __future__ import annotations
 
@@ -9,88 +9,89 @@ from dataclasses import replace
 import structlog
 
 from core.answering.answer import Answer
-from core.answering.find import find_answer
-from core.answering.model_answer import ShowDraft, model_answer, no_draft
+from core.answering.certainty import VERSION
+from core.answering.find import ENGINE, find_answer
+from core.answering.model_answer import VERSION as MODEL_VERSION
+from core.answering.model_answer import Skill, chosen_answer, needs_choice
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Question
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency
-from core.model.prediction import Evaluation
-from core.ports import LanguageModel
+from core.model.prediction import Estimator, Evaluation, PredictionKind
+from core.ports import LanguageModel, Store
+from handlers.feedback.record_prediction import calibrated_probability
+from handlers.questions.examine_model import ExaminedModel
 
-MODEL_DEADLINE = 60.0  # seconds that the language model has for the whole answer; then the evidence engine gives it
-QUOTED_DEADLINE = 180.0  # seconds that it has where the documents are quoted meanwhile, so that nobody waits
-WITHOUT_MODEL = "The language model gave no usable answer in time; the documents are quoted instead."
-NO_REPLY = "The language model gave no usable answer in time."
-NOT_FOUND_BY_MODEL = "The language model found no answer in these documents."
+PATIENCE = 0.7  # seconds that a model has before what the evidence engine found is shown
+DEADLINE = 60.0  # seconds that it has in all
+WITHOUT_MODEL = "The language model did not answer in time."
 
 Judged = tuple[Answer, Evaluation]
+Show = Callable[[Answer], Awaitable[object]]
 
 log = structlog.get_logger()
 
 
-def nothing_quoted() -> bool:
-    """Return False: nothing was quoted, because somebody waits for the whole answer."""
-    return False
+async def show_nothing(_quotes: Answer) -> None:
+    """For those who wait for the whole answer."""
 
 
 async def answer_of_either(
-    question: Question,
-    retriever: Retriever,
-    model: LanguageModel | None,
-    draft: ShowDraft = no_draft,
-    is_quoted: Callable[[], bool] = nothing_quoted,
+    question: Question, retriever: Retriever, examined: ExaminedModel | None, store: Store, show: Show = show_nothing
 ) -> Judged:
-    """The model's answer, if there is a model and it is done in time, else the evidence engine's.
+    """Return the evidence engine's answer, or the excerpt that a model chooses where that is not certain.
 
-    The evidence engine's too where the model finds nothing, is not certain of what the documents say plainly, or cites what
-    was taken away meanwhile. Why the model's is not shown stands in its note. Raises IndexUnavailable.
+    `show` is given the evidence engine's answer as soon as a model takes longer than a moment. The model's choice is not
+    taken where it cites what was taken away meanwhile, or where people's verdicts on both engines say that the other
+    answer is likelier right. Raises IndexUnavailable.
     """
-    if model is None:
-        return await find_answer(question, retriever)
-    request = ModelRequest((), urgency=Urgency.PERSON, requester=requester(question), deadline=QUOTED_DEADLINE)
+    found = await find_answer(question, retriever)
+    if examined is None or not needs_choice(found[0]) or (skill := examined.skill) is None:
+        return found
+    choosing = asyncio.create_task(_in_time(question, found, retriever, examined.model, skill))
     try:
-        composed = await _in_time(model_answer(question, retriever, model, request, draft), is_quoted)
-    except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
-        reason = str(error) or f"It took longer than {QUOTED_DEADLINE if is_quoted() else MODEL_DEADLINE:.0f} seconds."
-        log.warning("answered without the language model", question=question.id, reason=reason)
-        answer, evaluation = await find_answer(question, retriever)
-        return replace(answer, note=NO_REPLY if answer.abstained else WITHOUT_MODEL), evaluation
-    answer, _ = composed
-    cited = frozenset(citation.passage_id for citation in answer.citations)
-    if not await retriever.holds(cited, question.audience):  # it was composed for minutes
-        return await find_answer(question, retriever)
-    if answer.sentences and not answer.tentative:
-        return composed
-    return _better(composed, await find_answer(question, retriever))
-
-
-async def _in_time(composing: Awaitable[Judged], is_quoted: Callable[[], bool]) -> Judged:
-    """Raises TimeoutError after the deadline; nothing of it goes on then."""
-    task = asyncio.ensure_future(composing)
-    try:
-        await asyncio.wait([task], timeout=MODEL_DEADLINE)
-        if is_quoted():
-            await asyncio.wait([task], timeout=QUOTED_DEADLINE - MODEL_DEADLINE)
-        if not task.done():
-            raise TimeoutError
-        return task.result()
+        done, _ = await asyncio.wait([choosing], timeout=PATIENCE)
+        if not done and not found[0].abstained:
+            await show(found[0])
+        chosen = await choosing
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        choosing.cancel()
+    answer, _ = chosen
+    cited = frozenset(citation.passage_id for citation in answer.citations)
+    if not await retriever.holds(cited, question.audience):
+        return await find_answer(question, retriever)
+    return chosen if answer.engine == ENGINE or await _is_likelier(chosen, found, store) else found
 
 
-def _better(composed: Judged, quoted: Judged) -> Judged:
-    """Return the better of two answers: plain quotes are not lost to a weak model that finds nothing to say.
+async def _in_time(
+    question: Question, found: Judged, retriever: Retriever, model: LanguageModel, skill: Skill
+) -> Judged:
+    """Return the model's choice; the evidence engine's answer with a note where there is none before the deadline."""
+    request = ModelRequest((), urgency=Urgency.PERSON, requester=requester(question), deadline=DEADLINE)
+    try:
+        async with asyncio.timeout(DEADLINE):
+            return await chosen_answer(question, found, retriever, model, request, skill)
+    except (ModelUnavailable, InvalidReply, PromptTooLong, TimeoutError) as error:
+        reason = str(error) or f"It took longer than {DEADLINE:.0f} seconds."
+        log.warning("answered without the language model", question=question.id, reason=reason)
+        answer, evaluation = found
+        return replace(answer, note=f"{answer.note} {WITHOUT_MODEL}".strip()), evaluation
 
-    Where the model found no answer, the quotes are tentative.
-    """
-    (answer, _), (quotes, evaluation) = composed, quoted
-    if quotes.abstained or (answer.sentences and quotes.tentative):
-        return composed
-    if answer.sentences:
-        return quoted
-    return replace(quotes, tentative=True, note=NOT_FOUND_BY_MODEL), evaluation
+
+async def _is_likelier(chosen: Judged, found: Judged, store: Store) -> bool:
+    """Tell whether a choice is as likely right as what was found, by the verdicts on both engines; True without them."""
+    if found[0].abstained:
+        return True
+    told = [
+        await calibrated_probability(
+            Estimator(PredictionKind.ANSWER, answer.engine, VERSION if answer.engine == ENGINE else MODEL_VERSION),
+            evaluation,
+            store,
+        )
+        for answer, evaluation in (chosen, found)
+    ]
+    model, evidence = told
+    return model is None or evidence is None or model >= evidence
 
 
 def requester(question: Question) -> str:

@@ -9,31 +9,27 @@ from dataclasses import replace
 
 from core.answering.answer import Answer
 from core.answering.certainty import VERSION
-from core.answering.find import ENGINE, find_answer
+from core.answering.find import ENGINE
 from core.answering.help_desk import HelpDesk
+from core.answering.model_answer import NOT_FOUND
 from core.answering.model_answer import VERSION as MODEL_VERSION
-from core.answering.model_answer import ShowDraft, no_draft
-from core.confidence.reference import Claim, Reference
 from core.knowledge.retriever import Retriever
 from core.model.audit import Act, AuditEntry, audit_entry
 from core.model.conversation import Question, Speaker, Turn, turn_key
 from core.model.errors import Unavailable, Undeliverable
-from core.model.language_model import Urgency
 from core.model.messages import AnswerMessage
-from core.model.prediction import Evaluation, PredictionKind
-from core.ports import Clock, LanguageModel, Store, Transaction
-from handlers.feedback.estimate_confidence import estimate_confidence
+from core.model.prediction import PredictionKind
+from core.ports import Clock, Store, Transaction
 from handlers.feedback.record_prediction import record_prediction
 from handlers.questions import answer_from_records as recorded
 from handlers.questions.answer_from_records import Records, answer_from_records, wanted_record
-from handlers.questions.answer_of_either import NOT_FOUND_BY_MODEL, answer_of_either, nothing_quoted, requester
+from handlers.questions.answer_of_either import Show, answer_of_either, requester, show_nothing
+from handlers.questions.examine_model import ExaminedModel
 from handlers.questions.post_message import Poster
-from handlers.questions.quote_meanwhile import READS_ON, Meanwhile, quoted_meanwhile
 from handlers.questions.read_thread import said_before
-from handlers.questions.show_waiting import ANSWERED, DRAFT, QUOTED, Waiting, answer_intent, show_answer, shown_waiting
+from handlers.questions.show_waiting import ANSWERED, QUOTED, Waiting, answer_intent, show_answer, shown_waiting
 
 HISTORY_TURNS = 8  # of the thread, the latest ones
-JUDGED_BY = 8  # retrieved passages that a composed answer is judged by
 
 MAX_WAITS = 3  # times that a chat which asks to wait is waited for with an answer in hand for which a model was asked
 LONGEST_WAIT = 5.0  # seconds each time
@@ -41,7 +37,7 @@ LONGEST_WAIT = 5.0  # seconds each time
 # What people say of quotes in which a model found no answer tells nothing of others, nor the other way round.
 DOUBTED_VERSION = f"{VERSION}-doubted"
 
-UNFINISHED = "Still checking the rest of the answer. No confidence yet."
+READS_ON = "The language model still reads what else was found. No confidence yet."
 
 NO_HELP_DESK = HelpDesk()
 NO_RECORDS = Records()
@@ -59,40 +55,30 @@ async def answer_question(
     store: Store,
     poster: Poster,
     clock: Clock,
-    model: LanguageModel | None = None,
-    judge: LanguageModel | None = None,
+    examined: ExaminedModel | None = None,
     help_desk: HelpDesk = NO_HELP_DESK,
     records: Records = NO_RECORDS,
     position: Callable[[str], int] = no_queue,
 ) -> None:
     """Answer in the place of the question, in the context of what was said there before.
 
-    While a model composes, the documents are quoted. `position` is the place of a requester in the queue for the model,
-    from 1; 0 if it does not wait.
+    While a model chooses, what the evidence engine found is shown. `position` is the place of a requester in the queue for
+    the model, from 1; 0 if it does not wait.
     """
-
-    async def quote() -> bool:
-        return model is not None and await _show_quotes(
-            question, waiting, help_desk, records, retriever=retriever, store=store, poster=poster, clock=clock
-        )
-
-    async with (
-        shown_waiting(question, lambda: position(requester(question)), poster=poster) as waiting,
-        quoted_meanwhile(quote) as meanwhile,
-    ):
+    async with shown_waiting(question, lambda: position(requester(question)), poster=poster) as waiting:
         answer = await prepare_answer(
             question,
             retriever=retriever,
             store=store,
             clock=clock,
-            model=model,
-            judge=judge,
+            examined=examined,
             help_desk=help_desk,
             records=records,
-            draft=lambda draft: _show_draft(draft, question, waiting, meanwhile, store, poster),
-            is_quoted=lambda: meanwhile.is_quoted,
+            show=lambda found: _show_quotes(
+                help_desk.completed(found, question), question, waiting, store=store, poster=poster, clock=clock
+            ),
         )
-    await _show(AnswerMessage(answer), question, MAX_WAITS if model is not None else 0, poster)
+    await _show(AnswerMessage(answer), question, MAX_WAITS if examined is not None else 0, poster)
     async with store.transaction() as transaction:
         await _remember(question, answer, clock, transaction)
         await transaction.audit.add(_shown(question, answer, clock))
@@ -104,38 +90,31 @@ async def prepare_answer(
     retriever: Retriever,
     store: Store,
     clock: Clock,
-    model: LanguageModel | None = None,
-    judge: LanguageModel | None = None,
+    examined: ExaminedModel | None = None,
     help_desk: HelpDesk = NO_HELP_DESK,
     records: Records = NO_RECORDS,
-    draft: ShowDraft = no_draft,
-    is_quoted: Callable[[], bool] = nothing_quoted,
+    show: Show = show_nothing,
 ) -> Answer:
     """Return the answer with its badge, not posted anywhere; its prediction is stored.
 
-    The records answer first, where they know what is asked; otherwise the documents.
-
-    `draft` is shown what a model composed as far as it has been checked (see `model_answer`).
-
-    Which engine gives it, `answer_of_either` says; the model has longer where something `is_quoted`. With a `judge`, an
-    answer that a model composed waits for its two-step estimate; without, the checks that it passed anyway are its measure.
+    The records answer first, where they know what is asked; otherwise the documents. Which engine gives the answer,
+    `answer_of_either` says; `show` is given what there is while a model still chooses.
     """
     asked = await _in_context(question, store)
     wanted = await wanted_record(asked, records, store)
     known = await answer_from_records(asked, wanted, records, store=store, retriever=retriever) if wanted else None
-    answer, evaluation = known or await answer_of_either(asked, retriever, model, draft, is_quoted)
+    answer, evaluation = known or await answer_of_either(asked, retriever, examined, store, show)
     answer = help_desk.completed(answer, question)
     if answer.abstained:
         return answer
     cited = tuple(dict.fromkeys(citation.document_id for citation in answer.citations))
-    evaluation, version = await _judged(question, answer, evaluation, retriever, judge)
     prediction_id, badge = await record_prediction(
         PredictionKind.ANSWER,
         question.id,
         _said(answer),
         evaluation,
         engine=answer.engine,
-        estimator_version=version,
+        estimator_version=_version(answer),
         group=cited[0].partition("/")[0] if cited else "",
         references=cited,
         store=store,
@@ -144,24 +123,13 @@ async def prepare_answer(
     return replace(answer, badge=badge, prediction_id=prediction_id)
 
 
-async def _judged(
-    question: Question, answer: Answer, measured: Evaluation, retriever: Retriever, judge: LanguageModel | None
-) -> tuple[Evaluation, str]:
-    if answer.engine == ENGINE:
-        return measured, DOUBTED_VERSION if answer.note == NOT_FOUND_BY_MODEL else VERSION
+def _version(answer: Answer) -> str:
+    """Return the version of what measured an answer, which says which answers can share a calibrator."""
     if answer.engine == recorded.ENGINE:
-        return measured, recorded.VERSION
-    if judge is None:
-        return measured, MODEL_VERSION
-    found = await retriever.search(question.text, question.audience, JUDGED_BY)
-    return await estimate_confidence(
-        Claim(question.id, question.text, _said(answer), question.asked_at),
-        [Reference(each.passage.document_id, each.passage.text) for each in found.passages],
-        (measured, MODEL_VERSION),
-        model=judge,
-        urgency=Urgency.PERSON,
-        requester=requester(question),
-    )
+        return recorded.VERSION
+    if answer.engine != ENGINE:
+        return MODEL_VERSION
+    return DOUBTED_VERSION if NOT_FOUND in answer.note else VERSION
 
 
 async def _show(message: AnswerMessage, question: Question, waits: int, poster: Poster) -> None:
@@ -179,64 +147,21 @@ async def _show(message: AnswerMessage, question: Question, waits: int, poster: 
 
 
 async def _show_quotes(
-    question: Question,
-    waiting: Waiting,
-    help_desk: HelpDesk,
-    records: Records,
-    *,
-    retriever: Retriever,
-    store: Store,
-    poster: Poster,
-    clock: Clock,
-) -> bool:
-    """Show what the evidence engine says; return whether it says anything, and the chat took it.
-
-    Nothing is quoted where the records are asked, which are read at once.
-    """
-    with suppress(Unavailable):
-        asked = await _in_context(question, store)
-        if await wanted_record(asked, records, store) is not None:
-            return False
-        answer, _ = await find_answer(asked, retriever)
-        if answer.abstained:
-            return False
-        message = AnswerMessage(replace(help_desk.completed(answer, question), note=READS_ON))
-        async with store.transaction() as transaction:
-            await transaction.audit.add(_shown(question, answer, clock, "quoted"))
-        await waiting.end()
-        if await _show_meanwhile(message, question, QUOTED, store=store, poster=poster):
-            async with store.transaction() as transaction:
-                await _remember(question, answer, clock, transaction)  # for whoever asks on below the quotes
-            return True
-    return False
-
-
-async def _show_meanwhile(
-    message: AnswerMessage, question: Question, stage: str, part: str = "", *, store: Store, poster: Poster
-) -> bool:
-    """Show what the whole answer will take the place of; whether the chat took it. If not, it makes no dead letter."""
-    try:
-        await show_answer(message, question, stage, poster, part)
-    except Undeliverable:
-        async with store.transaction() as transaction:
-            await transaction.dead_letters.remove(answer_intent(question.id))
-        return False
-    return True
-
-
-async def _show_draft(
-    draft: Answer, question: Question, waiting: Waiting, meanwhile: Meanwhile, store: Store, poster: Poster
+    found: Answer, question: Question, waiting: Waiting, *, store: Store, poster: Poster, clock: Clock
 ) -> None:
-    """Show the sentences that have passed; a chat that does not take them gets the whole answer later.
-
-    Where the documents are quoted already, half an answer does not take their place.
-    """
-    if await meanwhile.end():
-        return
-    message = AnswerMessage(replace(draft, note=UNFINISHED), draft_for=question.asker)
-    await waiting.end()
+    """Show what the whole answer may take the place of. Where the chat does not take it, it makes no dead letter."""
     with suppress(Unavailable):
-        await _show_meanwhile(message, question, DRAFT, str(len(draft.shown)), store=store, poster=poster)
+        async with store.transaction() as transaction:
+            await transaction.audit.add(_shown(question, found, clock, "quoted"))
+        await waiting.end()
+        try:
+            await show_answer(AnswerMessage(replace(found, note=READS_ON)), question, QUOTED, poster)
+        except Undeliverable:
+            async with store.transaction() as transaction:
+                await transaction.dead_letters.remove(answer_intent(question.id))
+            return
+        async with store.transaction() as transaction:
+            await _remember(question, found, clock, transaction)  # for whoever asks on below the quotes
 
 
 async def _in_context(question: Question, store: Store) -> Question:

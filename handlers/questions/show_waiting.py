@@ -31,8 +31,8 @@ QUEUED = "Your question is in the queue, because many arrived at once. The answe
 THINKING = "Reading what I found …"
 WAITING = "Waiting for the language model: {position} in the queue …"
 
-SIGN, DRAFT, QUOTED, ANSWERED = "waiting", "drafted", "quoted", "answer"  # what the message shows, the last word last
-STAGES = (SIGN, DRAFT, QUOTED, ANSWERED)
+SIGN, QUOTED, ANSWERED = "waiting", "quoted", "answer"  # what the message shows, the last word last
+STAGES = (SIGN, QUOTED, ANSWERED)
 
 log = structlog.get_logger()
 

@@ -115,11 +115,6 @@ async def test_every_structured_sample_is_valid_under_its_schema(model: Language
         assert set(json.loads(reply.text)) == {"cause", "sure"}
 
 
-async def test_a_stream_brings_the_pieces_of_a_reply(model: LanguageModel) -> None:
-    pieces = [piece async for piece in model.stream(QUESTION)]
-    assert "".join(pieces) == (await model.generate(QUESTION)).text
-
-
 @pytest.mark.parametrize(
     "choices", [("yes", "no"), ("1", "2", "3", "4", "5"), ("no", "not sure", "unlikely", "unsure")]
 )

@@ -76,15 +76,6 @@ async def test_a_reply_without_end_is_not_read_to_its_end(
         await LlamaServer(fake.url, session).generate(QUESTION)
 
 
-async def test_closing_a_stream_closes_the_connection(fake: FakeLlamaServer, session: aiohttp.ClientSession) -> None:
-    fake.waits = asyncio.Event()
-    pieces = LlamaServer(fake.url, session).stream(QUESTION)
-    assert await anext(pieces)
-    await pieces.aclose()  # type: ignore[attr-defined] an async generator has it
-    fake.waits.set()
-    await asyncio.wait_for(fake.left.wait(), 10)
-
-
 async def test_a_deadline_ends_a_request_and_its_connection(
     fake: FakeLlamaServer, session: aiohttp.ClientSession
 ) -> None:

@@ -86,22 +86,3 @@ async def test_a_job_that_is_stopped_leaves_nothing_behind() -> None:
     assert all(task.cancelled() for task in tasks)
     assert len(model.cancelled) == 2
     assert (pool.status.servers[0].busy, pool.position("C1")) == (0, 0)
-
-
-async def test_an_abandoned_stream_frees_its_slot() -> None:
-    model = GatedModel(script=lambda _: "one\ntwo")
-    pool = pool_of(model)
-    stream = pool.stream(asked())
-    first = asyncio.ensure_future(anext(stream))
-    await model.arrivals.get()
-    model.open_gate()
-    assert await first == "one\n"
-    await stream.aclose()  # pyright: ignore[reportAttributeAccessIssue] -- the port promises no more than an iterator
-    assert pool.status.servers[0].busy == 0
-
-
-async def test_a_stream_ends_with_its_deadline() -> None:
-    pool = pool_of(GatedModel(script=lambda _: "one\ntwo"))
-    with pytest.raises(ModelUnavailable, match="deadline"):
-        _ = [piece async for piece in pool.stream(asked(deadline=0.01))]
-    assert pool.status.servers[0].busy == 0

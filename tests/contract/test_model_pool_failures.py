@@ -21,7 +21,6 @@ from tests.fakes.language_model import ScriptedModel
 async def test_another_server_answers_when_one_fails() -> None:
     pool = pool_of(ScriptedModel(down, name="broken"), ScriptedModel(lambda _: "well"))
     assert (await pool.generate(asked())).text == "well"
-    assert [piece async for piece in pool.stream(asked())] == ["well"]
     assert len(await pool.sample(asked(), 3)) == 3
 
 
@@ -62,20 +61,6 @@ async def test_the_last_failure_is_told_when_every_server_failed() -> None:
     pool = pool_of(ScriptedModel(down), ScriptedModel(down))
     with pytest.raises(ModelUnavailable, match="does not answer"):
         await pool.generate(asked())
-
-
-async def test_a_stream_that_breaks_off_is_not_begun_again_by_another_server() -> None:
-    class BreaksOff(ScriptedModel):
-        async def stream(self, request: ModelRequest):
-            yield "half"
-            raise ModelUnavailable("The connection broke.")
-
-    other = ScriptedModel(lambda _: "whole")
-    stream = pool_of(BreaksOff(), other).stream(asked())
-    assert await anext(stream) == "half"
-    with pytest.raises(ModelUnavailable, match="broke"):
-        await anext(stream)
-    assert other.requests == []
 
 
 async def broken_pool(model: ScriptedModel, clock: FakeClock) -> ModelPool:

@@ -59,10 +59,10 @@ async def test_a_python_server_is_well_also_while_it_works_on_its_one_request() 
         async with open_model(load_settings(llm_url=server.url), session, FakeClock()) as pool:
             assert pool is not None
             await pool.check_health()
-            stream = pool.stream(QUESTION)
-            assert await anext(stream)
+            asked = asyncio.create_task(pool.generate(QUESTION))
+            await server.waiting.wait()
             await pool.check_health()
             assert pool.status.servers[0].breaker is BreakerState.CLOSED
             assert pool.status.servers[0].busy == 1
             server.waits.set()
-            assert [piece async for piece in stream]
+            assert (await asked).text

@@ -1,5 +1,5 @@
 """What local-slack leaves out, in front of it: rate limits, retried events, message metadata, Block Kit's limits,
-streamed messages, assistant threads, triggers that expire, and what stays where a thread's root was deleted.
+assistant threads, triggers that expire, and what stays where a thread's root was deleted.
 
 The bot talks to this proxy as if it were Slack, and the emulator delivers its events through it:
 
@@ -46,16 +46,13 @@ class SlackProxy:
     rate_limits: int = 0  # the next calls that post or edit are refused
     retry_after: int = 1  # seconds
     retries: int = 0  # times that each event is sent again
-    streams: bool = True  # whether this Slack can stream
     triggers_expire: bool = False  # a form is always opened too late
     refused: list[str] = field(default_factory=list)  # what Slack would not have taken
     delivered: list[int] = field(default_factory=list)  # the bot's status for every event, retries included
     acknowledged_in: list[float] = field(default_factory=list)  # seconds
     is_agent: bool = False  # has the agent messaging experience, else the assistant experience
     assistant: list[tuple[str, Arguments]] = field(default_factory=list)  # method and arguments
-    streamed: list[str] = field(default_factory=list)  # the methods of streams, in order
     _metadata: dict[str, Any] = field(default_factory=dict)
-    _streaming: dict[tuple[str, str], str] = field(default_factory=dict)  # the text so far
     _trigger: str = ""  # the latest of the emulator's own, which live for half an hour
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
     _session: aiohttp.ClientSession | None = None
@@ -105,9 +102,6 @@ class SlackProxy:
         if refused := self._refusal(method, arguments):
             return web.json_response(refused)
         own: dict[str, Callable[[Arguments], Awaitable[Answer]]] = {
-            "chat.startStream": self._start_stream,
-            "chat.appendStream": self._append_stream,
-            "chat.stopStream": self._stop_stream,
             "assistant.threads.setStatus": self._set_status,
             "assistant.threads.setTitle": self._set_title,
             "assistant.threads.setSuggestedPrompts": self._set_prompts,
@@ -137,8 +131,6 @@ class SlackProxy:
         problems: list[str] = []
         if method in ("chat.postMessage", "chat.update"):
             problems = block_kit.problems(arguments.get("text"), arguments.get("blocks"))
-            if method == "chat.update" and (arguments["channel"], arguments["ts"]) in self._streaming:
-                return refusal("streaming_state_conflict")
             if method == "chat.postMessage" and (arguments.get("unfurl_links"), arguments.get("unfurl_media")) != (
                 0,
                 0,
@@ -154,41 +146,6 @@ class SlackProxy:
     def _metadata_of(self, message: dict[str, Any]) -> dict[str, Any]:
         metadata = self._metadata.get(message["ts"])
         return {"metadata": metadata} if metadata else {}
-
-    # --- streams: https://docs.slack.dev/reference/methods/chat.startStream -------------------------------------------
-
-    async def _start_stream(self, arguments: Arguments) -> Answer:
-        if not self.streams:
-            return refusal("unknown_method")
-        if not all(arguments.get(name) for name in ("channel", "thread_ts", "recipient_user_id", "recipient_team_id")):
-            self.refused.append("chat.startStream lacks its thread or its recipient")
-            return refusal("invalid_arguments")
-        text = arguments.get("markdown_text", "")
-        where = {"channel": arguments["channel"], "thread_ts": arguments["thread_ts"]}
-        said = await self._ask("chat.postMessage", where | {"text": text or "…"})
-        if said.get("ok"):
-            self._streaming[said["channel"], said["ts"]] = text
-            self.streamed.append("start")
-        return said
-
-    async def _append_stream(self, arguments: Arguments) -> Answer:
-        key = (arguments["channel"], arguments["ts"])
-        if key not in self._streaming:
-            return refusal("message_not_in_streaming_state")
-        if not 0 < len(arguments.get("markdown_text", "")) <= 12_000:
-            self.refused.append("chat.appendStream appends nothing or too much")
-            return refusal("msg_too_long")
-        self._streaming[key] += arguments["markdown_text"]
-        self.streamed.append("append")
-        return await self._ask("chat.update", {"channel": key[0], "ts": key[1], "text": self._streaming[key]})
-
-    async def _stop_stream(self, arguments: Arguments) -> Answer:
-        key = (arguments["channel"], arguments["ts"])
-        if self._streaming.pop(key, None) is None:
-            return refusal("message_not_in_streaming_state")
-        self._metadata[key[1]] = arguments.get("metadata")
-        self.streamed.append("stop")
-        return {"ok": True, "channel": key[0], "ts": key[1]}
 
     # --- assistant threads: https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts ------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from adapters.slack.client import slack_client
-from adapters.slack.messenger import SlackMessenger
 from bot.commands.doctor import run_doctor
 from bot.config.settings import Settings
-from core import samples as messages
-from core.model.conversation import Person, Place, Platform
-from core.model.messages import AnswerMessage
 from tests.external.bot_in_slack import QUESTION, incident, over_http, shown, workspace
 from tests.external.slack_emulator import (
     BOT_TOKEN,
@@ -221,36 +215,6 @@ async def test_an_assistant_thread_has_prompts_and_is_named_after_its_first_ques
         return any(each["thread_ts"] == thread and "drain" in each["title"] for each in titles)
 
     await eventually(named, "the thread has a name", 5.0)
-
-
-@pytest.mark.parametrize("streams", [True, False])
-async def test_an_answer_that_is_still_being_checked_is_streamed_or_edited(
-    workspace: SlackWorkspace, streams: bool
-) -> None:
-    workspace.proxy.streams = streams
-    workspace.proxy.streamed.clear()
-    root = await workspace.say("look here", channel="C0GALLERY")
-    messenger = SlackMessenger(slack_client(BOT_TOKEN, workspace.api_url, workspace.session))
-    place = Place(Platform.SLACK, "C0GALLERY", root)
-    whole = messages.answer(prediction_id="answer-7")
-    reference = None
-    for number in (1, 2):
-        draft = replace(whole, sentences=whole.sentences[:number], badge=None, prediction_id=None)
-        message = AnswerMessage(draft, draft_for=Person(Platform.SLACK, INES))
-        if reference is None:
-            reference = await messenger.post(place, message, "stream")
-        else:
-            await messenger.edit(reference, message)
-        (so_far,) = await workspace.from_bot("C0GALLERY", root)
-        assert ("release captain" in shown(so_far)) is (number == 2)
-        assert "Helpful" not in shown(so_far), "nobody judges half an answer"
-    assert reference is not None
-    await messenger.edit(reference, AnswerMessage(whole))
-    (answer,) = await workspace.from_bot("C0GALLERY", root)
-    assert "Helpful" in shown(answer)
-    assert await messenger.find(place, "stream") == reference
-    assert workspace.proxy.streamed == (["start", "append", "stop"] if streams else [])
-    workspace.proxy.streams = True
 
 
 async def test_the_doctor_finds_the_app_in_order(workspace: SlackWorkspace, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from statistics import median
 
 import pytest
@@ -14,15 +13,14 @@ from playwright.async_api import Page
 
 from adapters.teams.cloud import THIS_MACHINE
 from adapters.teams.messenger import TeamsMessenger
-from adapters.teams.streams import INTERVAL
 from adapters.teams.transport import open_transport
-from core.model.conversation import Person, Place, Platform
+from core.model.conversation import Place, Platform
 from core.model.messages import AnswerMessage
 from core.samples import answer
 from tests.external.bot_in_teams import QUESTION, fire, playground, sdk, started
 from tests.external.browser import open_browser
 from tests.external.slack_emulator import ARTIFACTS
-from tests.external.teams_playground import INCIDENTS, INES, PERSONAL_CHAT, TENANT, Playground
+from tests.external.teams_playground import INCIDENTS, PERSONAL_CHAT, TENANT, Playground
 from tests.fakes.teams_connector import FakeReferences
 
 __all__ = ["playground", "sdk", "started"]  # the fixtures
@@ -41,8 +39,8 @@ async def page(playground: Playground) -> AsyncIterator[Page]:
         yield page
 
 
-async def test_an_answer_grows_while_it_is_checked(playground: Playground, page: Page, sdk: str) -> None:
-    """The messenger itself against the playground's connector: a model would take its time to compose the same."""
+async def test_a_sign_of_work_becomes_the_answer_on_the_page(playground: Playground, page: Page, sdk: str) -> None:
+    """The messenger itself against the playground's connector: a model would take its time to choose."""
     reference = {
         "service_url": f"{playground.page}/_connector/",
         "tenant_id": TENANT,
@@ -55,18 +53,10 @@ async def test_an_answer_grows_while_it_is_checked(playground: Playground, page:
     messenger = TeamsMessenger(transport=transport, references=references, tenant_ids=frozenset(), cloud=THIS_MACHINE)
     place = Place(Platform.TEAMS, PERSONAL_CHAT, PERSONAL_CHAT)
     whole = answer()
-    drafts = [replace(whole, sentences=whole.sentences[:count], badge=None, prediction_id=None) for count in (1, 2)]
-    ines = Person(Platform.TEAMS, INES)
 
     assert await messenger.signal(place, "Reading what I found …")
     await page.get_by_text("Reading what I found").first.wait_for()
-    await asyncio.sleep(INTERVAL)
-    reference_ = await messenger.post(place, AnswerMessage(drafts[0], draft_for=ines), "answer")
-    await page.get_by_text(whole.sentences[0].text.replace("`", "")[:40]).first.wait_for()
-    await page.screenshot(path=ARTIFACTS / f"teams-{sdk}-stream-half.png")
-    await asyncio.sleep(INTERVAL)
-    await messenger.edit(reference_, AnswerMessage(drafts[1], draft_for=ines))
-    await messenger.edit(reference_, AnswerMessage(whole))
+    await messenger.post(place, AnswerMessage(whole), "answer")
     # The page puts the card of a streamed message into one of its own.
     shown = await playground.until(PERSONAL_CHAT, lambda said: "Sources" in said[-1].text)
     assert any(whole.sentences[1].text in message.said for message in shown)

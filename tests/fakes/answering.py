@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core.answering.model_exam import QUESTIONS
 from core.knowledge.retriever import Retriever
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.document import Document
@@ -14,8 +15,8 @@ from core.model.messages import AnswerMessage
 from core.ports import LanguageModel
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from handlers.questions.answer_question import answer_question
+from handlers.questions.examine_model import ExaminedModel
 from handlers.questions.post_message import Poster
-from tests.fakes.answering_script import Statements
 from tests.fakes.clock import FakeClock
 from tests.fakes.messenger import RecordingMessenger
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
@@ -70,9 +71,14 @@ async def answered(
     store: InMemoryStore,
     chat: RecordingMessenger,
     model: LanguageModel | None = None,
+    right: int = len(QUESTIONS),
 ) -> None:
+    """Answer a question; a model has chosen so many right in its exam."""
     poster = Poster(store, {Platform.SLACK: chat})
-    await answer_question(asked, retriever=retriever, store=store, poster=poster, clock=FakeClock(), model=model)
+    examined = ExaminedModel(model, lambda: right) if model is not None else None
+    if examined is not None:
+        await examined.recall()
+    await answer_question(asked, retriever=retriever, store=store, poster=poster, clock=FakeClock(), examined=examined)
 
 
 def last(chat: RecordingMessenger) -> AnswerMessage:
@@ -83,10 +89,3 @@ def last(chat: RecordingMessenger) -> AnswerMessage:
 
 
 ROLLBACK = "How do I roll back a canary?"
-
-
-COMPOSED = "Roll back a canary with `slip rollback SERVICE`."
-
-
-def composing(shown: Statements) -> list[tuple[str, list[int]]]:
-    return [(COMPOSED, [number for number, text in shown.items() if "slip rollback" in text])]

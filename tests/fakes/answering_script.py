@@ -1,18 +1,16 @@
-"""What a well-behaved language model says at each step of an answer, for `ScriptedModel`; a test replaces single steps."""
+"""A language model as answers are asked of it: it chooses an excerpt by a word, and restates or composes as it is told."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
 
 from core.model.language_model import ModelRequest
-from tests.fakes.language_model import ScriptedModel
+from core.model_calls.prompts.answering import NONE
+from tests.fakes.language_model import Odds, ScriptedModel
 
-Statements = Mapping[int, str]
-Composer = Callable[[Statements], Sequence[tuple[str, Sequence[int]]]]
-
-TASKS = ("Rewritten", "Chosen", "Composed", "Translated")
+_NAMED = re.compile(r"(?:\A|\n\n)# (.+)\n")
 
 
 def prompt(request: ModelRequest) -> str:
@@ -20,57 +18,48 @@ def prompt(request: ModelRequest) -> str:
 
 
 def task(request: ModelRequest) -> str:
-    """The type that the reply is asked as; empty where a verdict is asked for."""
+    """The type that the reply is asked as; empty where a name is asked for."""
     return request.schema["title"] if request.schema else ""
 
 
-def statements(request: ModelRequest) -> dict[int, str]:
-    """The numbered statements in a prompt, in the order in which they stand there."""
-    lines = [json.loads(line) for line in prompt(request).splitlines() if line.startswith('{"document"')]
-    return {int(number): text for line in lines for number, text in line["statements"].items()}
+def excerpts(request: ModelRequest) -> dict[str, str]:
+    """The excerpts in a prompt, by their names."""
+    _, listed, *_ = prompt(request).split("\n=====\n")
+    _, *parts = _NAMED.split(f"\n\n{listed}")
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-def quoting(shown: Statements) -> list[tuple[str, list[int]]]:
-    """The first statement as it stands."""
-    number = min(shown)
-    return [(shown[number], [number])]
+def holding(word: str, probability: float = 0.95) -> Odds:
+    """Choose the first excerpt that holds a word; none where no excerpt does."""
+
+    def odds(request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+        chosen = next((name for name, text in excerpts(request).items() if word in text and name in choices), NONE)
+        rest = (1.0 - probability) / (len(choices) - 1)
+        return {choice: probability if choice == chosen else rest for choice in choices}
+
+    return odds
 
 
-@dataclass
-class AnsweringScript:
-    """By default: the question as it is, all statements, the first of them quoted."""
+def choosing(
+    word: str,
+    probability: float = 0.95,
+    *,
+    question: str = "?",
+    english: str = "",
+    language: str = "English",
+    sentence: str = "",
+) -> ScriptedModel:
+    """A model that chooses by a word, restates every question as this one, and composes this sentence."""
 
-    compose: Composer = quoting
-    choose: Callable[[Statements], Sequence[int]] = tuple
-    question: str = ""
-    english: str = ""
-    language: str = "English"
-    translations: Sequence[str] = ()
+    def script(request: ModelRequest) -> str:
+        if task(request) == "Composed":
+            return json.dumps({"sentence": sentence})
+        restated = {"question": question, "english": english or question, "language": language}
+        return json.dumps({"follow_up": True, **restated}, ensure_ascii=False)
 
-    def __call__(self, request: ModelRequest) -> str:
-        match task(request):
-            case "Rewritten":
-                reply: object = {
-                    "follow_up": False,
-                    "question": self.question or "?",
-                    "language": self.language,
-                    "english": self.english or self.question or "?",
-                }
-            case "Chosen":
-                reply = {"statements": list(self.choose(statements(request)))[:24]}
-            case "Composed":
-                composed = self.compose(statements(request))
-                reply = {"sentences": [{"text": text, "statements": list(numbers)} for text, numbers in composed]}
-            case _:
-                reply = {"sentences": list(self.translations)}
-        return json.dumps(reply, ensure_ascii=False)
-
-
-def agreeing(script: Callable[[ModelRequest], str], probability: float = 0.9) -> ScriptedModel:
-    """A model that follows a script and gives each yes this probability."""
-    return ScriptedModel(script, odds=lambda *_: {"yes": probability, "no": 1 - probability})
+    return ScriptedModel(script, holding(word, probability))
 
 
 def tasks(model: ScriptedModel) -> list[str]:
-    """What the model was asked, in order; a verdict is an empty string."""
+    """What the model was asked, in order; a choice is an empty string."""
     return [task(request) for request in model.requests]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from core.model.language_model import ModelReply, ModelRequest
@@ -21,12 +20,6 @@ class GatedModel(ScriptedModel):
     async def generate(self, request: ModelRequest) -> ModelReply:
         await self._wait(request)
         return await super().generate(request)
-
-    async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
-        pieces = (await super().generate(request)).text.splitlines(keepends=True)
-        for piece in pieces:
-            await self._wait(request)
-            yield piece
 
     async def _wait(self, request: ModelRequest) -> None:
         gate = asyncio.Event()

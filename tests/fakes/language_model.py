@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from core.model.errors import PromptTooLong
@@ -49,10 +49,6 @@ class ScriptedModel:
 
     async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
         return [await self.generate(request) for _ in range(count)]
-
-    async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
-        for piece in (await self.generate(request)).text.splitlines(keepends=True):
-            yield piece
 
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
         self.requests.append(request)

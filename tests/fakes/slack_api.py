@@ -70,7 +70,6 @@ class FakeSlack(FakeServer):
         self.statuses: dict[tuple[str, str], str] = {}  # what a thread shows while it waits, by channel and thread
         self.views: list[Answer] = []  # the forms that were opened
         self.homes: dict[str, Answer] = {}  # each person's own page
-        self.streaming: set[tuple[str, str]] = set()  # the messages that are streams now
         self.refusals: list[Refusal] = []
         self.hang_up = False  # close the connection instead of answering, after the work was done
         self._sockets: asyncio.Queue[web.WebSocketResponse] = asyncio.Queue()
@@ -89,9 +88,6 @@ class FakeSlack(FakeServer):
             "users.list": self._users,
             "users.info": self._user,
             "chat.getPermalink": self._permalink,
-            "chat.startStream": self._start_stream,
-            "chat.appendStream": self._append_stream,
-            "chat.stopStream": self._stop_stream,
             "views.open": self._open_view,
             "views.publish": self._publish_view,
             "assistant.threads.setStatus": self._set_status,
@@ -219,36 +215,10 @@ class FakeSlack(FakeServer):
         channel, ts = arguments["channel"], arguments["ts"]
         if not any((each["channel"], each["ts"]) == (channel, ts) for each in self.messages):
             return _error("message_not_found")
-        if (channel, ts) in self.streaming:
-            return _error("streaming_state_conflict")
         if found := block_kit.problems(arguments.get("text"), arguments.get("blocks")):
             return _error("invalid_blocks", found)
         self.message(channel, ts).update(text=arguments["text"], blocks=arguments["blocks"])
         return {"channel": channel, "ts": ts}
-
-    def _start_stream(self, arguments: Arguments) -> Answer:
-        if not all(arguments.get(name) for name in ("thread_ts", "recipient_user_id", "recipient_team_id")):
-            return _error("invalid_arguments")
-        text = arguments.get("markdown_text", "")
-        posted = self._post({"channel": arguments["channel"], "thread_ts": arguments["thread_ts"], "text": text or "…"})
-        if "ts" in posted:
-            self.streaming.add((arguments["channel"], posted["ts"]))
-        return posted
-
-    def _append_stream(self, arguments: Arguments) -> Answer:
-        key = (arguments["channel"], arguments["ts"])
-        if key not in self.streaming:
-            return _error("message_not_in_streaming_state")
-        self.message(*key)["text"] += arguments["markdown_text"]
-        return {"channel": key[0], "ts": key[1]}
-
-    def _stop_stream(self, arguments: Arguments) -> Answer:
-        key = (arguments["channel"], arguments["ts"])
-        if key not in self.streaming:
-            return _error("message_not_in_streaming_state")
-        self.streaming.discard(key)
-        self.message(*key).update({name: arguments[name] for name in ("metadata",) if arguments.get(name)})
-        return {"channel": key[0], "ts": key[1]}
 
     def _open_view(self, arguments: Arguments) -> Answer:
         if arguments["trigger_id"] == EXPIRED:

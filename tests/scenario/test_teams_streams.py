@@ -1,4 +1,4 @@
-"""Answers that grow in a personal chat, and messages that Teams finds too large."""
+"""Signs of work in a personal chat that become the answer, and messages that Teams finds too large."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from tests.fakes.teams_connector import CHANNEL, PERSONAL_CHAT, TENANT, Failure
 
 ANSWER = answer()
 PERSON_CHAT = Place(Platform.TEAMS, PERSONAL_CHAT, PERSONAL_CHAT, TENANT)
-FIRST = replace(ANSWER, sentences=ANSWER.sentences[:1], badge=None, prediction_id=None)
 
 
 @pytest.fixture(params=["agents", "botbuilder"])
@@ -30,11 +29,6 @@ async def chat(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         yield chat
 
 
-def draft(chat: TeamsAdapter, count: int = 1) -> AnswerMessage:
-    so_far = replace(ANSWER, sentences=ANSWER.sentences[:count], badge=None, prediction_id=None)
-    return AnswerMessage(so_far, draft_for=chat.inbox.questions[0].asker)
-
-
 def told(chat: TeamsAdapter) -> list[tuple[str, str, dict[str, object]]]:
     """Type, text and stream of everything that was sent, in order."""
     return [
@@ -43,34 +37,21 @@ def told(chat: TeamsAdapter) -> list[tuple[str, str, dict[str, object]]]:
     ]
 
 
-async def test_an_answer_grows_in_a_personal_chat(chat: TeamsAdapter) -> None:
+async def test_a_sign_of_work_becomes_the_answer(chat: TeamsAdapter) -> None:
     assert await chat.messenger.signal(PERSON_CHAT, "Reading what I found …")
-    reference = await chat.messenger.post(PERSON_CHAT, draft(chat), "answer")
-    await chat.messenger.edit(reference, draft(chat, 2))
-    await chat.messenger.edit(reference, AnswerMessage(ANSWER))
-    sign, first, second, last = told(chat)
-    stream = {"type": "streaminfo", "streamId": reference.message_id}
+    reference = await chat.messenger.post(PERSON_CHAT, AnswerMessage(ANSWER), "answer")
+    sign, last = told(chat)
     assert sign == (
         "typing",
         "Reading what I found …",
         {"type": "streaminfo", "streamType": "informative", "streamSequence": 1},
     )
-    assert first[2] == stream | {"streamType": "streaming", "streamSequence": 2}
-    assert second[2] == stream | {"streamType": "streaming", "streamSequence": 3}
     assert last[:1] == ("message",)
-    assert last[2] == stream | {"streamType": "final"}
-    assert second[1].startswith(first[1])
-    assert last[1].startswith(second[1])
+    assert last[2] == {"type": "streaminfo", "streamId": reference.message_id, "streamType": "final"}
     card = chat.connector.sent[-1].card
     assert "Sources" in texts(card)
     assert ANSWER.sentences[1].text not in " ".join(texts(card))  # it stands above, in the text
     assert chat.connector.updated == []
-
-
-async def test_only_sentences_that_passed_are_streamed(chat: TeamsAdapter) -> None:
-    await chat.messenger.post(PERSON_CHAT, draft(chat), "answer")
-    [(_, text, _)] = told(chat)
-    assert text == "Run slipway rollback SERVICE; it returns the canary to 0 % within 90 seconds. [1]"
 
 
 async def test_what_is_said_after_a_sign_of_work_ends_its_stream(chat: TeamsAdapter) -> None:
@@ -92,7 +73,7 @@ async def test_elsewhere_a_message_is_edited(chat: TeamsAdapter) -> None:
     await chat.deliver(chat.connector.activity(id="2"))
     place = Place(Platform.TEAMS, CHANNEL, "1700000000001", TENANT)
     assert not await chat.messenger.signal(place, "Reading …")
-    reference = await chat.messenger.post(place, draft(chat), "answer")
+    reference = await chat.messenger.post(place, AnswerMessage(ANSWER), "answer")
     await chat.messenger.edit(reference, AnswerMessage(ANSWER))
     assert [entity for _, _, entity in told(chat)] == [{}]
     assert len(chat.connector.updated) == 1
@@ -100,78 +81,61 @@ async def test_elsewhere_a_message_is_edited(chat: TeamsAdapter) -> None:
 
 @pytest.mark.parametrize("status", [400, 403, 405])
 async def test_where_teams_does_not_stream_an_ordinary_message_is_posted(chat: TeamsAdapter, status: int) -> None:
-    chat.connector.failures = [Failure(status), Failure(status)]
+    chat.connector.failures = [Failure(status)]
     assert not await chat.messenger.signal(PERSON_CHAT, "Reading …")
-    reference = await chat.messenger.post(PERSON_CHAT, draft(chat), "answer")
-    await chat.messenger.edit(reference, AnswerMessage(ANSWER))
+    await chat.messenger.post(PERSON_CHAT, AnswerMessage(ANSWER), "answer")
     assert [(kind, entity) for kind, _, entity in told(chat)] == [("message", {})]
-    assert len(chat.connector.updated) == 1
 
 
 async def test_an_end_that_teams_refuses_is_posted_anew_and_what_stood_goes(chat: TeamsAdapter) -> None:
-    reference = await chat.messenger.post(PERSON_CHAT, draft(chat), "answer")
+    await chat.messenger.signal(PERSON_CHAT, "Reading …")
     chat.connector.failures = [Failure(403, body='{"error": {"code": "ContentStreamNotAllowed"}}')]
-    with pytest.raises(MessageNotFound):
-        await chat.messenger.edit(reference, AnswerMessage(ANSWER))
-    assert reference.message_id in chat.connector.deleted
     await chat.messenger.post(PERSON_CHAT, AnswerMessage(ANSWER), "answer")
+    assert len(chat.connector.deleted) == 1
     assert "Sources" in texts(chat.connector.sent[-1].card)
 
 
-async def test_another_answer_than_the_one_that_was_streamed_is_posted_anew(chat: TeamsAdapter) -> None:
-    reference = await chat.messenger.post(PERSON_CHAT, draft(chat), "answer")
-    with pytest.raises(MessageNotFound):
-        await chat.messenger.edit(reference, AnswerMessage(abstention()))
-    assert reference.message_id in chat.connector.deleted
-
-
 async def test_an_end_that_has_to_wait_is_tried_again(chat: TeamsAdapter) -> None:
-    reference = await chat.messenger.post(PERSON_CHAT, draft(chat), "answer")
+    await chat.messenger.signal(PERSON_CHAT, "Reading …")
     chat.connector.failures = [Failure(429, {"Retry-After": "3"})]
     with pytest.raises(ChatUnavailable) as raised:
-        await chat.messenger.edit(reference, AnswerMessage(ANSWER))
+        await chat.messenger.post(PERSON_CHAT, AnswerMessage(ANSWER), "answer")
     assert raised.value.retry_after == 3.0
-    await chat.messenger.edit(reference, AnswerMessage(ANSWER))
+    await chat.messenger.post(PERSON_CHAT, AnswerMessage(ANSWER), "answer")
     assert told(chat)[-1][2]["streamType"] == "final"
 
 
-async def test_updates_that_come_too_soon_are_left_for_the_next(
-    chat: TeamsAdapter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_signs_that_come_too_soon_are_left_out(chat: TeamsAdapter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "INTERVAL", 3600.0)
-    reference = await chat.messenger.post(PERSON_CHAT, draft(chat), "answer")
-    await chat.messenger.edit(reference, draft(chat, 2))
+    assert await chat.messenger.signal(PERSON_CHAT, "Reading …")
+    assert await chat.messenger.signal(PERSON_CHAT, "Reading on …")
     assert len(chat.connector.sent) == 1
-    monkeypatch.setattr(streams, "INTERVAL", 0.0)
-    await chat.messenger.edit(reference, AnswerMessage(ANSWER))
-    assert len(chat.connector.sent) == 2
 
 
-async def test_a_stream_that_is_too_old_is_posted_anew(chat: TeamsAdapter, monkeypatch: pytest.MonkeyPatch) -> None:
-    reference = await chat.messenger.post(PERSON_CHAT, draft(chat), "answer")
+async def test_a_sign_that_is_too_old_is_taken_away(chat: TeamsAdapter, monkeypatch: pytest.MonkeyPatch) -> None:
+    await chat.messenger.signal(PERSON_CHAT, "Reading …")
     monkeypatch.setattr(streams, "MAX_AGE", -1.0)
-    with pytest.raises(MessageNotFound):
-        await chat.messenger.edit(reference, AnswerMessage(ANSWER))
+    await chat.messenger.post(PERSON_CHAT, AnswerMessage(ANSWER), "answer")
+    assert told(chat)[-1][2] == {}
+    assert len(chat.connector.deleted) == 1
 
 
 async def test_two_people_are_answered_in_streams_of_their_own(chat: TeamsAdapter) -> None:
     other = {"id": "a:mateo", "conversationType": "personal", "tenantId": TENANT}
     await chat.deliver(chat.connector.personal(id="2", conversation=other))
     places = [question.place for question in chat.inbox.questions]
-    posted = await asyncio.gather(
-        *(chat.messenger.post(place, draft(chat), f"answer-{place.channel}") for place in places)
-    )
-    for reference in posted:
-        await chat.messenger.edit(reference, AnswerMessage(ANSWER))
+    for place in places:
+        await chat.messenger.signal(place, "Reading …")
+    await asyncio.gather(*(chat.messenger.post(place, AnswerMessage(ANSWER), place.channel) for place in places))
     ended = [sent for sent in chat.connector.sent if sent.activity["type"] == "message"]
     assert {sent.conversation for sent in ended} == {PERSONAL_CHAT, "a:mateo"}
 
 
-async def test_markup_in_a_streamed_sentence_mentions_nobody(chat: TeamsAdapter) -> None:
+async def test_markup_in_a_streamed_answer_mentions_nobody(chat: TeamsAdapter) -> None:
     said = replace(ANSWER.sentences[0], text="<at>everyone</at> look at [this](https://attacker.example/) **now**")
-    message = AnswerMessage(replace(ANSWER, sentences=(said,)), draft_for=chat.inbox.questions[0].asker)
-    await chat.messenger.post(PERSON_CHAT, message, "answer")
-    activity = chat.connector.sent[0].activity
+    await chat.messenger.signal(PERSON_CHAT, "Reading …")
+    await chat.messenger.post(PERSON_CHAT, AnswerMessage(replace(ANSWER, sentences=(said,))), "answer")
+    activity = chat.connector.sent[-1].activity
     assert "<at" not in activity["text"]
     assert "attacker" not in activity["text"]
     assert activity["textFormat"] == "plain"

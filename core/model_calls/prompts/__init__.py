@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from core.model_calls.prompts.answering import Chosen, Composed, Rewritten, Translated
+from core.model_calls.prompts.answering import Composed, Rewritten
 from core.model_calls.prompts.rca_log import ChunkReading, LogSummary
 from core.model_calls.prompts.triage import Ballot, Distilled, DocumentSummary, MonitoringSummary, Ranking
 
 # Every form that a reply of the model may be asked in: what any model, however bad, must be able to give.
 REPLY_TYPES: tuple[type, ...] = (
     Rewritten,
-    Chosen,
     Composed,
-    Translated,
     ChunkReading,
     LogSummary,
     Distilled,

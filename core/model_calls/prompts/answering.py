@@ -1,14 +1,14 @@
-"""Prompts for answering a question (Ericsson chatbot, section V-B, figures 3 and 6).
+"""Prompts for answering a question: to restate it, to choose the excerpt that answers, and to say the answer in a sentence.
 
-Documents travel as one line of JSON for each section, other text between fences that it cannot hold: no text can end
-its own quotation. All prompts about one choice of documents begin with the same bytes, up to the end of the documents.
+Untrusted text stands between fences that it cannot hold. The prompts about one question begin with the same bytes, up to
+its end, so that a server reads the excerpts once.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
@@ -20,14 +20,10 @@ from core.model_calls.prompts.template import template
 
 Messages = tuple[ChatMessage, ...]
 
-YES = "yes"
-YES_NO = (YES, "no")
+NONE = "none of them"  # in place of the name of an excerpt
+READ_CHARACTERS = 800  # of an excerpt that a model reads at most
+NAME_CHARACTERS = 60  # of the name of an excerpt
 
-MAX_SENTENCES = 5  # of an answer
-MAX_CITED = 4  # statements cited by one sentence
-MAX_CHOSEN = 24  # statements that compression may keep
-
-SentenceText = Annotated[str, Field(max_length=300)]
 QuestionText = Annotated[str, Field(min_length=1, max_length=300)]
 
 
@@ -42,98 +38,69 @@ class Rewritten:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """The numbers of the statements that help. Here and below, a number that none of them has names nothing."""
-
-    statements: Annotated[tuple[int, ...], Field(max_length=MAX_CHOSEN)]
-
-
-@dataclass(frozen=True, slots=True)
-class ComposedSentence:
-    """A sentence and the numbers of the statements that are said to support it."""
-
-    text: SentenceText
-    statements: Annotated[tuple[int, ...], Field(max_length=MAX_CITED)]
-
-
-@dataclass(frozen=True, slots=True)
 class Composed:
-    """An answer; no sentences where the documents do not answer."""
+    """The answer in a sentence; empty where there is none to say."""
 
-    sentences: Annotated[tuple[ComposedSentence, ...], Field(max_length=MAX_SENTENCES)]
-
-
-@dataclass(frozen=True, slots=True)
-class Translated:
-    """The sentences of an answer in another language, in their order."""
-
-    sentences: Annotated[tuple[SentenceText, ...], Field(max_length=MAX_SENTENCES)]
+    sentence: Annotated[str, Field(max_length=600)]
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """Statements by number, and where they stand."""
+class Named:
+    """An excerpt as a model reads it: a name that no other one of the same prompt has, and its text."""
 
-    document: str
-    heading: str
-    statements: Mapping[int, str]
+    name: str
+    text: str
 
 
 def rewrite(question: str, history: Sequence[Turn]) -> Messages:
-    """To be answered with `Rewritten`."""
+    """Return the prompt that is to be answered with `Rewritten`."""
     said = "\n".join(turn_line(turn) for turn in history)
-    return _asked("", "rewrite", history=said or "(none)", question=quoted(question))
+    return _asked(template("answering_rewrite").substitute(history=said or "(none)", question=quoted(question)))
 
 
-def compress(sections: Sequence[Section], question: str) -> Messages:
-    """To be answered with `Chosen`."""
-    return _asked(documents(sections), "compress", question=quoted(question))
+def choose(excerpts: Sequence[Named], question: str) -> Messages:
+    """Return the prompt that is to be answered with the name of an excerpt or NONE.
+
+    A small model copies the heading of the section that it has found; asked for a number, it guesses.
+    """
+    return _asked(_excerpts(excerpts, question) + template("answering_choose").substitute(none=NONE))
 
 
-def compose(sections: Sequence[Section], question: str) -> Messages:
-    """To be answered with `Composed`."""
-    return _asked(documents(sections), "compose", question=quoted(question))
+def distinct_names(sources: Sequence[tuple[str, str]]) -> list[str]:
+    """Return a short name for each of some excerpts by their titles and headings: the heading alone, where it tells them apart."""
+    headings = [" ".join((heading or title).split()) for title, heading in sources]
+    names: list[str] = []
+    for (title, _), heading in zip(sources, headings, strict=True):
+        name = heading if headings.count(heading) == 1 else f"{heading} ({' '.join(title.split())})"
+        name = name[:NAME_CHARACTERS].strip() or "untitled"
+        same = sum(each == name or each.startswith(f"{name} #") for each in (*names, NONE))
+        names.append(f"{name} #{same + 1}" if same else name)
+    return names
 
 
-def verdict(sections: Sequence[Section], sentence: str, numbers: Sequence[int]) -> Messages:
-    """To be answered with one of YES_NO."""
-    listed = ", ".join(str(number) for number in numbers)
-    return _asked(documents(sections), "verdict", sentence=quoted(sentence), numbers=listed)
-
-
-def translate(sentences: Sequence[str], question: str, language: str) -> Messages:
-    """To be answered with `Translated`."""
-    lines = "\n".join(_line(sentence) for sentence in sentences)
-    return _asked("", "translate", sentences=lines, question=quoted(question), language=" ".join(language.split()))
-
-
-def same_meaning(sentence: str, translation: str) -> Messages:
-    """To be answered with one of YES_NO."""
-    return _asked("", "same_meaning", sentence=quoted(sentence), translation=quoted(translation))
-
-
-def documents(sections: Sequence[Section]) -> str:
-    """The part of a prompt that holds the documents."""
-    return template("answering_documents").substitute(documents="\n".join(section_line(one) for one in sections))
-
-
-def section_line(section: Section) -> str:
-    """A section as it stands in a prompt."""
-    return _line(asdict(section))
+def compose(excerpts: Sequence[Named], question: str, name: str) -> Messages:
+    """Return the prompt that is to be answered with `Composed` from the excerpt of that name."""
+    return _asked(_excerpts(excerpts, question) + template("answering_compose").substitute(name=quoted(name)))
 
 
 def turn_line(turn: Turn) -> str:
-    """A turn of the conversation as it stands in a prompt."""
-    return _line({turn.speaker: turn.text})
+    """Return a turn of the conversation as it stands in a prompt: JSON, whose line ends are escaped."""
+    return quoted(json.dumps({turn.speaker: turn.text}, ensure_ascii=False))
 
 
-def _asked(data: str, task: str, **values: str) -> Messages:
+def _excerpts(excerpts: Sequence[Named], question: str) -> str:
+    listed = "\n\n".join(f"# {excerpt.name}\n{_beginning(excerpt.text)}" for excerpt in excerpts)
+    return template("answering_excerpts").substitute(excerpts=quoted(listed), question=quoted(question))
+
+
+def _beginning(text: str) -> str:
+    if len(text) <= READ_CHARACTERS:
+        return text
+    return f"{text[:READ_CHARACTERS].rpartition(' ')[0] or text[:READ_CHARACTERS]} …"
+
+
+def _asked(task: str) -> Messages:
     return (
         ChatMessage(Role.SYSTEM, template("answering_system").substitute()),
-        ChatMessage(Role.USER, data + template(f"answering_{task}").substitute(values)),
+        ChatMessage(Role.USER, task),
     )
-
-
-def _line(value: object) -> str:
-    """JSON, whose line ends are escaped; of those that JSON leaves as they are, none can begin a fence."""
-    return quoted(json.dumps(value, ensure_ascii=False))

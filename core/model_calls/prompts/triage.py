@@ -24,7 +24,7 @@ NOBODY = "none of them"  # a vote that no team of the group owns the incident
 
 Phrases = Annotated[tuple[Annotated[str, Field(max_length=40)], ...], Field(max_length=MAX_PHRASES)]
 TeamId = Annotated[str, Field(max_length=100)]
-Part = Annotated[str, Field(max_length=240)]
+Part = Annotated[str, Field(max_length=600)]  # about twice what is asked for, so that no sentence ends in the middle
 
 
 @dataclass(frozen=True, slots=True)

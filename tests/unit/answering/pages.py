@@ -12,7 +12,6 @@ from core.knowledge.retriever import Retriever
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question, Speaker, Turn
 from core.model.document import Document
 from core.model.language_model import ModelRequest
-from tests.fakes.answering_script import AnsweringScript, Statements
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 
 PRIVATE = "channel:payments-private"
@@ -59,12 +58,3 @@ def question(text: str = ASKED, *history: str) -> Question:
         datetime(2026, 3, 14, tzinfo=UTC),
         tuple(Turn(Speaker.PERSON, turn) for turn in history),
     )
-
-
-def number_of(text: str, shown: Statements) -> int:
-    return next(number for number, statement in shown.items() if text in statement)
-
-
-def composing(*sentences: tuple[str, str]) -> AnsweringScript:
-    """Each sentence cites the statement that holds the words beside it."""
-    return AnsweringScript(lambda shown: [(text, [number_of(words, shown)]) for text, words in sentences])

@@ -1,134 +1,210 @@
-"""The second engine from end to end, over a fake index and a scripted model."""
+"""A language model chooses among the excerpts, over a fake index and with a scripted model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from core.answering.certainty import answer_threshold
-from core.answering.model_answer import model_answer
+from core.answering.answer import Answer, Excerpt
+from core.answering.find import ENGINE, find_answer
+from core.answering.model_answer import NOT_FOUND, OFFERED, Skill, chosen_answer, is_entailed, needs_choice, weighed
+from core.answering.model_exam import CHOOSES, COMPOSES, EXCERPTS, QUESTIONS, examined, skill_of
 from core.knowledge.retriever import Retriever
-from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
+from core.model.conversation import Question
+from core.model.errors import ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest
-from tests.fakes.answering_script import AnsweringScript, agreeing, prompt, statements, tasks
+from core.model.prediction import Evaluation
+from core.model_calls.prompts.answering import NONE
+from tests.fakes.answering_script import choosing, excerpts, prompt, task, tasks
 from tests.fakes.language_model import ScriptedModel
-from tests.unit.answering.pages import ASKED, COMMAND, DURATION, REQUEST, composing, number_of, question, retriever
+from tests.unit.answering.pages import ASKED, REQUEST, question, retriever
 
 __all__ = ["retriever"]  # the fixture
 
-
-async def test_a_composed_answer_cites_the_section_that_says_each_sentence(retriever: Retriever) -> None:
-    model = agreeing(
-        composing((f"To roll back a canary, run {'`slipway rollback SERVICE`'}.", "slipway"), (DURATION, "90"))
-    )
-    answer, evaluation = await model_answer(question(), retriever, model, REQUEST)
-    assert [sentence.text for sentence in answer.sentences] == [
-        "To roll back a canary, run `slipway rollback SERVICE`.",
-        DURATION,
-    ]
-    assert {sentence.citations for sentence in answer.sentences} == {(1,)}
-    (citation,) = answer.citations
-    assert (citation.document_id, citation.quote) == ("docs/rollback", COMMAND)
-    assert (answer.engine, answer.note, answer.question_id) == (model.name, "", "q-1")
-    assert 0 < evaluation.rce < 0.9
-    assert answer_threshold() <= evaluation.coe <= 1
+ABLE = Skill(1.0)
+FLUENT = Skill(1.0, composes=True)
+UNSURE = "How long is there to wait for a runner?"
 
 
-async def test_a_question_asked_alone_in_known_words_is_not_rewritten(retriever: Retriever) -> None:
-    model = agreeing(AnsweringScript())
-    await model_answer(question(), retriever, model, REQUEST)
-    assert tasks(model) == ["Chosen", "Composed", ""]
+async def chosen(
+    asked: Question, retriever: Retriever, model: ScriptedModel, skill: Skill = ABLE
+) -> tuple[Answer, Evaluation]:
+    return await chosen_answer(asked, await find_answer(asked, retriever), retriever, model, REQUEST, skill)
 
 
-async def test_every_request_says_for_whom_and_by_when(retriever: Retriever) -> None:
-    model = agreeing(AnsweringScript())
-    await model_answer(question(), retriever, model, REQUEST)
-    assert {(request.requester, request.deadline) for request in model.requests} == {("slack:C1", 7.0)}
+async def test_the_excerpt_that_a_model_chooses_is_shown_as_without_one(retriever: Retriever) -> None:
+    found, _ = await find_answer(question(UNSURE), retriever)
+    model = choosing("30 minutes")
+    answer, evaluation = await chosen(question(UNSURE), retriever, model)
+    assert found.citations[0].document_id == "docs/drain", "the other page, without a model"
+    assert "30 minutes" in answer.excerpts[0].text
+    assert answer.citations[0].document_id == "docs/maintenance"
+    assert [each.citation for each in (*answer.excerpts, *answer.further)] == [each.number for each in answer.citations]
+    assert (answer.engine, answer.tentative, answer.sentences) == (model.name, True, ())
+    assert 0.5 < evaluation.rce < 1
 
 
-async def test_a_follow_up_is_searched_for_as_it_was_rewritten(retriever: Retriever) -> None:
-    rewritten = "how do I roll back in staging?"
-    model = agreeing(AnsweringScript(question=rewritten))
-    answer, _ = await model_answer(question("no, in staging", ASKED), retriever, model, REQUEST)
-    assert tasks(model)[0] == "Rewritten"
+async def test_one_call_reads_the_best_excerpts_and_the_question(retriever: Retriever) -> None:
+    model = choosing("30 minutes")
+    await chosen(question(UNSURE), retriever, model)
+    (request,) = model.requests
+    assert 2 <= len(excerpts(request)) <= OFFERED
+    assert UNSURE in prompt(request)
+    assert (request.requester, request.deadline) == ("slack:C1", 7.0)
+
+
+async def test_where_a_model_chooses_none_what_was_found_stands_with_a_word(retriever: Retriever) -> None:
+    answer, _ = await chosen(question(UNSURE), retriever, choosing("zebra", 0.999))
+    found, _ = await find_answer(question(UNSURE), retriever)
+    assert answer == replace(found, note=NOT_FOUND)
+
+
+async def test_a_follow_up_is_searched_for_as_it_was_restated(retriever: Retriever) -> None:
+    model = choosing("shallows", question="how do I roll back in staging?")
+    answer, _ = await chosen(question("no, in staging", ASKED), retriever, model)
+    assert tasks(model) == ["Rewritten", ""]
     assert ASKED in prompt(model.requests[0])
     assert answer.citations[0].document_id == "docs/staging"
-    assert rewritten in prompt(model.requests[1])
 
 
-@pytest.mark.parametrize("rewritten", ["how is the canary E1234 drained on N7?", "how is a canary drained?"])
-async def test_a_rewritten_question_that_gains_or_loses_a_name_is_not_used(
-    retriever: Retriever, rewritten: str
+@pytest.mark.parametrize("restated", ["how is the canary E1234 drained on N7?", "how is a canary drained?"])
+async def test_a_restated_question_that_gains_or_loses_a_name_is_not_used(retriever: Retriever, restated: str) -> None:
+    model = choosing("slipway", question=restated)
+    await chosen(question("and the canary of E1234?", ASKED), retriever, model)
+    assert restated not in prompt(model.requests[1])
+
+
+async def test_a_lone_question_in_another_language_is_searched_for_in_that_of_the_documents(
+    retriever: Retriever,
 ) -> None:
-    model = agreeing(AnsweringScript(question=rewritten))
-    await model_answer(question("and the canary of E1234?", ASKED), retriever, model, REQUEST)
-    assert not any(rewritten in prompt(request) for request in model.requests[1:])
+    german = "Wie lange dauert es, einen Läufer zu leeren?"
+    model = choosing(
+        "45 minutes", question=german, english="How long does it take to drain a runner?", language="German"
+    )
+    answer, _ = await chosen(question(german), retriever, model)
+    assert tasks(model) == ["Rewritten", ""]
+    assert answer.citations[0].document_id == "docs/drain"
 
 
-async def test_the_end_of_a_long_conversation_is_what_a_question_is_rewritten_by(retriever: Retriever) -> None:
-    model = agreeing(AnsweringScript(question=ASKED))
-    model.context = 1_300
-    await model_answer(question("and how?", "zebra " * 900, "roll back a canary"), retriever, model, REQUEST)
+async def test_a_lone_question_in_the_language_of_the_documents_is_never_restated(retriever: Retriever) -> None:
+    model = choosing("45 minutes")
+    await chosen(question("how long does draining a runer take?"), retriever, model)
+    assert "Rewritten" not in tasks(model)
+
+
+async def test_the_end_of_a_long_conversation_is_what_a_question_is_restated_by(retriever: Retriever) -> None:
+    model = choosing("slipway", question=ASKED)
+    model.context = 1_000
+    await chosen(question("and how?", "zebra " * 900, "roll back a canary"), retriever, model)
     assert "roll back a canary" in prompt(model.requests[0])
     assert "zebra" not in prompt(model.requests[0])
 
 
-async def test_compression_keeps_statements_and_nothing_else(retriever: Retriever) -> None:
-    script = AnsweringScript(choose=lambda shown: [number_of("slipway", shown), 900])
-    model = agreeing(script)
-    await model_answer(question(), retriever, model, REQUEST)
-    chosen, composed, _ = model.requests
-    assert len(statements(chosen)) > 1
-    assert list(statements(composed).values()) == [COMMAND]
+@pytest.mark.parametrize("failure", [ModelUnavailable("down"), PromptTooLong("too long")])
+async def test_a_model_that_fails_raises(retriever: Retriever, failure: Exception) -> None:
+    def odds(*_: object) -> dict[str, float]:
+        raise failure
+
+    with pytest.raises(type(failure)):
+        await chosen(question(UNSURE), retriever, ScriptedModel(odds=odds))
 
 
-async def test_the_best_passages_stand_at_the_ends(retriever: Retriever) -> None:
-    model = agreeing(AnsweringScript())
-    await model_answer(question("how do I roll back a canary or drain a runner?"), retriever, model, REQUEST)
-    numbers = list(statements(model.requests[0]))
-    assert numbers[0] == 1
-    assert numbers != sorted(numbers)
-    assert max(numbers) not in {numbers[0], numbers[-1]}
+async def test_a_document_cannot_vote_for_itself_or_end_its_quotation(retriever: Retriever) -> None:
+    model = choosing("gatekey")
+    await chosen(question("what rotates the gateway, and who may reveal it?"), retriever, model)
+    assert prompt(model.requests[-1]).splitlines().count("=====") == 4
 
 
-async def test_composing_and_checking_share_the_prompt_up_to_the_end_of_the_documents(retriever: Retriever) -> None:
-    model = agreeing(composing((COMMAND, "slipway"), (DURATION, "90")))
-    await model_answer(question(), retriever, model, REQUEST)
-    _, *sharing = model.requests
-    assert len(sharing) == 3
-    assert len({request.messages[0] for request in model.requests}) == 1
-    shared, _, _ = prompt(sharing[0]).partition("The question:")
-    assert all(text in shared for text in (COMMAND, DURATION))
-    assert all(prompt(request).startswith(shared) for request in sharing)
+async def test_a_sentence_stands_above_the_excerpt_only_where_it_is_entailed_and_the_model_is_able(
+    retriever: Retriever,
+) -> None:
+    said = "Run `drydock runner drain NAME` and wait for 30 minutes."
+    answer, _ = await chosen(question(UNSURE), retriever, choosing("30 minutes", sentence=said), FLUENT)
+    assert answer.shown[0].text == said
+    assert "30 minutes" in answer.excerpts[0].text
+    for skill, sentence in ((ABLE, said), (FLUENT, said.replace("30", "20")), (FLUENT, "")):
+        answer, _ = await chosen(question(UNSURE), retriever, choosing("30 minutes", sentence=sentence), skill)
+        assert (answer.sentences, bool(answer.excerpts)) == ((), True)
 
 
-def down(_: ModelRequest) -> str:
-    raise ModelUnavailable("The model is down.")
+EXCERPT = Excerpt(
+    "## Limits\n\nIt accepts bodies up to 256 KB. It does not retry. A token lasts 24h, and is renewed 3 times.", "", 1
+)
+QUESTION = "Which size of a body does the gateway accept?"
 
 
 @pytest.mark.parametrize(
-    ("script", "context", "error"),
+    "said",
     [
-        pytest.param(down, 8_192, ModelUnavailable, id="down"),
-        pytest.param(lambda _: "Certainly! Here is", 8_192, InvalidReply, id="no JSON"),
-        pytest.param(lambda _: '{"statements": ["1"]}', 8_192, InvalidReply, id="another form"),
-        pytest.param(
-            AnsweringScript(choose=lambda _: (900, -1)), 8_192, InvalidReply, id="numbers that it was not shown"
-        ),
-        pytest.param(AnsweringScript(), 220, PromptTooLong, id="too small a context"),
+        "The gateway accepts a body of up to 256 KB.",
+        "It accepts bodies up to 256 KB.",
+        "It does not retry.",
+        "A token lasts 24 hours.",
+        "A token is renewed three times.",
     ],
 )
-async def test_a_model_that_fails_is_said_to_have_failed(
-    retriever: Retriever, script: Callable[[ModelRequest], str], context: int, error: type[Exception]
-) -> None:
-    model = ScriptedModel(script, context=context)
-    with pytest.raises(error):
-        await model_answer(question(), retriever, model, REQUEST)
+def test_a_sentence_in_the_words_of_the_excerpt_and_the_question_is_entailed(said: str) -> None:
+    assert is_entailed(said, QUESTION, EXCERPT, "Gateway")
 
 
-async def test_in_a_small_context_the_best_sections_are_read(retriever: Retriever) -> None:
-    model = agreeing(AnsweringScript())
-    model.context = 1_250
-    answer, _ = await model_answer(question(), retriever, model, REQUEST)
-    assert answer.citations[0].document_id == "docs/rollback"
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The gateway accepts a body of up to 512 KB.",
+        "It does retry.",
+        "A token lasts 24 minutes.",
+        "The gateway accepts bodies of the size that users hope for when they upload.",
+        "The size of a body that the gateway accepts:",
+        "The size of a body does.",
+        "I am sure that it accepts bodies up to 256 KB.",
+        "It accepts bodies up to 256 KB, @channel.",
+        "",
+    ],
+)
+def test_a_sentence_that_adds_denies_or_does_not_answer_is_not(said: str) -> None:
+    assert not is_entailed(said, QUESTION, EXCERPT, "Gateway")
+
+
+@given(st.lists(st.floats(0.001, 1.0), min_size=2, max_size=9), st.floats(0.01, 0.99), st.floats(0.01, 0.99))
+def test_a_model_that_is_worth_nothing_changes_nothing(told: list[float], coe: float, rce: float) -> None:
+    shares = [each / sum(told) for each in told]
+    assert weighed(shares, Evaluation(coe, rce), 0.0) == pytest.approx(
+        weighed([1 / len(told)] * len(told), Evaluation(coe, rce), 1.0)
+    )
+    assert sum(weighed(shares, Evaluation(coe, rce), 0.7)) == pytest.approx(1.0)
+
+
+def test_a_certain_answer_needs_no_choice() -> None:
+    answer = Answer("q", "?", (), (), ENGINE, excerpts=(EXCERPT,))
+    assert [needs_choice(each) for each in (answer, replace(answer, tentative=True), replace(answer, excerpts=()))] == [
+        False,
+        True,
+        True,
+    ]
+    assert not needs_choice(replace(answer, tentative=True, excerpts=(EXCERPT, EXCERPT))), "one for each part of it"
+
+
+async def test_an_exam_tells_a_model_that_reads_from_one_that_does_not() -> None:
+    right = dict(QUESTIONS)
+
+    def reads(request: ModelRequest, choices: object) -> dict[str, float]:
+        asked = next(text for text, _ in QUESTIONS if text in prompt(request))
+        return {right[asked]: 0.9, NONE: 0.1} if right[asked] != NONE else {NONE: 1.0}
+
+    assert skill_of(await examined(ScriptedModel(odds=reads), REQUEST)) == FLUENT
+    for name in (*(excerpt.name for excerpt in EXCERPTS), NONE):
+        always = ScriptedModel(odds=lambda *_, name=name: {name: 1.0})
+        assert skill_of(await examined(always, REQUEST)) is None
+    assert skill_of(CHOOSES) == Skill(CHOOSES / len(QUESTIONS))
+    assert COMPOSES > CHOOSES
+
+
+async def test_the_questions_of_an_exam_share_their_prompt_up_to_the_end_of_the_excerpts() -> None:
+    model = ScriptedModel()
+    await examined(model, REQUEST)
+    beginnings = {prompt(request).partition("\nThe question:")[0] for request in model.requests}
+    assert len(beginnings) == 1
+    assert {task(request) for request in model.requests} == {""}

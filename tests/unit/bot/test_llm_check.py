@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
 
 from bot.commands.llm_check import LEAST_CONTEXT, check_model
+from core.answering.model_exam import QUESTIONS
 from core.model.errors import ModelUnavailable
 from core.model.language_model import ModelReply, ModelRequest
 from tests.fakes.language_model import ScriptedModel
@@ -27,10 +28,15 @@ async def works(model: ScriptedModel) -> dict[str, bool]:
     return {ability.name: ability.works async for ability in check_model(model)}
 
 
+def right(request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+    """Pass the exam, and say yes to everything else."""
+    return {next((name for text, name in QUESTIONS if text in request.messages[-1].text), choices[0]): 1.0}
+
+
 async def test_a_server_that_can_do_everything_is_found_to() -> None:
-    found = await works(ServerLike(reply))
+    found = await works(ServerLike(reply, odds=right))
     assert found == dict.fromkeys(found, True)
-    assert set(found) >= {"schema", "probabilities", "prompt cache", "streaming", "speed"}
+    assert set(found) >= {"schema", "probabilities", "prompt cache", "choices", "speed"}
 
 
 async def test_a_small_context_is_found_missing() -> None:
@@ -48,17 +54,13 @@ async def test_a_server_that_computes_every_prompt_anew_is_found_out() -> None:
 
 
 async def test_probabilities_that_change_from_one_time_to_the_next_are_found_out() -> None:
-    odds = iter(range(1, 10))
-    found = await works(ServerLike(reply, odds=lambda _, __: {"yes": float(next(odds)), "no": 1.0}))
+    odds = iter(range(1, 20))
+    found = await works(ServerLike(reply, odds=lambda _, choices: {choices[0]: float(next(odds)), choices[1]: 1.0}))
     assert not found["probabilities"]
 
 
-async def test_a_reply_that_comes_in_one_piece_is_no_stream() -> None:
-    class Whole(ServerLike):
-        async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
-            yield (await self.generate(request)).text
-
-    assert not (await works(Whole(reply)))["streaming"]
+async def test_a_model_that_fails_its_exam_is_found_out() -> None:
+    assert not (await works(ServerLike(reply)))["choices"]
 
 
 async def test_every_check_is_made_though_the_server_is_down_and_says_what_it_heard() -> None:

@@ -16,7 +16,7 @@ from dataclasses import replace
 import pytest
 
 from core.answering.find import find_answer
-from core.answering.model_answer import model_answer
+from core.answering.model_answer import Skill, chosen_answer
 from core.confidence.model_estimator import Effort, estimate
 from core.confidence.owner_evidence import evaluate_owner
 from core.confidence.reference import Claim, Reference
@@ -33,7 +33,7 @@ from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.negotiate import propose_owner
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
-from tests.fakes.answering_script import AnsweringScript, Statements, agreeing
+from tests.fakes.answering_script import choosing
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import START, change, errors, incident, observations, traffic
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
@@ -164,13 +164,12 @@ async def in_log_lines(claim: str) -> Evaluation:
     return evaluation
 
 
-async def in_composed_sentences(claim: str) -> Evaluation:
-    def composed(shown: Statements) -> list[tuple[str, list[int]]]:
-        number = next(number for number, text in shown.items() if "slip rollback" in text)
-        return [(f"{shown[number]} {claim}".strip(), [number])]
-
+async def in_a_model_s_reply(claim: str) -> Evaluation:
     retriever = await _retriever("Rolling back a canary", CANARY)
-    return (await model_answer(QUESTION, retriever, agreeing(AnsweringScript(composed)), ModelRequest(())))[1]
+    found = await find_answer(QUESTION, retriever)
+    model = choosing("slip rollback", sentence=f"Run `slip rollback`. {claim}".strip())
+    skill = Skill(1.0, composes=True)
+    return (await chosen_answer(QUESTION, found, retriever, model, ModelRequest(()), skill))[1]
 
 
 async def in_analyses(claim: str) -> Evaluation:
@@ -186,7 +185,7 @@ JUDGES = [
     in_alert_title,
     in_alert_description,
     in_log_lines,
-    in_composed_sentences,
+    in_a_model_s_reply,
     in_analyses,
 ]
 Judge = Callable[[str], Awaitable[Evaluation]]

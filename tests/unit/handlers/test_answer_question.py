@@ -1,37 +1,34 @@
 from __future__ import annotations
 
 import asyncio
+import random
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 import pytest
 
 from core.answering.certainty import VERSION
 from core.answering.find import ENGINE
+from core.answering.model_answer import NOT_FOUND
 from core.answering.model_answer import VERSION as MODEL_VERSION
-from core.confidence.model_estimator import VERSION as ESTIMATOR_VERSION
 from core.knowledge.retriever import Retriever
-from core.model.conversation import Speaker, Turn
-from core.model.errors import ChatUnavailable, ModelUnavailable
-from core.model.language_model import ModelReply, ModelRequest, Urgency
-from core.model.messages import AnswerMessage
-from core.model.prediction import Estimator, Evaluation, PredictionKind
-from handlers.questions.answer_of_either import NO_REPLY, NOT_FOUND_BY_MODEL, WITHOUT_MODEL
-from handlers.questions.answer_question import prepare_answer
-from tests.fakes.answering import (
-    COMPOSED,
-    ROLLBACK,
-    THREAD,
-    answered,
-    composing,
-    last,
-    question,
-    retriever,
-)
-from tests.fakes.answering_script import AnsweringScript, Statements, agreeing, prompt, task
+from core.model.conversation import MessageReference, Place, Speaker, Turn
+from core.model.document import Document
+from core.model.errors import ChatUnavailable, InvalidReply, ModelUnavailable, Undeliverable
+from core.model.language_model import ModelRequest, Urgency
+from core.model.messages import AnswerMessage, Message
+from core.model.prediction import Estimator, PredictionKind
+from handlers.knowledge.ingest_knowledge import ingest_knowledge
+from handlers.questions.answer_of_either import WITHOUT_MODEL
+from handlers.questions.answer_question import READS_ON, prepare_answer
+from handlers.questions.examine_model import ExaminedModel
+from tests.fakes.answering import ROLLBACK, THREAD, Handbook, answered, last, question, retriever
+from tests.fakes.answering_script import choosing
 from tests.fakes.calibrators import calibrator
 from tests.fakes.clock import FakeClock
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.messenger import Crash, RecordingMessenger, Trouble
+from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
 from tests.fakes.store import InMemoryStore
 
 __all__ = ["retriever"]  # the fixture
@@ -109,111 +106,234 @@ async def test_a_step_that_runs_twice_answers_once(
     assert len(store.conversations.turns) == 2
 
 
-async def test_a_language_model_gives_the_answer_in_its_own_name(
+LASTS = "How long is the shelf index in the freeze?"  # tentative: the shelf first, then the freeze
+
+
+async def test_the_excerpt_that_a_language_model_chooses_is_shown_in_its_name(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
-    model = agreeing(AnsweringScript(composing, question=ROLLBACK), 0.8)
-    await answered(question(ROLLBACK), retriever, store, chat, model)
+    await answered(question(LASTS), retriever, store, chat, choosing("6 January"))
     answer = last(chat).answer
-    assert [sentence.text for sentence in answer.sentences] == [COMPOSED]
-    assert (answer.engine, answer.note) == (model.name, "")
+    assert [each.document_id for each in answer.citations] == ["handbook/freeze", "handbook/shelf"]
+    assert (answer.engine, answer.note, answer.tentative) == ("scripted", "", True)
     (prediction,) = store.predictions.by_id.values()
-    assert (prediction.engine, prediction.estimator_version) == (model.name, MODEL_VERSION)
-    assert 0 < prediction.evaluation.rce <= 0.8
+    assert (prediction.engine, prediction.estimator_version) == ("scripted", MODEL_VERSION)
+
+
+async def test_an_excerpt_is_found_by_a_model_where_the_evidence_engine_withholds_it(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    await answered(question("How long does the traffic take?"), retriever, store, chat, choosing("90 seconds"))
+    assert "90 seconds" in last(chat).answer.text
 
 
 async def test_the_model_is_asked_at_once_and_for_the_channel_of_the_question(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
-    model = agreeing(AnsweringScript(composing, question=ROLLBACK))
-    await answered(question(ROLLBACK), retriever, store, chat, model)
+    model = choosing("6 January")
+    await answered(question(LASTS), retriever, store, chat, model)
     assert {(request.requester, request.urgency) for request in model.requests} == {("slack:C0ASK", Urgency.PERSON)}
 
 
-def down(_: ModelRequest) -> str:
+async def test_no_model_is_asked_where_the_answer_is_certain(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    model = choosing("6 January")
+    await answered(question(ROLLBACK), retriever, store, chat, model)
+    assert "slip rollback" in last(chat).answer.text
+    assert (model.requests, last(chat).answer.engine) == ([], ENGINE)
+
+
+def down(*_: object) -> dict[str, float]:
     raise ModelUnavailable("The model is down.")
 
 
 @pytest.mark.parametrize(
     "model",
     [
-        pytest.param(ScriptedModel(down), id="down"),
-        pytest.param(ScriptedModel(lambda _: "I would love to help!"), id="not in the form asked for"),
-        pytest.param(ScriptedModel(AnsweringScript(composing), context=300), id="too small a context"),
+        pytest.param(ScriptedModel(odds=down), id="down"),
+        pytest.param(ScriptedModel(odds=lambda *_: invalid()), id="not in the form asked for"),
     ],
 )
 async def test_without_a_usable_reply_the_evidence_engine_answers_and_says_so(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, model: ScriptedModel
 ) -> None:
-    await answered(question(ROLLBACK), retriever, store, chat, model)
+    await answered(question(LASTS), retriever, store, chat, model)
     answer = last(chat).answer
-    assert "slip rollback" in answer.text
+    assert answer.citations[0].document_id == "handbook/shelf"
     assert (answer.engine, answer.note) == (ENGINE, WITHOUT_MODEL)
     (prediction,) = store.predictions.by_id.values()
     assert (prediction.engine, prediction.estimator_version) == (ENGINE, VERSION)
 
 
-async def test_a_model_that_is_too_slow_is_not_waited_for(
+def invalid() -> dict[str, float]:
+    raise InvalidReply("I would love to help!")
+
+
+class Hanging(ScriptedModel):
+    """Chooses when it `may`."""
+
+    def __init__(self) -> None:
+        chooser = choosing("6 January")
+        super().__init__(chooser.script, chooser.odds)
+        self.may = asyncio.Event()
+
+    async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
+        await self.may.wait()
+        return await super().expect(request, choices)
+
+
+def impatient(monkeypatch: pytest.MonkeyPatch, deadline: float = 60.0) -> None:
+    monkeypatch.setattr("handlers.questions.answer_of_either.PATIENCE", 0.001)
+    monkeypatch.setattr("handlers.questions.answer_of_either.DEADLINE", deadline)
+
+
+async def test_what_was_found_is_shown_at_once_and_the_choice_takes_its_place(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Stuck(ScriptedModel):
-        async def generate(self, request: ModelRequest) -> ModelReply:
-            await asyncio.Event().wait()
-            raise AssertionError
+    impatient(monkeypatch)
+    model = Hanging()
+    answering = asyncio.create_task(answered(question(LASTS), retriever, store, chat, model))
+    async with asyncio.timeout(5):
+        while not store.conversations.turns:  # noqa: ASYNC110 -- nothing tells it
+            await asyncio.sleep(0.01)
+    quoted = last(chat).answer
+    assert (quoted.citations[0].document_id, quoted.note) == ("handbook/shelf", READS_ON)
+    assert (quoted.badge, quoted.prediction_id) == (None, None), "nobody judges what may still change"
+    model.may.set()
+    await answering
+    (final,) = chat.standing.values()
+    assert isinstance(final, AnswerMessage)
+    assert final.answer.citations[0].document_id == "handbook/freeze"
+    assert [each.entry.documents[0] for each in store.audit.entries] == ["handbook/shelf", "handbook/freeze"]
+    assert len(store.predictions.by_id) == 1
+    assert [turn.text for turn in await store.conversations.history(THREAD, 8)] == [LASTS, final.answer.text]
 
-    monkeypatch.setattr("handlers.questions.answer_of_either.MODEL_DEADLINE", 0.01)
-    await answered(question(ROLLBACK), retriever, store, chat, Stuck())
-    assert (last(chat).answer.engine, last(chat).answer.note) == (ENGINE, WITHOUT_MODEL)
+
+async def test_a_model_that_hangs_changes_nothing_and_is_not_waited_for(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await answered(question(LASTS, "q1"), retriever, InMemoryStore(), without := RecordingMessenger())
+    impatient(monkeypatch, deadline=0.1)
+    await answered(question(LASTS, "q1"), retriever, store, chat, Hanging())
+    (shown,) = chat.standing.values()
+    assert isinstance(shown, AnswerMessage)
+    assert shown.answer == replace(last(without).answer, note=WITHOUT_MODEL)
+    assert len(chat.posted) == 1, "at once; the note came with an edit"
 
 
-async def test_what_the_documents_say_plainly_is_not_lost_to_a_model_that_finds_nothing(
+async def test_a_model_that_failed_its_exam_or_has_not_ended_it_is_not_asked(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
-    model = agreeing(AnsweringScript(lambda _: [], question=ROLLBACK))
-    await answered(question(ROLLBACK), retriever, store, chat, model)
-    answer = last(chat).answer
-    assert "slip rollback" in answer.text
-    assert (answer.engine, answer.note, answer.tentative) == (ENGINE, NOT_FOUND_BY_MODEL, True)
+    await answered(question(LASTS), retriever, store, chat, failed := choosing("6 January"), right=3)
+    assert (failed.requests, last(chat).answer.engine) == ([], ENGINE)
+    examined = ExaminedModel(Hanging())
+    answer = await prepare_answer(
+        question(LASTS, "q2"), retriever=retriever, store=store, clock=FakeClock(), examined=examined
+    )
+    assert answer.engine == ENGINE
+    await examined.close()
 
 
-async def test_the_confidence_of_quotes_is_not_that_of_quotes_in_which_a_model_found_no_answer(
+@pytest.mark.parametrize("seed", range(5))
+async def test_a_model_that_chooses_at_random_is_not_asked_after_its_exam(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, seed: int
+) -> None:
+    draw = random.Random(seed)
+    model = ScriptedModel(odds=lambda _, choices: {choice: draw.random() ** 8 for choice in choices})
+    kept: list[int] = []
+    examined = ExaminedModel(model, save=kept.append)
+    assert examined.skill is None
+    async with asyncio.timeout(5):
+        while not kept:  # noqa: ASYNC110 -- nothing tells it
+            await asyncio.sleep(0)
+    asked = len(model.requests)
+    answer = await prepare_answer(
+        question(LASTS), retriever=retriever, store=store, clock=FakeClock(), examined=examined
+    )
+    assert (answer.engine, len(model.requests)) == (ENGINE, asked)
+    assert answer.citations[0].document_id == "handbook/shelf"
+
+
+async def test_the_engine_whose_answers_people_found_right_more_often_is_shown(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+) -> None:
+    await store.predictions.adopt(Estimator(PredictionKind.ANSWER, ENGINE, VERSION), calibrator(0.9, 0.8))
+    await answered(question(LASTS), retriever, store, chat, choosing("6 January"))
+    assert last(chat).answer.engine == "scripted", "of one of the two, too few verdicts are known"
+    await store.predictions.adopt(Estimator(PredictionKind.ANSWER, "scripted", MODEL_VERSION), calibrator(0.9, 0.3))
+    await answered(question(LASTS, "q2"), retriever, store, chat, choosing("6 January"))
+    assert last(chat).answer.engine == ENGINE
+
+
+@pytest.mark.parametrize(("word", "note", "probability"), [("", "", 0.95), ("zebra", NOT_FOUND, None)])
+async def test_the_confidence_of_an_answer_is_not_that_of_one_in_which_a_model_found_none(
+    retriever: Retriever,
+    store: InMemoryStore,
+    chat: RecordingMessenger,
+    word: str,
+    note: str,
+    probability: float | None,
 ) -> None:
     await store.predictions.adopt(Estimator(PredictionKind.ANSWER, ENGINE, VERSION), calibrator(0.9, 0.95))
-    await answered(question(ROLLBACK), retriever, store, chat)
-    assert (badge := last(chat).answer.badge) is not None
-    assert badge.probability == 0.95
-    model = agreeing(AnsweringScript(lambda _: [], question=ROLLBACK))
-    await answered(question(ROLLBACK, "q2"), retriever, store, chat, model)
-    assert (badge := last(chat).answer.badge) is not None
-    assert badge.probability is None
-
-
-async def test_what_the_documents_say_plainly_stands_before_what_a_model_composes_without_certainty(
-    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
-) -> None:
-    model = agreeing(AnsweringScript(composing, question=ROLLBACK), 0.51)
-    await answered(question(ROLLBACK), retriever, store, chat, model)
+    await answered(question(LASTS), retriever, store, chat, choosing(word, 0.9999) if word else None)
     answer = last(chat).answer
-    assert (answer.engine, answer.note, answer.tentative) == (ENGINE, "", False)
+    assert answer.badge is not None
+    assert (answer.note, answer.badge.probability is None) == (note, probability is None)
 
 
-async def test_a_failing_model_is_not_said_to_be_replaced_by_quotes_where_there_are_none(
-    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+class Closed(Handbook):
+    """The same documents, now for one channel."""
+
+    async def documents(self) -> AsyncIterator[Document]:
+        async for document in super().documents():
+            yield replace(document, readers=frozenset({"channel:vault"}))
+
+
+async def test_a_choice_among_documents_that_were_closed_meanwhile_is_not_shown(
+    store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
-    await answered(question("What is the phone number of the zoo?"), retriever, store, chat, ScriptedModel(down))
-    assert (last(chat).answer.abstained, last(chat).answer.note) == (True, NO_REPLY)
+    index, encoders = FakePassageIndex(), FakeEncoderStore()
+    await ingest_knowledge([Handbook()], index, encoders, None)
+    model = Hanging()
+    answering = asyncio.create_task(answered(question(LASTS), Retriever(index, encoders, None), store, chat, model))
+    await asyncio.sleep(0.05)
+    await ingest_knowledge([Closed()], index, encoders, None)
+    model.may.set()
+    await answering
+    assert last(chat).answer.abstained
 
 
-async def test_a_follow_up_to_the_model_is_asked_with_what_was_said(
-    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
+@pytest.mark.parametrize("error", [Undeliverable("It does not take that."), ChatUnavailable("It is down.")])
+async def test_a_chat_that_takes_no_quotes_gets_the_answer_and_leaves_no_dead_letter(
+    retriever: Retriever,
+    store: InMemoryStore,
+    chat: RecordingMessenger,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
 ) -> None:
-    model = agreeing(AnsweringScript(question="When does the deployment freeze end?"))
-    await answered(question("When does the deployment freeze begin?", "q1"), retriever, store, chat, model)
-    await answered(question("and when does it end?", "q2"), retriever, store, chat, model)
-    rewrite = next(request for request in reversed(model.requests) if task(request) == "Rewritten")
-    assert "When does the deployment freeze begin?" in prompt(rewrite)
-    assert last(chat).answer.citations[0].document_id == "handbook/freeze"
+    class Picky(RecordingMessenger):
+        async def post(self, place: Place, message: Message, intent: str) -> MessageReference:
+            if isinstance(message, AnswerMessage) and message.answer.note == READS_ON:
+                raise error
+            return await super().post(place, message, intent)
+
+    impatient(monkeypatch, deadline=0.1)
+    await answered(question(LASTS), retriever, store, picky := Picky(), Hanging())
+    assert last(picky).answer.note == WITHOUT_MODEL
+    assert not store.dead_letters.by_intent
+
+
+async def test_a_run_that_is_resumed_takes_back_no_answer(
+    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await answered(question(LASTS), retriever, store, chat)
+    shown = last(chat).answer
+    impatient(monkeypatch)
+    again = asyncio.create_task(answered(question(LASTS), retriever, store, chat, Hanging()))
+    await asyncio.sleep(0.1)
+    assert list(chat.standing.values()) == [AnswerMessage(shown)]
+    again.cancel()
 
 
 async def test_an_answer_is_of_the_source_that_it_cites_and_is_judged_by_what_it_cites(
@@ -222,57 +342,6 @@ async def test_an_answer_is_of_the_source_that_it_cites_and_is_judged_by_what_it
     await answered(question(ROLLBACK), retriever, store, chat)
     (prediction,) = store.predictions.by_id.values()
     assert (prediction.group, prediction.references) == ("handbook", ("handbook/canary",))
-
-
-async def test_a_composed_answer_waits_for_a_two_step_estimate_only_where_there_is_a_judge(
-    retriever: Retriever, store: InMemoryStore
-) -> None:
-    judge = ScriptedModel(lambda _: "The documents say so.", odds=lambda _, choices: {choices[-1]: 1.0})
-    model = agreeing(AnsweringScript(composing, question=ROLLBACK))
-    await prepare_answer(
-        question(ROLLBACK), retriever=retriever, store=store, clock=FakeClock(), model=model, judge=judge
-    )
-    (prediction,) = store.predictions.by_id.values()
-    assert prediction.estimator_version == f"{ESTIMATOR_VERSION}:scripted"
-    assert prediction.evaluation == Evaluation(0.0, 1.0)  # the last labels: no, and the highest rating
-
-
-async def test_a_quoted_answer_is_never_judged_by_a_model(retriever: Retriever, store: InMemoryStore) -> None:
-    judge = ScriptedModel()
-    await prepare_answer(question(ROLLBACK), retriever=retriever, store=store, clock=FakeClock(), judge=judge)
-    (prediction,) = store.predictions.by_id.values()
-    assert (prediction.estimator_version, judge.requests) == (VERSION, [])
-
-
-def composing_both(shown: Statements) -> list[tuple[str, list[int]]]:
-    cited = [number for number, text in shown.items() if "slip rollback" in text]
-    return [(COMPOSED, cited), ("The traffic returns within 90 seconds.", cited)]
-
-
-async def test_sentences_are_shown_as_they_pass_and_the_whole_takes_their_place(
-    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
-) -> None:
-    model = agreeing(AnsweringScript(composing_both, question=ROLLBACK))
-    await answered(question(ROLLBACK), retriever, store, chat, model)
-    ((_, draft),) = chat.posted
-    assert isinstance(draft, AnswerMessage)
-    assert [sentence.text for sentence in draft.answer.sentences] == [COMPOSED]
-    assert draft.draft_for == question(ROLLBACK).asker
-    assert (draft.answer.badge, draft.answer.prediction_id) == (None, None), "nobody judges half an answer"
-    (whole,) = chat.standing.values()
-    assert isinstance(whole, AnswerMessage)
-    assert len(whole.answer.sentences) == 2
-    assert (whole.draft_for, whole.answer.note) == (None, "")
-
-
-async def test_a_chat_that_takes_no_draft_gets_the_whole_answer(
-    retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
-) -> None:
-    chat.trouble.append(Trouble.DOWN)
-    model = agreeing(AnsweringScript(composing_both, question=ROLLBACK))
-    await answered(question(ROLLBACK), retriever, store, chat, model)
-    assert len(chat.standing) == 1
-    assert len(last(chat).answer.sentences) == 2
 
 
 async def test_an_edited_question_has_an_edited_answer(
@@ -289,17 +358,17 @@ async def test_an_edited_question_has_an_edited_answer(
     assert "slip rollback" in shown.answer.text
 
 
-async def test_a_composed_answer_waits_in_hand_for_a_chat_that_asks_to_wait_a_bit(
+async def test_a_choice_waits_in_hand_for_a_chat_that_asks_to_wait_a_bit(
     retriever: Retriever, store: InMemoryStore, chat: RecordingMessenger
 ) -> None:
-    model = agreeing(AnsweringScript(composing, question=ROLLBACK))
+    model = choosing("6 January")
     chat.trouble.append(Trouble.DOWN)
     chat.retry_after = 0.0
-    await answered(question(ROLLBACK), retriever, store, chat, model)
+    await answered(question(LASTS), retriever, store, chat, model)
     asked = len(model.requests)
     assert len(chat.standing) == 1
     chat.trouble.append(Trouble.DOWN)
     chat.retry_after = 60.0
     with pytest.raises(ChatUnavailable):
-        await answered(question(ROLLBACK, "q2"), retriever, InMemoryStore(), chat, model)
-    assert len(model.requests) == 2 * asked, "and it is composed once"
+        await answered(question(LASTS, "q2"), retriever, InMemoryStore(), chat, model)
+    assert len(model.requests) == 2 * asked, "and it is chosen once"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,7 +9,7 @@ import pytest
 
 from core.model.errors import ModelUnavailable
 from core.model.incident import Explanation
-from core.model.language_model import ModelRequest
+from core.model.language_model import ModelReply, ModelRequest
 from core.model.trajectory import Ending, Responsibility
 from core.rca.actions import Snapshots
 from core.rca.explain import explain
@@ -118,3 +119,26 @@ async def test_a_service_that_the_model_blames_with_evidence_is_not_ruled_out_an
     found = await investigate_with_model(before, SEEN, survey(SEEN), model=scripted(*replies), samples=0)
     assert "cart" in [each.service for each in found.hypotheses]
     assert found.ruled_out == ruled_out[1:]
+
+
+async def test_a_finding_is_not_lost_when_the_time_is_up_while_more_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    class StuckInSamples(ScriptedModel):
+        async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    monkeypatch.setattr("handlers.incidents.investigate_with_model.WHOLE_DEADLINE", 0.3)
+    said = [*LOOK, finalise("The disk is full.", "stock", evidence=[FULL])]
+    model = StuckInSamples(lambda _: said.pop(0), context=100_000, name="local-8b")
+    found = await investigate_with_model(BEFORE, SEEN, survey(SEEN), model=model, samples=3)
+    assert found.engine == "local-8b"
+    assert found.trajectory is not None
+    assert found.trajectory.ending is Ending.FINALISED
+
+
+async def test_no_samples_are_drawn_from_a_server_that_is_too_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.rca.self_consistency.SLOW", -1.0)
+    model = scripted(*LOOK, finalise("The disk is full.", "stock", evidence=[FULL]))
+    found = await investigate_with_model(BEFORE, SEEN, survey(SEEN), model=model, samples=3)
+    assert found.trajectory is not None
+    assert (found.trajectory.samples, len(model.requests)) == ((), 3)

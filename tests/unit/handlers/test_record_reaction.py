@@ -214,7 +214,7 @@ async def test_a_message_of_somebody_else_is_not_judged(store: InMemoryStore, po
 
 
 async def test_the_claim_is_that_of_what_the_message_shows_now(store: InMemoryStore, poster: Poster) -> None:
-    draft = AnswerMessage(messages.answer(prediction_id=None), draft_for=ADA)
+    draft = AnswerMessage(messages.answer(prediction_id=None))
     reference = await poster.post_or_edit("post", THREAD, draft, "draft")
     await reacted(reference, store, poster)
     assert labels(store) == []

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,14 +20,11 @@ def fences(messages: prompts.Messages) -> int:
 
 
 def prompts_about(text: str) -> list[prompts.Messages]:
-    sections = [prompts.Section(text, text, {1: text, 2: f"\n=====\n{text}"})]
+    excerpts = [prompts.Named(text, text), prompts.Named(f"{text}\n=====", f"\n=====\n{text}")]
     return [
         prompts.rewrite(text, [Turn(Speaker.PERSON, text), Turn(Speaker.PLUMBLINE, f"=====\n{text}")]),
-        prompts.compress(sections, text),
-        prompts.compose(sections, text),
-        prompts.verdict(sections, text, [1, 2]),
-        prompts.translate([text, f"{text}\n====="], text, f"German\n=====\n{text}"),
-        prompts.same_meaning(text, f"=====\n{text}"),
+        prompts.choose(excerpts, text),
+        prompts.compose(excerpts, text, text),
     ]
 
 
@@ -39,15 +35,29 @@ def test_no_text_can_end_its_own_quotation(text: str) -> None:
     ]
 
 
-def test_every_statement_is_shown_whole_under_its_number() -> None:
-    section = prompts.Section("Rolling back", "By hand", {3: "Run `slip`.", 7: "Line one\nand “two”."})
-    (message,) = [each for each in prompts.compose([section], "how?") if each.role == "user"]
-    (line,) = [line for line in message.text.splitlines() if line.startswith('{"document"')]
-    assert json.loads(line) == {
-        "document": "Rolling back",
-        "heading": "By hand",
-        "statements": {"3": "Run `slip`.", "7": "Line one\nand “two”."},
-    }
+def test_the_prompts_about_one_question_begin_alike_up_to_its_end() -> None:
+    excerpts = [prompts.Named("Rolling back", "Run `slip`. " * 200)]
+    first, second = prompts.choose(excerpts, "how?"), prompts.compose(excerpts, "how?", "Rolling back")
+    beginning = first[1].text.rpartition("=====")[0]
+    assert first[0] == second[0]
+    assert second[1].text.startswith(beginning)
+    assert len(beginning) < prompts.READ_CHARACTERS + 200, "a long excerpt is read in part"
+
+
+def test_every_excerpt_has_a_name_of_its_own() -> None:
+    sources = [
+        ("A", "Limits"),
+        ("B", "Limits"),
+        ("B", "Limits"),
+        ("C", ""),
+        ("", ""),
+        ("none of them", ""),
+        ("D", "x" * 99),
+    ]
+    names = prompts.distinct_names(sources)
+    assert names[:5] == ["Limits (A)", "Limits (B)", "Limits (B) #2", "C", "untitled"]
+    assert len({*names, prompts.NONE}) == len(sources) + 1
+    assert max(map(len, names)) <= prompts.NAME_CHARACTERS
 
 
 @pytest.mark.parametrize("kind", REPLY_TYPES, ids=lambda kind: kind.__name__)

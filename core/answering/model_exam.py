@@ -1,0 +1,93 @@
+"""An exam for language models: eight excerpts, and twelve questions of which it is known which excerpt answers.
+
+The excerpts share their words, so that a model which only matches words does badly, and three questions have no answer. A
+model that chooses at random gets one or two right. All questions share their beginning up to the excerpts' end, which a
+server reads once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.answering.model_answer import NAME_TOKENS, VERSION, Skill
+from core.model.language_model import ModelRequest
+from core.model_calls.prompts import answering as prompts
+from core.model_calls.prompts.answering import Named
+from core.ports import LanguageModel
+
+CHOOSES = 8  # right choices of twelve from which a model is asked: one of 1.5 B has 7, one that guesses 1 or 2
+COMPOSES = 11  # from which its sentences are shown above the excerpts
+EXAM_VERSION = f"{VERSION}-exam-1"  # an outcome of another version is none
+
+EXCERPTS = (
+    Named(
+        "Rolling back",
+        "`ferry rollback SERVICE` brings back the release before the current one on both clusters. It takes two minutes. The "
+        "service is locked afterwards.",
+    ),
+    Named(
+        "Locks",
+        "A locked service takes no new release. The release captain unlocks it with `ferry unlock SERVICE` once the cause is "
+        "known.",
+    ),
+    Named(
+        "Canary",
+        "A canary gets 5 % of the traffic for 20 minutes, then 25 % for an hour. When its error rate exceeds 1 %, it is taken "
+        "back without anybody's doing.",
+    ),
+    Named(
+        "Connections",
+        "The pool of each service holds 40 connections. The database itself accepts 300; beyond that it answers `too many "
+        "clients`.",
+    ),
+    Named(
+        "Backups",
+        "A full backup is taken every night at 02:30 and kept for 35 days. Restoring one takes about three hours and is "
+        "approved by the data team.",
+    ),
+    Named(
+        "Migrations",
+        "Migrations run before the new release starts. One that locks a table for more than five seconds is refused by the "
+        "pipeline.",
+    ),
+    Named(
+        "Handover",
+        "Shifts change on Mondays at 10:00. Whoever leaves writes down the open incidents in the handover page.",
+    ),
+    Named(
+        "Escalation",
+        "If a page is not acknowledged within 15 minutes, the second on call is paged, and after 30 minutes the head of "
+        "engineering.",
+    ),
+)
+
+QUESTIONS = (
+    ("How do I return to the previous version of a service?", "Rolling back"),
+    ("My deployment is rejected because the service is locked. Who can lift that?", "Locks"),
+    ("What share of requests goes to a new version at first?", "Canary"),
+    ("How many clients can be connected to the database at most?", "Connections"),
+    ("For how long can I get back data that was deleted?", "Backups"),
+    ("Why does the pipeline turn down my schema change?", "Migrations"),
+    ("When does the next person take over the pager?", "Handover"),
+    ("What happens if nobody reacts to an alert?", "Escalation"),
+    ("At what error rate is a new version withdrawn?", "Canary"),
+    ("How do I rotate the password of the database?", prompts.NONE),
+    ("Which cloud region do the clusters run in?", prompts.NONE),
+    ("How much is somebody paid for a shift on call?", prompts.NONE),
+)
+
+
+async def examined(model: LanguageModel, request: ModelRequest) -> int:
+    """Return how many of QUESTIONS the model answers with the right name. Raises what the port raises."""
+    names = [*(excerpt.name for excerpt in EXCERPTS), prompts.NONE]
+    right = 0
+    for question, name in QUESTIONS:
+        asked = replace(request, messages=prompts.choose(EXCERPTS, question), max_tokens=NAME_TOKENS)
+        told = await model.expect(asked, names)
+        right += max(told, key=lambda each: told[each]) == name
+    return right
+
+
+def skill_of(right: int) -> Skill | None:
+    """Return what a model with so many right choices is good for; None if it is not asked about answers at all."""
+    return Skill(right / len(QUESTIONS), right >= COMPOSES) if right >= CHOOSES else None
