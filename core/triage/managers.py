@@ -15,11 +15,12 @@ from core.triage.documents import DocumentMatch, matches
 from core.triage.embeddings import Vector
 from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory, Neighbour
-from core.triage.likeness import IncidentText
 from core.triage.owner_model import OwnerModel
+from core.triage.text_similarity import IncidentText
 
 MOST_SIMILAR = 5  # past incidents of which a reason says how many a team owned
 SHOWN_INCIDENTS = 3  # similar incidents named in a reason
+NEW_TEAM = 0.3  # of the probability, that teams without a past incident can have by their documents
 
 
 class Ground(StrEnum):
@@ -117,22 +118,39 @@ def gather(
         for neighbour in history.similar(text, NEIGHBOURS, without=frozenset({incident.id}))
         if neighbour.incident.owner in current
     )
-    votes = history_votes(neighbours)
+    votes, fits = history_votes(neighbours), matches(text, teams)
     return TriageEvidence(
         incident.service,
         known,
         neighbours,
         {team: vote for team, vote in votes.items() if team in known},
-        matches(text, teams),
+        fits,
         _owners({incident.service: 1.0}, teams),
         _owners(enrichment.services, teams),
-        model.probabilities(IncidentText(incident.title, text), teams, vector) if model and teams else {},
+        _learned(model.probabilities(IncidentText(incident.title, text), vector), teams, fits) if model else {},
         _owners(enrichment.observed, teams),
         _code_votes(incident, enrichment, known, code),
         votes[NOBODY].share if NOBODY in votes else 0.0,
         frozenset(_owners({incident.service: 1.0}, teams))
         - {current[each] for each in history.owners & current.keys()},
     )
+
+
+def _learned(
+    found: Mapping[str, float], teams: Sequence[Team], fits: Mapping[str, DocumentMatch]
+) -> Mapping[str, float]:
+    """Return the probabilities over the teams of today; those that the model does not know have some by their documents."""
+    documented = sum(match.score for match in fits.values())
+    new = {
+        team.id: NEW_TEAM * fits[team.id].score / documented if team.id in fits else 0.0
+        for team in teams
+        if team.id not in found
+    }
+    known = sum(found[team.id] for team in teams if team.id in found)
+    if not known:
+        return {}
+    left = (1 - sum(new.values())) / known
+    return {team.id: new[team.id] if team.id in new else left * found[team.id] for team in teams}
 
 
 def _of_today(past: PastIncident, current: Mapping[str, str]) -> PastIncident:

@@ -75,16 +75,6 @@ class Postings:
         longest = self.lengths * np.linalg.norm(weights)
         return np.minimum(np.divide(scores, longest, out=np.zeros_like(scores), where=longest > 0), 1.0)
 
-    def holders(self, text: Mapping[str, int]) -> tuple[NDArray[np.int64], NDArray[np.unsignedinteger]]:
-        """The texts that hold terms of a text, in pairs: a number of the term, and the row of the text."""
-        numbers = np.unique(np.array([_number(term) for term in text if self.terms.size], np.uint32))
-        places = np.searchsorted(self.terms, numbers)
-        places = places[places < self.terms.size]
-        places = places[np.isin(self.terms[places], numbers)]
-        starts, ends = self.starts[places], self.starts[places + 1]
-        slices = [self.rows[start:end] for start, end in zip(starts, ends, strict=True)]
-        return np.repeat(places, ends - starts), np.concatenate([self.rows[:0], *slices])
-
     def matrix(self) -> csr_array:
         """One row a text, one column a term."""
         from scipy.sparse import csc_array  # only a fit needs it
@@ -92,7 +82,8 @@ class Postings:
         frequencies = np.diff(self.starts)
         weights = _DAMPED[self.counts] * np.repeat(_idf(frequencies, self.size), frequencies) / self.lengths[self.rows]
         shape = (self.size, len(self.terms))
-        return csc_array((weights.astype(np.float32), self.rows.astype(np.int32), self.starts), shape=shape).tocsr()
+        indices = self.rows.astype(np.int32), self.starts.astype(np.int32)
+        return csc_array((weights.astype(np.float32), *indices), shape=shape).tocsr()
 
 
 def _number(term: str) -> int:

@@ -18,9 +18,8 @@ from core.triage.enrichment import Enrichment, from_explanation
 from core.triage.evidence_negotiation import negotiate_in_rounds
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather
-from core.triage.model_negotiation import Negotiation
-from core.triage.model_verdict import VERSION as VOTES_VERSION
-from core.triage.model_verdict import candidates_of, evaluate_votes
+from core.triage.model_negotiation import VERSION as VOTES_VERSION
+from core.triage.model_negotiation import Negotiation, candidates_of, evaluate_votes
 from core.triage.negotiate import NOBODYS, Verdict, negotiate
 from core.triage.owner_model import OwnerModel
 from core.triage.precedents import precedents

@@ -59,7 +59,7 @@ def measured(
     indexed, index_memory = time.perf_counter() - began, _megabytes() - before
     embeddings = _embeddings([*learned_from(history), *asked], dimensions) if dimensions else None
     began = time.perf_counter()
-    model = OwnerModel.fitted(history, teams, embeddings=embeddings)
+    model = OwnerModel.fitted(history, embeddings)
     fitted = time.perf_counter() - began
     spent: list[tuple[float, float]] = []  # milliseconds by the clock, and of the processor
     right = 0
