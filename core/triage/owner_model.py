@@ -31,7 +31,9 @@ FOLDS = 5  # of the incidents, each scored by what was fitted to the others
 ABSENT = -1.0  # score of a team without an incident: that of an incident that is clearly another team's
 JITTER = 0.01  # on the diagonal of the similarities, which equal incidents would make singular
 VECTOR_WEIGHT = 3.0  # of the cosine of two vectors, beside the similarity of the words
-MAX_PAIRS = 600_000  # of an incident and a team, that the ranking is learned from
+SCALES = (0.5, 30.0)  # between which the distances become logits
+VOTES = 0.1  # share of the probability that similar incidents give by their votes
+VOTE_POWER = 5  # of a similarity that votes: only incidents that say nearly the same have a voice
 SEED = 7
 
 FloatArray = NDArray[np.float64]
@@ -49,20 +51,15 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True)
 class TeamScores:
-    """The distance of an incident from the border of each team's incidents: above 0 it is within.
-
-    `duals` has shape (past incidents, teams), `intercepts` (teams,), and `ranking` (features,) weighs what `_features`
-    makes of the distances.
-    """
+    """The logit of each team: `intercepts` (teams,) and the sum of similarities times `duals`, (past incidents, teams)."""
 
     duals: NarrowArray
     intercepts: NarrowArray
-    ranking: NarrowArray
 
-    def probabilities(self, similarity: NarrowArray, counts: NDArray[np.int64]) -> FloatArray:
+    def probabilities(self, similarity: NarrowArray, owners: NDArray[np.int32]) -> FloatArray:
         """Return the probability of each team, for an incident of this similarity to each past one."""
-        scores = (self.intercepts + similarity @ self.duals).astype(np.float64)
-        return softmax(_features(scores, counts) @ self.ranking)
+        logits = (self.intercepts + similarity @ self.duals).astype(np.float64)
+        return _with_votes(logits, similarity, np.eye(len(logits), dtype=np.float32)[owners])
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +128,7 @@ class OwnerModel:
         if self.embedding is not None and vector is not None:
             similarity += np.float32(VECTOR_WEIGHT) * (self.embedding.vectors @ vector)
             scores = self.embedding.scores
-        counts = np.bincount(self.owners, minlength=len(self.teams))
-        return dict(zip(self.teams, scores.probabilities(similarity, counts).tolist(), strict=True))
+        return dict(zip(self.teams, scores.probabilities(similarity, self.owners).tolist(), strict=True))
 
 
 def text_of(incident: PastIncident) -> IncidentText:
@@ -165,47 +161,46 @@ def _fit_scores(rows: csr_array, owners: NDArray[np.int32], groups: NDArray[np.i
     Incidents of one of the `groups`, which say the same, are held out together.
     """
     from scipy.linalg import solve
-    from sklearn.linear_model import LogisticRegression
+    from scipy.optimize import minimize_scalar
+    from scipy.special import log_softmax
     from sklearn.model_selection import GroupKFold
 
-    teams = int(owners.max()) + 1
-    held_out = np.empty((len(owners), teams))
-    counts = np.empty((len(owners), teams), np.int64)
-    for seen, unseen in GroupKFold(FOLDS).split(owners, groups=groups):
-        held_out[unseen] = _distances(rows[seen], owners[seen], teams, rows[unseen])[0]
-        counts[unseen] = np.bincount(owners[seen], minlength=teams)
-    features = _features(held_out, counts)
-    taught = features[:: 1 + owners.size * teams // MAX_PAIRS]
-    right = np.arange(teams) == owners[:: 1 + owners.size * teams // MAX_PAIRS, np.newaxis]
-    logistic: Any = LogisticRegression().fit(taught.reshape(-1, features.shape[2]), right.ravel())
-    ranking = logistic.coef_[0].astype(np.float32)
-    distances, intercepts = _distances(rows, owners, teams, rows)
+    owned = np.eye(int(owners.max()) + 1, dtype=np.float32)[owners]
     gram = (rows @ rows.T).toarray()
+    similarity = np.where(groups[:, np.newaxis] == groups, 0, gram)
+    held_out = np.empty(owned.shape)
+    for seen, unseen in GroupKFold(FOLDS).split(owners, groups=groups):
+        held_out[unseen] = _distances(rows[seen], owned[seen], rows[unseen])[0]
+
+    def loss(scale: float) -> float:
+        return -float(log_softmax(scale * held_out, axis=1)[owned > 0].mean())
+
+    scale = float(minimize_scalar(loss, bounds=SCALES, method="bounded").x)
+    distances, intercepts = _distances(rows, owned, rows)
     gram[np.diag_indices(len(gram))] += JITTER
-    duals = solve(gram, (distances - intercepts).astype(np.float32), assume_a="pos", overwrite_a=True)
-    scores = TeamScores(duals.astype(np.float32), intercepts.astype(np.float32), ranking)
-    return scores, softmax(features @ ranking.astype(np.float64))
+    duals = solve(gram, distances - intercepts, assume_a="pos", overwrite_a=True)
+    scores = TeamScores((scale * duals).astype(np.float32), (scale * intercepts).astype(np.float32))
+    return scores, _with_votes(scale * held_out, similarity, owned)
 
 
-def _distances(
-    rows: csr_array, owners: NDArray[np.int32], teams: int, asked: csr_array
-) -> tuple[FloatArray, FloatArray]:
-    """Return the distances of the rows that are asked about, shape (asked, teams), and the intercepts of the teams."""
+def _with_votes(logits: FloatArray, similarity: NarrowArray, owned: NarrowArray) -> FloatArray:
+    """Return probabilities of which a part is by the votes of similar incidents: among many teams, they know the next ones.
+
+    `owned[i]` is 1 for the team of past incident `i`, else 0.
+    """
+    votes = np.maximum(similarity, 0) ** VOTE_POWER @ owned
+    shares = votes / np.maximum(votes.sum(axis=-1, keepdims=True), 1e-9)
+    return (1 - VOTES) * softmax(logits) + VOTES * shares
+
+
+def _distances(rows: csr_array, owned: NarrowArray, asked: csr_array) -> tuple[FloatArray, FloatArray]:
+    """Return how far each row that is asked about is within the border of each team, and the teams' intercepts."""
     from sklearn.svm import LinearSVC
 
-    distances, intercepts = np.full((asked.shape[0], teams), ABSENT), np.full(teams, ABSENT)
-    present: list[int] = np.unique(owners).tolist()
-    if len(present) == 1:
-        distances[:, present], intercepts[present] = -ABSENT, -ABSENT
-        return distances, intercepts
-    for team in present:
-        machine: Any = LinearSVC(random_state=SEED).fit(rows, owners == team)
-        distances[:, team], intercepts[team] = machine.decision_function(asked), machine.intercept_[0]
+    intercepts = np.where(owned.any(axis=0), -ABSENT, ABSENT)
+    distances = np.tile(intercepts, (asked.shape[0], 1))
+    for team, own in enumerate(owned.T):
+        if own.any() and not own.all():
+            machine: Any = LinearSVC(random_state=SEED).fit(rows, own > 0)
+            distances[:, team], intercepts[team] = machine.decision_function(asked), machine.intercept_[0]
     return distances, intercepts
-
-
-def _features(scores: FloatArray, counts: NDArray[np.int64]) -> FloatArray:
-    """Return for each team its score, its lead over the best of the others, and the logarithm of its incidents."""
-    first_two = np.partition(scores, -2, axis=-1)[..., -2:]
-    rival = np.where(scores == first_two[..., 1:], first_two[..., :1], first_two[..., 1:])
-    return np.stack([scores, scores - rival, np.log1p(counts)], axis=-1)
