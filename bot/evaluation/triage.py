@@ -38,9 +38,9 @@ from core.model.incident import Alert, AlertStatus, Incident, PastIncident, Seve
 from core.model.team import Team
 from core.ports import Embedder
 from core.triage.candidates import discussion_group
-from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather
+from core.triage.monitoring import Enrichment
 from core.triage.negotiate import negotiate
 from core.triage.owner_model import OwnerModel
 

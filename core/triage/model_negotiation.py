@@ -33,7 +33,7 @@ class Negotiation:
 
     @property
     def last(self) -> tuple[Vote, ...]:
-        """The votes of the last round."""
+        """Return the votes of the last round."""
         return tuple(vote for vote in self.votes if vote.round == self.votes[-1].round)
 
 

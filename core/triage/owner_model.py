@@ -64,7 +64,7 @@ class TeamScores:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSignals:
-    """What an embedding model adds: `digests[i]` and row `i` of `vectors` belong to incident `i`."""
+    """The scores by an embedding model: `digests[i]` and row `i` of `vectors` belong to incident `i`."""
 
     embedder: str
     digests: tuple[bytes, ...]
@@ -73,7 +73,7 @@ class EmbeddingSignals:
 
     @property
     def embeddings(self) -> Embeddings:
-        """The vectors that it was learned from."""
+        """Return the vectors that it was learned from."""
         return Embeddings(self.embedder, dict(zip(self.digests, self.vectors, strict=True)))
 
 

@@ -35,19 +35,19 @@ class IncidentText:
 
     @property
     def key(self) -> str:
-        """Equal for incidents that say the same."""
+        """Return a text that is equal for incidents that say the same."""
         return " ".join(_words(self.text))
 
     @property
     def words(self) -> Counter[str]:
-        """The number of times that it has each word, and each pair of words that stand together."""
+        """Return how often it has each word, and each pair of words that stand together."""
         words = _words(self.text)
         return Counter([*words, *map(" ".join, pairwise(words))])
 
 
 @dataclass(frozen=True, slots=True)
 class TextSimilarity:
-    """The texts of past incidents, to be compared with."""
+    """The texts of past incidents, to compare others with."""
 
     words: Postings
     characters: Postings
@@ -86,7 +86,7 @@ def _character_counts(text: str) -> Counter[str]:
 
 @lru_cache(maxsize=WORD_CACHE)
 def _grams(word: str) -> tuple[str, ...]:
-    """The character sequences of a word with its edges marked by blanks."""
+    """Return the character sequences of a word with its edges marked by blanks."""
     return tuple(_sequences(f" {word[:MAX_WORD]} "))
 
 

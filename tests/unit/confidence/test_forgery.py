@@ -29,14 +29,14 @@ from core.model.prediction import Evaluation
 from core.model.team import Team
 from core.rca.explain import explain
 from core.samples import alert
-from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
-from core.triage.negotiate import propose_owner
+from core.triage.monitoring import Enrichment
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from tests.fakes.answering_script import AnsweringScript, Statements, agreeing
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import START, change, errors, incident, observations, traffic
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
+from tests.fakes.triage import propose_owner
 
 SEEN = 0.01  # a difference of a badge that is shown: one per cent
 HIGH, LOW = "0.98", "0.12"  # of as many characters: how long a text is may count

@@ -11,11 +11,11 @@ from core.model.incident import PastIncident, Severity
 from core.model.language_model import ModelRequest
 from core.model.team import Team
 from core.model_calls.prompts.triage import NOBODY
-from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.managers import gather
 from core.triage.model_managers import Monitoring, TeamDocuments
 from core.triage.model_negotiation import MAX_ROUNDS, Negotiation, negotiate_with_model
+from core.triage.monitoring import Enrichment
 from core.triage.negotiate import negotiate
 from tests.fakes.incidents import bare_incident
 from tests.fakes.language_model import ScriptedModel

@@ -8,14 +8,14 @@ import pytest
 from core.confidence.owner_evidence import evaluate_owner, labels_from
 from core.model.incident import Incident, PastIncident, Severity
 from core.model.team import Team
-from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.managers import gather
-from core.triage.negotiate import propose_owner
+from core.triage.monitoring import Enrichment
 from core.triage.owner_model import MIN_INCIDENTS, OwnerModel, training_incidents
 from core.triage.text_similarity import IncidentText
 from tests.fakes.incidents import bare_incident
 from tests.fakes.past_incidents import AT, TEAMS, WORDS, past_incidents
+from tests.fakes.triage import propose_owner
 
 NEW = Team("cranes", "Cranes", "## We own\n\nCranes, hooks, winches.\n")
 
