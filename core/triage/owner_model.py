@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from core.confidence.softmax import softmax
+from core.confidence.ensemble import softmax
 from core.model.incident import PastIncident
 from core.model.team import Team, current_ids
 from core.triage.embeddings import Embeddings, Vector, digest_of, embedded_text

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from core.confidence.model_estimator import Claim, settled_case
 from core.confidence.owner_evidence import evaluate_owner, version_with
-from core.confidence.reference import Claim, settled_case
 from core.model.code_owners import CodeOwners
 from core.model.incident import AskedTeam, Incident, OwnerProposal, Stage, TeamScore, Vote
 from core.model.language_model import Urgency

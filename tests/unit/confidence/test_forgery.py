@@ -17,9 +17,8 @@ import pytest
 
 from core.answering.find import find_answer
 from core.answering.model_answer import model_answer
-from core.confidence.model_estimator import Effort, estimate
+from core.confidence.model_estimator import Claim, Effort, Reference, estimate
 from core.confidence.owner_evidence import evaluate_owner
-from core.confidence.reference import Claim, Reference
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.document import Document
