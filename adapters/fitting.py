@@ -16,7 +16,6 @@ from threadpoolctl import threadpool_limits
 
 from core.model.errors import PlumblineError
 from core.model.incident import PastIncident
-from core.model.team import Team
 from core.triage.embeddings import Embeddings
 from core.triage.owner_model import OwnerModel
 
@@ -24,11 +23,11 @@ T = TypeVar("T")
 
 
 async def fit_owners_apart(
-    incidents: Sequence[PastIncident], teams: Sequence[Team], embeddings: Embeddings | None = None
+    incidents: Sequence[PastIncident], embeddings: Embeddings | None = None
 ) -> OwnerModel | None:
     """`OwnerModel.fitted` in a fresh process. Raises PlumblineError if that is killed."""
     try:
-        return await apart(OwnerModel.fitted, incidents, teams, None, embeddings)
+        return await apart(OwnerModel.fitted, incidents, embeddings)
     except BrokenProcessPool as error:
         raise PlumblineError(
             f"The process that learns from {len(incidents)} past incidents was killed, probably for want of memory: "

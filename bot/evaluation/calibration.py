@@ -24,14 +24,11 @@ from rich.table import Table
 
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.report import print_whole
-from bot.evaluation.simulated_pair import measured, print_simulated
 from core.confidence.calibrator import Label, fit
 from core.confidence.curves import FLAT, Features, Prior, beta_features, fit_curve, log_odds
-from core.confidence.isotonic import ascending
+from core.confidence.ensemble import ascending
 from core.confidence.measures import auroc, brier, ece, ece_floor
 from core.confidence.tally import FloatArray, count
-from core.confidence.thresholds import fit_thresholds
-from core.confidence.transformation import RCE_ALONE
 from core.model.errors import MalformedInput
 from core.model.prediction import Evaluation
 
@@ -52,12 +49,6 @@ def _raw(_scores: FloatArray, _correct: FloatArray) -> Map:
 
 def _base_rate(_scores: FloatArray, correct: FloatArray) -> Map:
     return lambda asked: np.full(len(asked), correct.mean())
-
-
-def _thresholds(scores: FloatArray, correct: FloatArray) -> Map:
-    """Equation 3 of LM-PACE without a confidence of evaluation: the file has none."""
-    fitted = fit_thresholds(np.ones(len(scores)), scores, correct, transformations=[RCE_ALONE])
-    return lambda asked: fitted.probabilities(np.ones(len(asked)), asked)
 
 
 def _isotonic(scores: FloatArray, correct: FloatArray) -> Map:
@@ -83,7 +74,6 @@ def _plumbline(scores: FloatArray, correct: FloatArray) -> Map:
 METHODS: Mapping[str, Callable[[FloatArray, FloatArray], Map]] = {
     "raw": _raw,
     "base_rate": _base_rate,
-    "thresholds": _thresholds,
     "isotonic": _isotonic,
     "platt": _curve(log_odds, 1),
     "beta": _curve(beta_features, 2),
@@ -108,7 +98,6 @@ def run(path: Path) -> dict[str, Any]:
             }
             for method in METHODS
         },
-        "simulated": measured(),
         "results": results,
     }
 
@@ -122,7 +111,6 @@ def print_table(figures: Mapping[str, Any], out: Console) -> None:
             table.add_row(budget, method, *("–" if value is None else f"{value:.4f}" for value in shown))
         table.add_section()
     print_whole(table, out)
-    print_simulated(figures["simulated"], out)
 
 
 def _budgets(answers: int) -> dict[str, int]:

@@ -3,9 +3,8 @@
 Tickets are JSON lines with `title`, `body` and `owner`, plain or .gz. Folds are split by the text without case and
 punctuation, so that equal texts never stand on both sides. The team documents of `plumbline` are written from the
 training tickets alone: the words that set a team's tickets apart. A team that turns a ticket away takes no part in the
-next hop. Of the ablations of Triangle's Table 2, `without_distillation` matches the documents by the ticket's own words,
-`without_negotiation` assigns in the decider's order; without monitoring there is no enrichment to leave out. With an
-embedding model, `without_embedding` is what remains when it does not answer.
+next hop. Of the ablations of Triangle's Table 2, `without_negotiation` assigns in the decider's order; without monitoring
+there is no enrichment to leave out. With an embedding model, `without_embedding` is what remains when it does not answer.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import log
 from pathlib import Path
@@ -39,19 +38,16 @@ from core.model.incident import Alert, AlertStatus, Incident, PastIncident, Seve
 from core.model.team import Team
 from core.ports import Embedder
 from core.triage.candidates import discussion_group
-from core.triage.distil import Alignment
-from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
-from core.triage.likeness import IncidentText
 from core.triage.managers import TriageEvidence, gather
+from core.triage.monitoring import Enrichment
 from core.triage.negotiate import negotiate
-from core.triage.owner_model import SIGNALS, OwnerModel, text_of
+from core.triage.owner_model import OwnerModel
 
 HOPS = 5
 PRECISION = 0.9  # at which it is counted how many tickets are decided without a person
 DOCUMENT_WORDS = 40  # of a team, in a document that is written from its tickets
 MIN_TICKETS = 2  # of a team that hold a word before its document does
-DOCUMENT_FOLDS = 4  # of the training tickets, whose documents are worth what they are for the others
 CURVE_POINTS = 20
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -171,31 +167,24 @@ def _plumbline(known: Sequence[Ticket], asked: Sequence[Ticket], embedding: Tick
         for number, ticket in enumerate(known)
     ]  # fmt: skip
     teams = _teams(known)
-    parts = [(_teams(rest), {ticket.text for ticket in left_out}) for rest, left_out in _folds(known, DOCUMENT_FOLDS)]
-    unseen = {text: documented for documented, texts in parts for text in texts}
     history = IncidentHistory(incidents)
     embeddings = embedding.past(incidents) if embedding else None
-    model = OwnerModel.fitted(incidents, teams, lambda incident: unseen[text_of(incident).text], embeddings)
+    model = OwnerModel.fitted(incidents, embeddings)
     if model is None:
         raise MalformedInput(f"{len(known)} tickets are too few to learn from.")
     calibrator = fit(labels_from(model), "eval", AT)
     assert calibrator is not None
-    variants = {"plumbline": model, "without_distillation": replace(model, alignment=Alignment())}
-    if embedding:
-        variants["without_embedding"] = replace(model, meaning=None)
     new = [as_incident(ticket.title, ticket.body) for ticket in asked]
     vectors = embedding.asked(new) if embedding else [None] * len(new)
-    found: Outcomes = {name: [] for name in (*variants, "without_negotiation")}
+    found: defaultdict[str, list[Outcome]] = defaultdict(list)
     for ticket, incident, vector in zip(asked, new, vectors, strict=True):
-        evidence = gather(incident, teams, history, Enrichment())
-        text = IncidentText(ticket.title, ticket.text)
-        signals = model.signals(text, teams, vector)
-        for name, variant in variants.items():
-            heard = signals if variant.meaning else signals[:, :SIGNALS]
-            learned = replace(evidence, learned=variant.weighed(heard, text, teams))
-            found[name].append(_negotiated(learned, calibrator, ticket.owner))
+        evidence = gather(incident, teams, history, Enrichment(), model, vector=vector)
+        found["plumbline"].append(_negotiated(evidence, calibrator, ticket.owner))
         found["without_negotiation"].append(_decided(evidence, ticket.owner))
-    return found
+        if vector is not None:
+            unembedded = gather(incident, teams, history, Enrichment(), model)
+            found["without_embedding"].append(_negotiated(unembedded, calibrator, ticket.owner))
+    return dict(found)
 
 
 def _negotiated(evidence: TriageEvidence, calibrator: Calibrator, owner: str) -> Outcome:

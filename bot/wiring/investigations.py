@@ -17,7 +17,7 @@ from core.model.errors import ChatBusy, MessageNotFound, Unavailable, Undelivera
 from core.model.incident import Incident, ThreadNote
 from core.ports import LanguageModel
 from core.rca.observations import Observations
-from core.triage.model_documents import TeamDocuments
+from core.triage.model_managers import TeamDocuments
 from handlers.incidents.arrange_incident import Surroundings, arrange_incident, watch_incidents
 from handlers.incidents.check_firing import over_already
 from handlers.incidents.explain_incident import LOOKS_CLOSER, Show, explain_incident

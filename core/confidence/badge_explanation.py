@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from core.confidence.calibrator import MIN_OUTCOMES, MODERATE_SCORE, STRONG_SCORE
-from core.confidence.track_record import TrackRecord
+from core.confidence.measures import BINS
 from core.model.badge import Badge, Strength
 from core.model.prediction import Evaluation, PredictionKind
 
@@ -35,6 +37,19 @@ class BadgeReference:
 
     title: str
     url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TrackRecord:
+    """Of the `judged` predictions that were shown at more than `above` and at most `up_to`, `right` turned out right.
+
+    The bounds are those of the reliability diagram's bin, in [0, 1].
+    """
+
+    above: float
+    up_to: float
+    judged: int
+    right: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +104,19 @@ class BadgeExplanation:
     def withheld(self) -> str:
         """Return a sentence about the references that are not shown; empty if there are none."""
         return f"{self.hidden} more that cannot be shown here" if self.hidden else ""
+
+
+def track_record(probability: float, judged: Iterable[tuple[float, bool]]) -> TrackRecord | None:
+    """The bin that `probability` falls into, of pairs of what was shown and whether it was right; None if it is empty."""
+    bin_of = _bin(probability)
+    outcomes = [correct for shown, correct in judged if _bin(shown) == bin_of]
+    if not outcomes:
+        return None
+    return TrackRecord(bin_of / BINS, (bin_of + 1) / BINS, len(outcomes), sum(outcomes))
+
+
+def _bin(probability: float) -> int:
+    return max(0, math.ceil(round(probability * BINS, 9)) - 1)
 
 
 def _strength(measure: float) -> Strength:

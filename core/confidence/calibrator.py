@@ -6,14 +6,14 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import product
+from typing import overload
 
 import numpy as np
 
-from core.confidence.ensemble import fit_ensemble
+from core.confidence.ensemble import fit_ensemble, softmax
 from core.confidence.groups import fit_offsets, shifted
-from core.confidence.softmax import softmax
 from core.confidence.tally import FloatArray, Tally, boundaries, count, distinct
-from core.confidence.transformation import CANDIDATES, RCE_ALONE, Transformation
 from core.model.badge import Badge, Strength
 from core.model.prediction import Evaluation
 
@@ -49,6 +49,31 @@ PROBABLE = Scale(strong=0.9, moderate=0.5, by_rce=True)
 def raw_score(evaluation: Evaluation) -> float:
     """The one number that orders predictions: their geometric mean, so that either measure alone can pull it to 0."""
     return (evaluation.coe * evaluation.rce) ** 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Transformation:
+    """The less the references can decide, the nearer a score comes to the anchor, whatever they support.
+
+    `weight` ≥ 0 is how much COE counts (0: not at all); `anchor` in [0, 1] is the score of what cannot be decided.
+    """
+
+    weight: float = 1.0
+    anchor: float = 0.0
+
+    @overload
+    def score(self, coe: float, rce: float) -> float: ...
+
+    @overload
+    def score(self, coe: FloatArray, rce: FloatArray) -> FloatArray: ...
+
+    def score(self, coe: float | FloatArray, rce: float | FloatArray) -> float | FloatArray:
+        """In [0, 1] for measures in [0, 1], and never lower for a higher RCE. Arrays are taken element by element."""
+        return self.anchor + coe**self.weight * (rce - self.anchor)
+
+
+RCE_ALONE = Transformation(weight=0.0)
+CANDIDATES = (RCE_ALONE, *(Transformation(*theta) for theta in product((0.5, 1.0, 2.0, 4.0), (0.0, 0.25, 0.5, 0.75))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from core.confidence.tally import FloatArray, Tally
 
 NEAREST = 0.01  # of a score to 0 and to 1: beyond it the logarithm of either grows faster than what is known
 FLAT = 1e3  # deviation of a slope's prior that says nothing
-MAX_STEPS = 50  # of Newton's method, which takes about six
-TOLERANCE = 1e-9  # of the objective, in nats
+EXACT = {"ftol": 1e-13, "gtol": 1e-7}
 
 Features = Callable[[FloatArray], FloatArray]  # scores, shape (n,) → columns that rise with them, shape (n, features)
 
@@ -50,50 +49,25 @@ class Curve:
 
 
 def fit_curve(tally: Tally, features: Features, prior: Prior) -> Curve:
-    """The most probable curve, given at least one label.
+    """Return the most probable curve, given at least one label.
 
     Half a right and half a wrong label are spread over all scores (Jeffreys), so that no share of labels makes it sure.
-    A slope that would be negative is left out.
     """
+    from scipy.optimize import minimize
+
     share = tally.counts / tally.counts.sum()
     right, counts = tally.right + share / 2, tally.counts + share
     columns = np.column_stack([np.ones(len(share)), features(tally.levels)])
     mean, precision = np.r_[0.0, prior.mean], np.r_[0.0, prior.deviation**-2.0]
-    free = np.ones(len(mean), bool)
-    weights = np.zeros(len(mean))
-    while True:
-        weights[free] = _maximise(columns[:, free], right, counts, mean[free], precision[free])
-        falling = weights < 0
-        falling[0] = False
-        if not falling.any():
-            return Curve(features, float(weights[0]), weights[1:])
-        free &= ~falling
-        weights[:] = 0.0
 
+    def loss(weights: FloatArray) -> tuple[float, FloatArray]:
+        linear, off = columns @ weights, weights - mean
+        value = counts @ np.logaddexp(0, linear) - right @ linear + precision @ off**2 / 2
+        return float(value), columns.T @ (counts * _sigmoid(linear) - right) + precision * off
 
-def _maximise(
-    columns: FloatArray, right: FloatArray, counts: FloatArray, mean: FloatArray, precision: FloatArray
-) -> FloatArray:
-    """Newton's method on the log posterior, from the flat curve, a step halved until it climbs."""
-
-    def loss(weights: FloatArray) -> float:
-        linear = columns @ weights
-        return float(counts @ np.logaddexp(0, linear) - right @ linear + precision @ (weights - mean) ** 2 / 2)
-
-    weights = np.zeros(len(mean))
-    current = loss(weights)
-    for _ in range(MAX_STEPS):
-        expected = _sigmoid(columns @ weights)
-        gradient = columns.T @ (counts * expected - right) + precision * (weights - mean)
-        curvature = (columns.T * (counts * expected * (1 - expected))) @ columns + np.diag(precision)
-        step = np.linalg.solve(curvature, gradient)
-        while (after := loss(weights - step)) > current + TOLERANCE:
-            step = step / 2
-        weights = weights - step
-        if current - after < TOLERANCE:
-            break
-        current = after
-    return weights
+    bounds = [(None, None), *[(0.0, None)] * (len(mean) - 1)]
+    weights = minimize(loss, np.zeros(len(mean)), jac=True, method="L-BFGS-B", bounds=bounds, options=EXACT).x
+    return Curve(features, float(weights[0]), weights[1:])
 
 
 def _sigmoid(values: FloatArray) -> FloatArray:

@@ -8,17 +8,20 @@ softly where labels are few, between curves that few labels move far from their 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.confidence.curves import Prior, beta_features, fit_curve
-from core.confidence.isotonic import ascending
-from core.confidence.softmax import softmax
 from core.confidence.tally import FloatArray, Tally
+
+Scalar = TypeVar("Scalar", np.float32, np.float64)
 
 FOLDS = 5
 CELLS = 20  # groups of neighbouring levels, of about equally many labels, that have a share of right ones of their own
 PLACES = 9  # beyond which a difference between two levels is an error of rounding
+NO_WEIGHT = 1e-9  # of a level without a label
 CURVE_WEIGHTS = np.array([5.0, 20.0, 80.0, np.inf])  # labels that a curve counts for in each cell
 
 # Both slopes ½ keep the order of the scores and halve their log-odds: what is stated is mostly overstated.
@@ -81,3 +84,16 @@ def _curves(tally: Tally, ranks: FloatArray) -> tuple[FloatArray, ...]:
 
 def _nothing(scores: FloatArray) -> FloatArray:
     return np.empty((len(scores), 0))
+
+
+def ascending(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the ascending values nearest to `values` in weighted squares; one without weight follows its neighbours."""
+    from scipy.optimize import isotonic_regression
+
+    return isotonic_regression(values, weights=np.maximum(weights, NO_WEIGHT)).x
+
+
+def softmax(scores: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Return shares proportional to the exponentials of the scores; they add up to 1 over the last axis."""
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)

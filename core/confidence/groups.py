@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from core.confidence.softmax import softmax
+from core.confidence.ensemble import softmax
 from core.confidence.tally import FloatArray
 
 FOLDS = 5

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from statistics import fmean
 
-from core.confidence.reference import Claim, Reference, admissible
 from core.model.errors import InvalidReply, PromptTooLong
+from core.model.incident import PastIncident
 from core.model.language_model import ModelRequest
 from core.model.prediction import Evaluation
 from core.model_calls.prompts import confidence as prompts
@@ -21,6 +22,47 @@ from core.ports import LanguageModel
 
 VERSION = "model-evidence-1"  # of the prompts and of what is made of the replies: stored with every prediction
 LABEL_TOKENS = 8  # room for one label in quotation marks
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """`id` is the document's or incident's; `text` says what happened and how it ended. Untrusted."""
+
+    id: str
+    text: str
+    settled_at: datetime | None = None
+
+
+def settled_case(incident: PastIncident) -> Reference:
+    """A past incident as a reference: what happened, whose it was, why, and what ended it."""
+    parts = (
+        ("", f"{incident.title}\n{incident.description}"),
+        ("Service: ", incident.service),
+        ("Owner: ", incident.owner),
+        ("Root cause: ", incident.root_cause),
+        ("Fix: ", incident.fix),
+    )
+    text = "\n".join(f"{label}{said}" for label, said in parts if said.strip())
+    return Reference(incident.id, text, incident.resolved_at or incident.started_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim to be judged: a conclusion (answer, owner or cause) about a situation (a question or an incident)."""
+
+    id: str
+    situation: str
+    conclusion: str
+    made_at: datetime
+
+
+def admissible(references: Iterable[Reference], claim: Claim) -> list[Reference]:
+    """The references that may judge a claim, in order: neither the case itself nor one settled after it was made."""
+    return [
+        reference
+        for reference in references
+        if reference.id != claim.id and (reference.settled_at is None or reference.settled_at < claim.made_at)
+    ]
 
 
 class Scoring(StrEnum):

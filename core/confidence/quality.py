@@ -1,4 +1,4 @@
-"""How good the badges of one estimator were, in the figures that its page shows."""
+"""Figures of the badges of one estimator: how good they were, and whether the latest still tell the truth."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.confidence.measures import auroc, brier, ece, ece_floor, ece_interval
+from core.confidence.measures import auroc, brier, ece, ece_by_chance, ece_floor, ece_interval
 
 LATEST = 2_000  # badges that are looked at
 RESAMPLES = 200  # for an interval on a page
+RECENT = 200  # latest labelled predictions that are looked at
+ENOUGH = 40  # labels below which nothing can be said
+DRAWS = 2_000  # of outcomes, as the badges promise them
+ALARM_LEVEL = 0.99  # share of those draws whose error lies within the interval: one false alarm in 100 nights
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,4 +52,41 @@ def measure_quality(shown: Sequence[float], correct: Sequence[bool]) -> Quality 
         ece_floor(probabilities),
         brier(probabilities, outcomes),
         None if np.isnan(area) else area,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """`error` is the expected calibration error of the recent badges, `limit` the largest that chance would explain.
+
+    `promised` is the mean probability shown, `kept` the share that turned out right.
+    """
+
+    error: float
+    limit: float
+    promised: float
+    kept: float
+    outcomes: int
+
+    @property
+    def alarming(self) -> bool:
+        return self.error > self.limit
+
+
+def measure_drift(shown: Sequence[float], correct: Sequence[bool], seed: int = 0) -> Drift | None:
+    """Compare the badges with their outcomes, oldest first; None while there are fewer than ENOUGH.
+
+    The limit is a quantile of the error that outcomes have when drawn with the very probabilities that were shown:
+    honest badges leave it once in a hundred times, however few or many they are.
+    """
+    if len(shown) < ENOUGH:
+        return None
+    probabilities = np.array(shown[-RECENT:], dtype=np.float64)
+    outcomes = np.array(correct[-RECENT:], dtype=np.float64)
+    return Drift(
+        ece(probabilities, outcomes),
+        float(np.quantile(ece_by_chance(probabilities, DRAWS, seed), ALARM_LEVEL)),
+        float(probabilities.mean()),
+        float(outcomes.mean()),
+        len(outcomes),
     )

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from core.answering.answer import Answer
 from core.confidence.badge_explanation import BadgeExplanation
-from core.confidence.drift import Drift
+from core.confidence.quality import Drift
 from core.model.badge import Badge
 from core.model.curated import CuratedAnswer
 from core.model.incident import AskedTeam, Incident

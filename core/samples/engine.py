@@ -28,9 +28,9 @@ from core.samples.parts import (
     incident,
     owner,
 )
-from core.triage.enrichment import from_explanation
 from core.triage.history import IncidentHistory
 from core.triage.managers import gather
+from core.triage.monitoring import from_explanation
 from core.triage.negotiate import negotiate
 
 if TYPE_CHECKING:

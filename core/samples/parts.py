@@ -6,9 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from core.answering.answer import Answer, Citation, Excerpt, Sentence
-from core.confidence.badge_explanation import BadgeExplanation, BadgeReference
-from core.confidence.drift import Drift
-from core.confidence.track_record import TrackRecord
+from core.confidence.badge_explanation import BadgeExplanation, BadgeReference, TrackRecord
+from core.confidence.quality import Drift
 from core.model.badge import Badge, Strength
 from core.model.conversation import Person, Place, Platform
 from core.model.curated import CuratedAnswer

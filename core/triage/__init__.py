@@ -1,1 +1,1 @@
-"""Whose incident is it: candidates, their managers, and the negotiation (Triangle)."""
+"""Finds the owner of an incident: candidates, their managers, and the negotiation (Triangle)."""

@@ -14,7 +14,7 @@ FROM_DOCUMENTS = 5  # N: candidates taken from team documents
 GROUP = 5  # M: teams in the discussion
 
 NEIGHBOURS = 25  # past incidents that vote
-NOVELTY = 0.25  # similarity of an imagined incident of no team, that votes too: weak likeness decides nothing
+NOVELTY = 0.25  # similarity of an imagined incident of no team, that votes too: weak similarity decides nothing
 REASSIGNED_WEIGHT = 0.5  # of a vote, that a team loses where a similar incident was passed on by it
 
 
@@ -27,7 +27,7 @@ class HistoryVote:
 
 
 def history_votes(neighbours: Sequence[Neighbour]) -> dict[str, HistoryVote]:
-    """Team id → vote. Every neighbour votes for its owner with the square of its similarity."""
+    """Return team id → vote. Every neighbour votes for its owner with the square of its similarity."""
     votes: defaultdict[str, float] = defaultdict(float)
     owned: defaultdict[str, list[Neighbour]] = defaultdict(list)
     for neighbour in neighbours:
@@ -47,7 +47,7 @@ def discussion_group(
     named: Iterable[str],
     removed: frozenset[str] = frozenset(),
 ) -> list[str]:
-    """The ids of at most GROUP teams, without those `removed` in earlier hops (Algorithm 1).
+    """Return the ids of at most GROUP teams, without those `removed` in earlier hops (Algorithm 1).
 
     Those named by ownership or monitoring come first. Where a model learned from the history, its probabilities choose
     the candidates from history and rank them all; otherwise the best of the two lists take turns.
@@ -66,7 +66,7 @@ def discussion_group(
 def candidates_from_history(
     votes: Mapping[str, HistoryVote], learned: Mapping[str, float], removed: frozenset[str] = frozenset()
 ) -> list[str]:
-    """The FROM_HISTORY teams that most such incidents belonged to (Algorithm 1, step 1), best first."""
+    """Return the FROM_HISTORY teams that most such incidents belonged to (Algorithm 1, step 1), best first."""
     return _best(learned or {team: vote.share for team, vote in votes.items()}, FROM_HISTORY, removed)
 
 

@@ -1,4 +1,4 @@
-"""Failing files and changed files vote for the teams whose code they are."""
+"""Votes of failing files and changed files for the teams that own their code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CodeVote:
 
 
 def paths_in(text: str) -> tuple[str, ...]:
-    """The files that a text names, those of its stack traces first. An address on the web is none."""
+    """Return the files that a text names, those of its stack traces first. An address on the web is none."""
     without_addresses = _ADDRESS.sub(" ", text)
     traced = (frame.path for frame in frames(text) if "/" in frame.path)
     named = (match[0] for match in _PATH.finditer(without_addresses))
@@ -34,7 +34,7 @@ def paths_in(text: str) -> tuple[str, ...]:
 
 
 def code_votes(paths: Sequence[str], services: frozenset[str], code: Sequence[CodeOwners]) -> Mapping[str, CodeVote]:
-    """Team id → vote. Each file has one, which its owners share; files that nobody owns have none.
+    """Return team id → vote. Each file has one, which its owners share; files that nobody owns have none.
 
     Only rules of repositories count that hold the code of one of `services`, or do not say of which.
     """

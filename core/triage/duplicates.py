@@ -1,4 +1,4 @@
-"""Whether an incident is another sign of one that is known already."""
+"""Duplicates: incidents that are another sign of one that is known already."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ RECENT = timedelta(hours=24)  # after it was over, in which an incident may stil
 TOGETHER = timedelta(minutes=30)  # between two beginnings, in which their closeness in time falls to 1/e
 STEP = 0.6  # of the closeness of one service, for each call between two
 TEXT_WEIGHT = 0.5  # of what makes two incidents one; the rest is where they are
-SAME_TEMPLATE = 0.9  # likeness of two texts that differ in numbers alone, at least
-ALIKE = 0.4  # likeness from which on texts speak for a duplicate
+SAME_TEMPLATE = 0.9  # similarity of two texts that differ in numbers alone, at least
+ALIKE = 0.4  # similarity from which on texts speak for a duplicate
 CLOSE = 0.3  # closeness in time from which on it speaks for a duplicate
 MIN_SCORE = 0.5  # below which nothing is said
 MIN_SIGNS = 2  # of text, place and time, that have to speak for it
@@ -30,41 +30,41 @@ CANDIDATES = 3  # best ones that a language model is asked about
 
 @dataclass(frozen=True, slots=True)
 class DuplicateCandidate:
-    """An earlier incident. `likeness` of the texts, `place` and `time` say how close they are, each in [0, 1]."""
+    """An earlier incident. `similarity` of the texts, `place` and `time` say how close they are, each in [0, 1]."""
 
     incident: Incident
-    likeness: float
+    similarity: float
     place: float
     time: float
     evidence: tuple[str, ...]
 
     @property
     def score(self) -> float:
-        """In [0, 1]; half of it is lost where they began at quite another time."""
-        return (TEXT_WEIGHT * self.likeness + (1 - TEXT_WEIGHT) * self.place) * (1 + self.time) / 2
+        """Return how likely it is a duplicate, in [0, 1]; half of it is lost where they began at quite another time."""
+        return (TEXT_WEIGHT * self.similarity + (1 - TEXT_WEIGHT) * self.place) * (1 + self.time) / 2
 
     @property
     def convinces(self) -> bool:
-        signs = (self.likeness >= ALIKE) + (self.place > 0) + (self.time >= CLOSE)
+        signs = (self.similarity >= ALIKE) + (self.place > 0) + (self.time >= CLOSE)
         return self.score >= MIN_SCORE and signs >= MIN_SIGNS
 
 
 def duplicate_candidates(
     incident: Incident, others: Sequence[Incident], dependencies: Mapping[str, tuple[str, ...]]
 ) -> list[DuplicateCandidate]:
-    """The earlier incidents that are open or were over a short while before this one began, the likeliest first."""
+    """Return the earlier incidents that are open or were over a short while before this one began, the likeliest first."""
     known = [other for other in others if _may_be_meant(incident, other)]
     if not known:
         return []
-    likeness = Postings.of(Counter(terms(other.description)) for other in known).similarities(
+    similarity = Postings.of(Counter(terms(other.description)) for other in known).similarities(
         Counter(terms(incident.description))
     )
-    found = [_compared(incident, other, float(likeness[row]), dependencies) for row, other in enumerate(known)]
+    found = [_compared(incident, other, float(similarity[row]), dependencies) for row, other in enumerate(known)]
     return sorted(found, key=lambda each: (-each.score, each.incident.opened_at, each.incident.id))
 
 
 def evaluate_duplicate(incident: Incident, candidate: DuplicateCandidate, rivals: Sequence[float]) -> Evaluation:
-    """COE: whether text, place and time of both are known at all. RCE: how far they agree, less what rivals do as well.
+    """Return as COE how much of text, place and time is known of both, and as RCE how far they agree, less for rivals.
 
     `rivals` are the scores of the other candidates.
     """
@@ -75,7 +75,7 @@ def evaluate_duplicate(incident: Incident, candidate: DuplicateCandidate, rivals
 
 
 def _may_be_meant(incident: Incident, other: Incident) -> bool:
-    """One that is shown for itself, and came before."""
+    """Return whether the other incident is shown for itself, and came before."""
     if other.id == incident.id or (other.opened_at, other.id) > (incident.opened_at, incident.id):
         return False
     if other.absorbed is not None or other.silenced is not None:
@@ -85,24 +85,24 @@ def _may_be_meant(incident: Incident, other: Incident) -> bool:
 
 
 def _compared(
-    incident: Incident, other: Incident, likeness: float, dependencies: Mapping[str, tuple[str, ...]]
+    incident: Incident, other: Incident, similarity: float, dependencies: Mapping[str, tuple[str, ...]]
 ) -> DuplicateCandidate:
     if masked(other.title) == masked(incident.title):
-        likeness = max(likeness, SAME_TEMPLATE)
+        similarity = max(similarity, SAME_TEMPLATE)
     apart, nearer = _apart(incident.service, other.service, dependencies)
     place = STEP**apart if apart is not None else 0.0
     gap = _gap(incident.started_at, other)
     evidence = (
-        *(("says the same, but for numbers",) if likeness >= SAME_TEMPLATE else ()),
-        *((f"{likeness:.0%} of the words agree",) if ALIKE <= likeness < SAME_TEMPLATE else ()),
+        *(("says the same, but for numbers",) if similarity >= SAME_TEMPLATE else ()),
+        *((f"{similarity:.0%} of the words agree",) if ALIKE <= similarity < SAME_TEMPLATE else ()),
         *((_place_told(incident.service, other.service, apart, nearer),) if apart is not None else ()),
         _time_told(incident, other),
     )
-    return DuplicateCandidate(other, likeness, place, exp(-gap / TOGETHER), evidence)
+    return DuplicateCandidate(other, similarity, place, exp(-gap / TOGETHER), evidence)
 
 
 def _apart(one: str, other: str, dependencies: Mapping[str, tuple[str, ...]]) -> tuple[int | None, str]:
-    """The number of calls between two services, and the one that calls; None if neither depends on the other."""
+    """Return the number of calls between two services, and the one that calls; None if neither depends on the other."""
     if not one or not other:
         return None, ""
     if one == other:

@@ -29,12 +29,12 @@ class Embeddings:
     vectors: Mapping[bytes, Vector]
 
     def rows(self, digests: Sequence[bytes]) -> NDArray[np.float32]:
-        """One row for each digest. Raises KeyError for one that was not embedded."""
+        """Return one row for each digest. Raises KeyError for one that was not embedded."""
         return np.stack([self.vectors[digest] for digest in digests], dtype=np.float32)
 
 
 def embedded_text(incident: Incident | PastIncident) -> str:
-    """What was known when it was opened, each line once: alerts repeat their title.
+    """Return what was known when it was opened, each line once: alerts repeat their title.
 
     Repaired where exports broke its letters, which a model that learned from clean text cannot read, and without what mail
     programs add, which would make all that came by mail look alike.
@@ -44,7 +44,7 @@ def embedded_text(incident: Incident | PastIncident) -> str:
 
 
 def _each_line_once(text: str) -> str:
-    """With single blanks, as such models read them: lines that differ in no more are one."""
+    """Return the text with single blanks, as such models read it: lines that differ in no more are one."""
     lines = (" ".join(line.split()) for line in text.splitlines())
     return "\n".join(dict.fromkeys(filter(None, lines)))
 

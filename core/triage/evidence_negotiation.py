@@ -12,21 +12,20 @@ from core.model.errors import Unavailable
 from core.model.incident import Vote
 from core.model.team import Team
 from core.triage.candidates import GROUP
-from core.triage.enrichment import MAX_TEXT, Enrichment
 from core.triage.managers import TriageEvidence, choose_group
+from core.triage.monitoring import MAX_TEXT, Enrichment, TeamFinding
 from core.triage.negotiate import MAX_ROUNDS, MIN_GROUP, Verdict, judge
-from core.triage.team_finding import TeamFinding
 
 Gather = Callable[[Enrichment], Awaitable[TriageEvidence]]
-"""All that is known of whose incident it is, given what monitoring says."""
+"""Gathers all that is known of the owner, given what monitoring says."""
 
 Look = Callable[[Team], Awaitable[TeamFinding]]
-"""What a team's own monitoring shows around the incident. Raises Unavailable."""
+"""Returns what a team's own monitoring shows around the incident. Raises Unavailable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """How a negotiation ended: the verdict with the votes of all rounds, and what was known in the end."""
+    """The end of a negotiation: the verdict with the votes of all rounds, and what was known then."""
 
     verdict: Verdict
     evidence: TriageEvidence
@@ -36,14 +35,14 @@ class Settlement:
 async def negotiate_in_rounds(
     gather: Gather, enrichment: Enrichment, look: Look, removed: frozenset[str] = frozenset()
 ) -> Settlement:
-    """At most MAX_ROUNDS of votes; `removed` are teams that turned the incident away in earlier hops.
+    """Hold at most MAX_ROUNDS of votes; `removed` are teams that turned the incident away in earlier hops.
 
     A manager whose monitoring cannot be read abstains, and is asked again in the next round; where none of a group's can
     be read, all vote by what is known without it. It ends before MAX_ROUNDS once another round would only repeat this one.
     """
     evidence = await gather(enrichment)
     looked: set[str] = set()
-    left_out: frozenset[str] = frozenset()
+    dropped: frozenset[str] = frozenset()
     votes: tuple[Vote, ...] = ()
     verdict = judge(evidence, (), removed)
     group = _filled(choose_group(evidence, removed), evidence, removed)
@@ -59,8 +58,8 @@ async def negotiate_in_rounds(
         votes += verdict.votes
         if verdict.owner is not None or not group:
             break
-        left_out |= _unwanted(verdict)
-        others = _filled(choose_group(evidence, removed, left_out), evidence, removed | left_out)
+        dropped |= _unwanted(verdict)
+        others = _filled(choose_group(evidence, removed | dropped), evidence, removed | dropped)
         if set(others) <= set(group) and not failures:
             break
         group = others if len(others) >= MIN_GROUP else group
@@ -69,13 +68,13 @@ async def negotiate_in_rounds(
 
 
 def _filled(group: tuple[str, ...], evidence: TriageEvidence, absent: frozenset[str]) -> tuple[str, ...]:
-    """With teams that nothing speaks for yet, as long as there is room: what they run may show that it is theirs."""
+    """Return the group with teams that nothing speaks for yet, as long as there is room: their services may show trouble."""
     running = (team.id for team in evidence.teams.values() if team.services and team.id not in absent)
     return tuple(dict.fromkeys([*group, *running]))[:GROUP]
 
 
 async def _looked(teams: Sequence[Team], look: Look) -> tuple[dict[str, TeamFinding], dict[str, str]]:
-    """What each manager found, and why others found nothing; all of them look at once."""
+    """Return what each manager found, and why others found nothing; all of them look at once."""
 
     async def one(team: Team) -> TeamFinding | Unavailable:
         try:
@@ -100,6 +99,6 @@ def _enriched(enrichment: Enrichment, findings: Collection[TeamFinding]) -> Enri
 
 
 def _unwanted(verdict: Verdict) -> frozenset[str]:
-    """The teams of the group that nobody votes for; none of them if nobody votes for anybody."""
+    """Return the teams of the group that nobody votes for; none of them if nobody votes for anybody."""
     wanted = {vote.choice for vote in verdict.votes if vote.choice}
     return frozenset({vote.voter for vote in verdict.votes} - wanted) if wanted else frozenset()

@@ -1,20 +1,25 @@
-"""The past incidents, found again by what they say."""
+"""Past incidents, found again by what they say, and counts of their severities."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import exp, log
+from typing import Self
 
 import numpy as np
 
 from core.knowledge.terms import terms
 from core.model.conversation import Audience
-from core.model.incident import PastIncident
+from core.model.incident import PastIncident, Severity
 from core.triage.postings import Postings
-from core.triage.severity_counts import SeverityCounts
 
 KEPT_VIEWS = 8  # histories of audiences that may not read all of it; each takes as much memory as the whole
+SMOOTHING = 2.0  # imagined incidents, as severe as all are, that each service and label begins with
+MAX_VALUE = 200  # characters of a label that are read
+
+Feature = tuple[str, str]  # a name and its value, of the service or a label
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,55 @@ class Neighbour:
 
     incident: PastIncident
     similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class SeverityCounts:
+    """Past incidents of each severity: `of_all`, and `by_feature` for each service and label."""
+
+    of_all: Counter[Severity]
+    by_feature: dict[Feature, Counter[Severity]]
+
+    @classmethod
+    def of(cls, incidents: Iterable[PastIncident]) -> Self:
+        counts = cls(Counter(), {})
+        for incident in incidents:
+            counts.add(incident)
+        return counts
+
+    def add(self, incident: PastIncident) -> None:
+        """Count one more."""
+        self.of_all[incident.severity] += 1
+        for feature in features(incident.service, incident.labels):
+            self.by_feature.setdefault(feature, Counter())[incident.severity] += 1
+
+    def known(self, feature: Feature) -> Counter[Severity]:
+        """Return the number of incidents of each severity with a feature."""
+        return self.by_feature.get(feature, Counter())
+
+    def shares(self, asked: Iterable[Feature]) -> dict[Severity, float]:
+        """Return the probability of each severity by naive Bayes over the features; they add up to 1. No incident: all equal."""
+        total = self.of_all.total()
+        prior = {each: (self.of_all[each] + 1) / (total + len(Severity)) for each in Severity}
+        logs = {each: log(prior[each]) for each in Severity}
+        for feature in asked:
+            counts = self.known(feature)
+            size = counts.total()
+            for each in Severity:
+                logs[each] += log((counts[each] + SMOOTHING * prior[each]) / (size + SMOOTHING) / prior[each])
+        highest = max(logs.values())
+        weights = {each: exp(value - highest) for each, value in logs.items()}
+        return {each: weight / sum(weights.values()) for each, weight in weights.items()}
+
+
+def features(service: str, labels: Mapping[str, str]) -> Iterator[Feature]:
+    """Yield the service and the labels, but for those that name the severity: they only repeat what the alert claims."""
+    if service:
+        yield ("service", service)
+    for name, value in labels.items():
+        folded = name.casefold()
+        if not any(word in folded for word in ("severity", "priority", "urgency", "level")):
+            yield (folded, value[:MAX_VALUE])
 
 
 class IncidentHistory:
@@ -40,7 +94,7 @@ class IncidentHistory:
         self._postings = Postings.of(Counter(terms(_text_of(incident))) for incident in self.incidents)
 
     def readable_by(self, audience: Audience) -> IncidentHistory:
-        """The history without the incidents that this audience may not read; built once for all who read the same."""
+        """Return the history without the incidents that this audience may not read; built once for all who read the same."""
         hidden = frozenset(readers for readers in self._readers if not audience.may_read(readers))
         if not hidden:
             return self
@@ -50,7 +104,7 @@ class IncidentHistory:
         return self._readable[hidden]
 
     def similar(self, text: str, limit: int, without: frozenset[str] = frozenset()) -> list[Neighbour]:
-        """The `limit` incidents most similar to `text`, most similar first, those with an id in `without` left out."""
+        """Return the `limit` incidents most similar to `text`, most similar first, those with an id in `without` left out."""
         scores = self._postings.similarities(Counter(terms(text)))
         wanted = min(limit + len(without), len(scores))
         if not wanted:
@@ -62,5 +116,5 @@ class IncidentHistory:
 
 
 def _text_of(incident: PastIncident) -> str:
-    """What was known when it was opened; cause and fix came later and would blur the likeness."""
+    """Return what was known when it was opened; cause and fix came later and would blur the similarity."""
     return f"{incident.title}\n{incident.description}\n{incident.service}"

@@ -1,4 +1,4 @@
-"""What mail programs put around the words of an incident that came by mail, and an embedding model would take for content."""
+"""Removes the headers and references of mail programs, which an embedding model would take for the words of an incident."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BRACKETS = re.compile(r"<(?:mailto:)?\s*>|\bmailto:(?=\s|$)", re.IGNORECASE)  #
 
 
 def without_mail(text: str) -> str:
-    """The lines without addresses, references to pictures and headers of mails, in English, German, French and Spanish;
+    """Return the lines without addresses, references to pictures and headers of mails, in English, German, French and Spanish;
     all of it if nothing else remains.
 
     Headers are lines that stand together and hold an address, or who sent a mail and when. The subject stays.
@@ -39,7 +39,7 @@ def _are_of_mail(headers: Sequence[str]) -> bool:
 
 
 def _below_headers(headers: Sequence[str]) -> Iterator[str]:
-    """What stands on the lines of headers beside them: a subject, or a whole text behind a single one."""
+    """Yield the text on the lines of headers beside them: a subject, or a whole text behind a single one."""
     for line in headers:
         if subject := _SUBJECT.search(line):
             yield _without_references(line[subject.start() :])
@@ -48,7 +48,7 @@ def _below_headers(headers: Sequence[str]) -> Iterator[str]:
 
 
 def _without_references(line: str) -> str:
-    """The line as it is if it holds none."""
+    """Return the line without addresses and pictures; as it is if it holds none."""
     bare = _PICTURE.sub(" ", line)
     for begin, end in sorted(set(addresses(bare)), reverse=True):
         bare = f"{bare[:begin]} {bare[end:]}"

@@ -13,17 +13,18 @@ from core.triage.candidates import NEIGHBOURS, HistoryVote, discussion_group, hi
 from core.triage.code_votes import CodeVote, code_votes, paths_in
 from core.triage.documents import DocumentMatch, matches
 from core.triage.embeddings import Vector
-from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory, Neighbour
-from core.triage.likeness import IncidentText
+from core.triage.monitoring import Enrichment
 from core.triage.owner_model import OwnerModel
+from core.triage.text_similarity import IncidentText
 
 MOST_SIMILAR = 5  # past incidents of which a reason says how many a team owned
 SHOWN_INCIDENTS = 3  # similar incidents named in a reason
+NEW_TEAM = 0.3  # of the probability, that teams without a past incident can have by their documents
 
 
 class Ground(StrEnum):
-    """What an argument rests on."""
+    """The basis of an argument."""
 
     HISTORY = "history"
     DOCUMENT = "team document"
@@ -45,7 +46,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What the manager of one team brings forward."""
+    """The arguments of the manager of one team."""
 
     team: Team
     arguments: tuple[Argument, ...]
@@ -75,7 +76,7 @@ class Owned:
 
 @dataclass(frozen=True, slots=True)
 class TriageEvidence:
-    """All that is known of whose incident it is, by team id; gathered once, however long the negotiation takes.
+    """All that is known of the owner, by team id; gathered once, however long the negotiation takes.
 
     `learned` has a probability for every team, or nothing where no model was fitted to the history. `nobody` is the
     share of the votes of similar incidents, in [0, 1], that belonged to no team. `new_owners` are those of the service
@@ -105,7 +106,7 @@ def gather(
     code: Sequence[CodeOwners] = (),
     vector: Vector | None = None,
 ) -> TriageEvidence:
-    """What speaks for each team, with what monitoring found added to the incident's text; `vector` is for the model.
+    """Return what speaks for each team, with what monitoring found added to the incident's text; `vector` is for the model.
 
     A past incident of a team that was renamed or merged counts for the team that has its name among its aliases.
     """
@@ -117,16 +118,16 @@ def gather(
         for neighbour in history.similar(text, NEIGHBOURS, without=frozenset({incident.id}))
         if neighbour.incident.owner in current
     )
-    votes = history_votes(neighbours)
+    votes, fits = history_votes(neighbours), matches(text, teams)
     return TriageEvidence(
         incident.service,
         known,
         neighbours,
         {team: vote for team, vote in votes.items() if team in known},
-        matches(text, teams),
+        fits,
         _owners({incident.service: 1.0}, teams),
         _owners(enrichment.services, teams),
-        model.probabilities(IncidentText(incident.title, text), teams, vector) if model and teams else {},
+        _learned(model.probabilities(IncidentText(incident.title, text), vector), teams, fits) if model else {},
         _owners(enrichment.observed, teams),
         _code_votes(incident, enrichment, known, code),
         votes[NOBODY].share if NOBODY in votes else 0.0,
@@ -135,8 +136,25 @@ def gather(
     )
 
 
+def _learned(
+    found: Mapping[str, float], teams: Sequence[Team], fits: Mapping[str, DocumentMatch]
+) -> Mapping[str, float]:
+    """Return the probabilities over the teams of today; those that the model does not know have some by their documents."""
+    documented = sum(match.score for match in fits.values())
+    new = {
+        team.id: NEW_TEAM * fits[team.id].score / documented if team.id in fits else 0.0
+        for team in teams
+        if team.id not in found
+    }
+    known = sum(found[team.id] for team in teams if team.id in found)
+    if not known:
+        return {}
+    left = (1 - sum(new.values())) / known
+    return {team.id: new[team.id] if team.id in new else left * found[team.id] for team in teams}
+
+
 def _of_today(past: PastIncident, current: Mapping[str, str]) -> PastIncident:
-    """Under the present ids of the team that owned it and of those that passed it on."""
+    """Return it under the present ids of the team that owned it and of those that passed it on."""
     passed_on = tuple(current.get(team, team) for team in past.reassignments)
     return replace(past, owner=current[past.owner], reassignments=passed_on)
 
@@ -144,7 +162,7 @@ def _of_today(past: PastIncident, current: Mapping[str, str]) -> PastIncident:
 def _code_votes(
     incident: Incident, enrichment: Enrichment, known: Mapping[str, Team], code: Sequence[CodeOwners]
 ) -> Mapping[str, CodeVote]:
-    """Of the files that the incident and its monitoring name; owners that are no team have no vote."""
+    """Return the votes of files that the incident and its monitoring name; owners that are no team have no vote."""
     if not code:
         return {}
     services = frozenset(filter(None, (incident.service, *enrichment.services)))
@@ -152,16 +170,14 @@ def _code_votes(
     return {team: vote for team, vote in votes.items() if team in known}
 
 
-def choose_group(
-    evidence: TriageEvidence, removed: frozenset[str] = frozenset(), left_out: frozenset[str] = frozenset()
-) -> tuple[str, ...]:
-    """The ids of the teams that discuss. `removed` said it is not theirs; those `left_out` had no vote in a round before."""
+def choose_group(evidence: TriageEvidence, removed: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Return the ids of the teams that discuss, without those `removed`, which said that it is not theirs."""
     named = [*evidence.located, *evidence.owners, *evidence.observed, *evidence.code]
-    return tuple(discussion_group(evidence.votes, evidence.fits, evidence.learned, named, removed | left_out))
+    return tuple(discussion_group(evidence.votes, evidence.fits, evidence.learned, named, removed))
 
 
 def discuss(evidence: TriageEvidence, group: Sequence[str], removed: frozenset[str] = frozenset()) -> Discussion:
-    """The opinions of the teams of a group; `removed` are those that said it is not theirs."""
+    """Return the opinions of the teams of a group; `removed` are those that said it is not theirs."""
     arguments = {team: _arguments(team, evidence, removed) for team in group}
     shares = [vote.share for vote in evidence.votes.values()]
     return Discussion(
@@ -173,7 +189,7 @@ def discuss(evidence: TriageEvidence, group: Sequence[str], removed: frozenset[s
 
 
 def _owners(services: Mapping[str, float], teams: Sequence[Team]) -> dict[str, Owned]:
-    """Team id → the strongest of these services that it owns, and its share of all their strength, strongest first."""
+    """Return team id → the strongest of these services that it owns, and its share of all their strength, strongest first."""
     total = max(1.0, sum(services.values()))
     owned: dict[str, Owned] = {}
     for team in teams:
@@ -205,7 +221,7 @@ def _arguments(team: str, evidence: TriageEvidence, removed: frozenset[str]) -> 
 
 
 def _learned_argument(team: str, learned: Mapping[str, float], removed: frozenset[str]) -> Argument:
-    """The probability, given that it is none of the teams that turned it away."""
+    """Return the argument of the probability, given that it is none of the teams that turned it away."""
     left = sum(probability for other, probability in learned.items() if other not in removed)
     share = learned[team] / left if left else 0.0
     return Argument(Ground.LEARNED, share, f"owns {share:.0%} of incidents that read like it, as learned from all")

@@ -30,7 +30,7 @@ async def judge_severity(
     found: SeverityAssessment,
     past: Sequence[PastIncident],
 ) -> SeverityAssessment:
-    """The severity that the model finds likeliest, with its own probabilities; `past` are the most similar first.
+    """Return the severity that the model finds likeliest, with its own probabilities; `past` are the most similar first.
 
     How far the references can decide stays as it was measured. Raises what the model raises.
     """
@@ -54,7 +54,7 @@ async def judge_severity(
 async def judge_duplicates(
     model: LanguageModel, request: ModelRequest, incident: Incident, candidates: Sequence[DuplicateCandidate]
 ) -> tuple[DuplicateCandidate, float] | None:
-    """The candidate that the model is surest of, and the probability that it is one with the incident; None if none is.
+    """Return the candidate that the model is surest of, and the probability that both are one incident; None if none is.
 
     There is at least one candidate; all are asked about at once. Raises what the model raises.
     """

@@ -1,4 +1,4 @@
-"""From the managers' opinions to one owner, or to nobody (Triangle, section 3.1.2)."""
+"""Makes one owner, or none, of the managers' opinions (Triangle, section 3.1.2)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from core.model.incident import Incident, TeamScore, Vote
-from core.model.team import Team
-from core.triage.embeddings import Vector
-from core.triage.enrichment import Enrichment
-from core.triage.history import IncidentHistory
+from core.model.incident import TeamScore, Vote
 from core.triage.managers import (
     Argument,
     Discussion,
@@ -21,9 +17,7 @@ from core.triage.managers import (
     TriageEvidence,
     choose_group,
     discuss,
-    gather,
 )
-from core.triage.owner_model import OwnerModel
 
 WEIGHTS = {
     Ground.HISTORY: 0.45,
@@ -44,7 +38,7 @@ MIN_SHARE = 0.4  # of the scores, below which nobody is named
 MIN_LEAD = 0.1  # ahead of the second, below which nobody is named
 INSISTS = 0.8  # share of the best score from which a manager is not convinced by another team's
 
-NOBODYS = 0.5  # share of the votes of similar incidents that were nobody's, from which nobody is named
+NO_OWNER_SHARE = 0.5  # share of the votes of similar incidents without an owner, from which nobody is named
 MAX_ROUNDS = 5  # of votes, before a person is asked
 MIN_GROUP = 2  # teams below which nobody is left to agree with
 NOBODY_SILENT: Mapping[str, str] = MappingProxyType({})
@@ -63,24 +57,8 @@ class Verdict:
     votes: tuple[Vote, ...] = ()
 
 
-def propose_owner(
-    incident: Incident,
-    teams: Sequence[Team],
-    history: IncidentHistory,
-    enrichment: Enrichment,
-    model: OwnerModel | None = None,
-    removed: frozenset[str] = frozenset(),
-    vector: Vector | None = None,
-) -> Verdict:
-    """The team that most of the evidence speaks for; no owner where the evidence is thin or divided.
-
-    Teams in `removed` turned the incident away in earlier hops and take no part.
-    """
-    return negotiate(gather(incident, teams, history, enrichment, model, vector=vector), removed)
-
-
 def negotiate(evidence: TriageEvidence, removed: frozenset[str] = frozenset()) -> Verdict:
-    """Who is named in one round, by what is known already."""
+    """Return the verdict of one round, by what is known already."""
     return judge(evidence, choose_group(evidence, removed), removed)
 
 
@@ -91,7 +69,7 @@ def judge(
     round_number: int = 1,
     silent: Mapping[str, str] = NOBODY_SILENT,
 ) -> Verdict:
-    """Who is named by a group: a team that more than half of the managers vote for, and clearly ahead.
+    """Return the verdict of a group: it names a team that more than half of the managers vote for, and clearly ahead.
 
     `silent` says of teams why their managers abstain.
     """
@@ -110,18 +88,18 @@ def judge(
         else replace(_vote(each, candidates[0]), round=round_number)
         for each in candidates
     )
-    owned = evidence.nobody < NOBODYS and not _outvotes_a_new_team(candidates, evidence)
+    owned = evidence.nobody < NO_OWNER_SHARE and not _outvotes_a_new_team(candidates, evidence)
     named = owned and _has_majority(votes) and _is_clear(candidates) and _can_be_shown(candidates[0], discussion)
     return Verdict(candidates[0] if named else None, candidates, discussion, votes)
 
 
 def _sureness(located: Mapping[str, Owned]) -> float:
-    """How sure it is, in [0, 1], that trouble was seen at all."""
+    """Return how sure it is, in [0, 1], that trouble was seen at all."""
     return min(1.0, sum(owned.share for owned in located.values()))
 
 
 def _score(opinion: Opinion, grounds: frozenset[Ground], sure: Mapping[Ground, float]) -> TeamScore:
-    """`sure` says how much of a ground's weight counts, where not all of it does."""
+    """Return the score of a team; `sure` says how much of a ground's weight counts, where not all of it does."""
     without = LEARNED_FROM if Ground.LEARNED in grounds else ()
     weights = {ground: 0.0 if ground in without else WEIGHTS[ground] * sure.get(ground, 1.0) for ground in grounds}
 
@@ -138,7 +116,7 @@ def _score(opinion: Opinion, grounds: frozenset[Ground], sure: Mapping[Ground, f
 
 
 def _vote(own: TeamScore, best: TeamScore) -> Vote:
-    """A manager votes for its own team unless another has much more to say for itself; nothing to say: it abstains."""
+    """Return the vote of a manager: for its own team unless another has much more to say for itself, or for none."""
     if not best.score:
         return Vote(1, own.team_id, None, "nothing speaks for any team", voter_name=own.team_name)
     choice = own if own.score >= INSISTS * best.score else best
@@ -149,7 +127,7 @@ def _vote(own: TeamScore, best: TeamScore) -> Vote:
 
 
 def _has_majority(votes: Sequence[Vote]) -> bool:
-    """Abstentions count as members of the group (section 3.1.2)."""
+    """Return whether one team has most votes; abstentions count as members of the group (section 3.1.2)."""
     counted = Counter(vote.choice for vote in votes if vote.choice)
     return any(count > len(votes) / 2 for count in counted.values())
 
@@ -161,13 +139,13 @@ def _is_clear(candidates: Sequence[TeamScore]) -> bool:
 
 
 def _outvotes_a_new_team(candidates: Sequence[TeamScore], evidence: TriageEvidence) -> bool:
-    """A past that a team had no part in says nothing against it: only what is measured now does."""
+    """Return whether the past alone speaks against a team that had no part in it."""
     best = candidates[0].team_id if candidates else ""
     return bool(evidence.new_owners) and best not in evidence.new_owners and best not in evidence.located
 
 
 def _can_be_shown(candidate: TeamScore, discussion: Discussion) -> bool:
-    """A number that was learned is no reason by itself: an incident like no other belongs to nobody known."""
+    """Return whether more than a learned number speaks for it: an incident like no other belongs to nobody known."""
     return any(
         argument.ground is not Ground.LEARNED
         for opinion in discussion.opinions

@@ -36,7 +36,7 @@ class Postings:
 
     @classmethod
     def of(cls, texts: Iterable[Mapping[str, int]]) -> Self:
-        """Of texts as term counts."""
+        """Return the postings of texts, given as term counts."""
         rows, numbers, counts = array("I"), array("I"), array("B")
         size = 0
         for row, text in enumerate(texts):
@@ -55,11 +55,11 @@ class Postings:
 
     @property
     def size(self) -> int:
-        """The number of texts."""
+        """Return the number of texts."""
         return len(self.lengths)
 
     def similarities(self, text: Mapping[str, int]) -> NDArray[np.float64]:
-        """The cosine of a text with each of the texts, in [0, 1], shape (size,). Unknown terms make it less like any."""
+        """Return the cosine of a text with each of the texts, in [0, 1], shape (size,). Unknown terms make it less like any."""
         scores = np.zeros(self.size, np.float64)
         if not text or not self.terms.size:
             return scores
@@ -75,28 +75,19 @@ class Postings:
         longest = self.lengths * np.linalg.norm(weights)
         return np.minimum(np.divide(scores, longest, out=np.zeros_like(scores), where=longest > 0), 1.0)
 
-    def holders(self, text: Mapping[str, int]) -> tuple[NDArray[np.int64], NDArray[np.unsignedinteger]]:
-        """The texts that hold terms of a text, in pairs: a number of the term, and the row of the text."""
-        numbers = np.unique(np.array([_number(term) for term in text if self.terms.size], np.uint32))
-        places = np.searchsorted(self.terms, numbers)
-        places = places[places < self.terms.size]
-        places = places[np.isin(self.terms[places], numbers)]
-        starts, ends = self.starts[places], self.starts[places + 1]
-        slices = [self.rows[start:end] for start, end in zip(starts, ends, strict=True)]
-        return np.repeat(places, ends - starts), np.concatenate([self.rows[:0], *slices])
-
     def matrix(self) -> csr_array:
-        """One row a text, one column a term."""
+        """Return the vectors, one row for each text and one column for each term."""
         from scipy.sparse import csc_array  # only a fit needs it
 
         frequencies = np.diff(self.starts)
         weights = _DAMPED[self.counts] * np.repeat(_idf(frequencies, self.size), frequencies) / self.lengths[self.rows]
         shape = (self.size, len(self.terms))
-        return csc_array((weights.astype(np.float32), self.rows.astype(np.int32), self.starts), shape=shape).tocsr()
+        indices = self.rows.astype(np.int32), self.starts.astype(np.int32)
+        return csc_array((weights.astype(np.float32), *indices), shape=shape).tocsr()
 
 
 def _number(term: str) -> int:
-    """As `term_number`, whose memory is for words: a text has far more sequences of letters than words."""
+    """Return the number of a term; unlike `term_number` without a cache: a text has far more letter sequences than words."""
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
 
 

@@ -1,4 +1,4 @@
-"""How severe an incident probably is, by how severe incidents like it were."""
+"""Estimates the severity of an incident from that of similar ones."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from core.confidence.calibrator import Label
 from core.model.incident import Incident, Severity
 from core.model.prediction import Evaluation
-from core.triage.history import IncidentHistory, Neighbour
-from core.triage.severity_counts import Feature, SeverityCounts, features
+from core.triage.history import Feature, IncidentHistory, Neighbour, SeverityCounts, features
 
 VERSION = "severity-evidence-1"
 NEIGHBOURS = 15  # similar incidents that vote, with the square of their similarity
@@ -36,14 +35,14 @@ class SeverityAssessment:
 
 
 def assess_severity(incident: Incident, history: IncidentHistory) -> SeverityAssessment | None:
-    """None where too little is known, or where no severity has half of what is."""
+    """Return the likeliest severity; None where too little is known, or where no severity has half of the votes."""
     text = "\n".join(part for part in (incident.description, incident.service) if part)
     neighbours = history.similar(text, NEIGHBOURS, without=frozenset({incident.id}))
     return _assessed(neighbours, list(features(incident.service, incident.labels)), history.severities)
 
 
 def severity_labels(history: IncidentHistory) -> list[Label]:
-    """Labels as the latest past incidents would have earned them, each judged by those that began before it."""
+    """Return labels as the latest past incidents would have earned them, each judged by those that began before it."""
     ordered = sorted(history.incidents, key=lambda past: (past.started_at, past.id))
     before = SeverityCounts.of(ordered[:-CHECKED])
     labels: list[Label] = []
@@ -85,7 +84,7 @@ def _assessed(
 
 
 def _by_text(severity: Severity, near: Sequence[Neighbour]) -> tuple[float, str]:
-    """The share of the most similar incidents that speaks for it, in words as well."""
+    """Return the share of the most similar incidents that speaks for it, and says so in words."""
     alike = [neighbour.incident.id for neighbour in near if neighbour.incident.severity is severity]
     if not alike:
         return 0.0, ""
@@ -95,7 +94,7 @@ def _by_text(severity: Severity, near: Sequence[Neighbour]) -> tuple[float, str]
 
 
 def _by_features(severity: Severity, known: Sequence[Feature], counts: SeverityCounts) -> tuple[float, str]:
-    """The service or label that speaks for it most often."""
+    """Return the share of the service or label that speaks for it most often, and says so in words."""
     counted = [(feature, counts.known(feature)) for feature in known]
     best = max(counted, key=lambda each: each[1][severity] / each[1].total(), default=None)
     if best is None:

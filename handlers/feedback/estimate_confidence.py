@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from core.confidence.model_estimator import VERSION, Effort, estimate
-from core.confidence.reference import Claim, Reference, admissible
+from core.confidence.model_estimator import VERSION, Claim, Effort, Reference, admissible, estimate
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency
 from core.model.prediction import Evaluation

@@ -6,9 +6,8 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable
 
-from core.confidence.badge_explanation import BadgeExplanation, BadgeReference
+from core.confidence.badge_explanation import BadgeExplanation, BadgeReference, track_record
 from core.confidence.calibrator import badge_for
-from core.confidence.track_record import track_record
 from core.model.conversation import Audience
 from core.model.feedback import Feedback
 from core.model.incident import Hypothesis, Incident

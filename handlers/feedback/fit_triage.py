@@ -15,12 +15,11 @@ from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team
 from core.ports import Clock, Embedder, OwnerModelStore, Store
 from core.triage.embeddings import Embeddings
-from core.triage.owner_model import OwnerModel, learned_from
-from core.triage.training import training_incidents
+from core.triage.owner_model import OwnerModel, learned_from, training_incidents
 from handlers.incidents.triage_incident import ENGINE
 from handlers.knowledge.embed_incidents import embed_past_incidents
 
-Fit = Callable[[Sequence[PastIncident], Sequence[Team], Embeddings | None], Awaitable[OwnerModel | None]]
+Fit = Callable[[Sequence[PastIncident], Embeddings | None], Awaitable[OwnerModel | None]]
 
 log = structlog.get_logger()
 
@@ -42,7 +41,7 @@ async def fit_triage(
     on. Not where they name services that a team owns: then ownership speaks too, and only labels tell how well.
     """
     incidents = training_incidents(past, teams)
-    model = await fit(incidents, teams, await _embedded(incidents, models, embedder) if embedder else None)
+    model = await fit(incidents, await _embedded(incidents, models, embedder) if embedder else None)
     if model is None:
         return False
     await models.save(model)
@@ -57,7 +56,7 @@ async def _embedded(
 ) -> Embeddings | None:
     """The vectors of what is learned from; None if the embedding model fails."""
     before = await models.load()
-    known = before.meaning.embeddings if before and before.meaning else None
+    known = before.embedding.embeddings if before and before.embedding else None
     try:
         return await embed_past_incidents(await asyncio.to_thread(learned_from, incidents), embedder, known)
     except ModelUnavailable as error:
@@ -66,7 +65,7 @@ async def _embedded(
 
 
 async def _calibrate(model: OwnerModel, store: Store, clock: Clock) -> None:
-    measured_by, now = version_with(model.meaning.embedder if model.meaning else ""), clock.now()
+    measured_by, now = version_with(model.embedding.embedder if model.embedding else ""), clock.now()
     estimator = Estimator(PredictionKind.OWNER, ENGINE, measured_by)
     async with store.transaction() as transaction:
         if await transaction.predictions.calibrator(estimator) is not None:

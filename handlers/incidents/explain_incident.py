@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from core.confidence.cause_evidence import VERSION, evaluate_cause
-from core.confidence.reference import Claim, settled_case
+from core.confidence.model_estimator import Claim, settled_case
 from core.incidents.thread_notes import named_first, without_denied
 from core.model.incident import Explanation, Hypothesis, Incident
 from core.model.language_model import Urgency

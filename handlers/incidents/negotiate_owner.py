@@ -11,7 +11,7 @@ from core.model.incident import Incident
 from core.model.language_model import ModelRequest, Urgency
 from core.ports import LanguageModel
 from core.triage.managers import TriageEvidence
-from core.triage.model_documents import TeamDocuments
+from core.triage.model_managers import TeamDocuments
 from core.triage.model_negotiation import Negotiation, negotiate_with_model
 from core.triage.negotiate import Verdict
 from handlers.incidents.team_monitoring import Observe, TeamMonitoring

@@ -13,7 +13,7 @@ from core.model.team import Team
 from core.rca.observation_tools import observation_tools
 from core.rca.observations import Observations
 from core.rca.scene import Scene, survey
-from core.triage.team_finding import TeamFinding, finding_of
+from core.triage.monitoring import TeamFinding, finding_of
 
 MAX_SERVICES = 4  # of a team, whose monitoring is told in words
 READ = ("read_logs", "read_metrics", "list_changes")  # of the tools, what a manager is told of its services

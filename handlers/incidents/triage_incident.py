@@ -6,22 +6,21 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from core.confidence.model_estimator import Claim, settled_case
 from core.confidence.owner_evidence import evaluate_owner, version_with
-from core.confidence.reference import Claim, settled_case
 from core.model.code_owners import CodeOwners
 from core.model.incident import AskedTeam, Incident, OwnerProposal, Stage, TeamScore, Vote
 from core.model.language_model import Urgency
 from core.model.prediction import Evaluation, PredictionKind
 from core.model.team import Team, current_team
 from core.ports import Clock, Embedder, LanguageModel, OnCall, Store
-from core.triage.enrichment import Enrichment, from_explanation
 from core.triage.evidence_negotiation import negotiate_in_rounds
 from core.triage.history import IncidentHistory
 from core.triage.managers import TriageEvidence, gather
-from core.triage.model_negotiation import Negotiation
-from core.triage.model_verdict import VERSION as VOTES_VERSION
-from core.triage.model_verdict import candidates_of, evaluate_votes
-from core.triage.negotiate import NOBODYS, Verdict, negotiate
+from core.triage.model_negotiation import VERSION as VOTES_VERSION
+from core.triage.model_negotiation import Negotiation, candidates_of, evaluate_votes
+from core.triage.monitoring import Enrichment, from_explanation
+from core.triage.negotiate import NO_OWNER_SHARE, Verdict, negotiate
 from core.triage.owner_model import OwnerModel
 from core.triage.precedents import precedents
 from handlers.feedback.estimate_confidence import estimate_confidence
@@ -39,7 +38,7 @@ ASKED = 2  # teams that are asked where nobody can be named
 
 WITHOUT_MODEL = "The language model gave no usable answer. This result is based on the evidence alone."
 NEW_TEAM = "{names} owns the service but has no past incidents to compare with. A person should decide."
-NOBODYS_BEFORE = "Most similar incidents belonged to no team. A person should decide."
+NO_OWNER_BEFORE = "Most similar incidents belonged to no team. A person should decide."
 NO_MAJORITY = "The teams did not agree, even with their monitoring. A person should decide."
 NOT_AGREED = "The teams’ managers did not agree. These are the votes of the last round. A person should decide."
 
@@ -129,8 +128,8 @@ def _why_nobody(verdict: Verdict, evidence: TriageEvidence) -> str:
     """Return the reason why nobody is named; empty if the evidence is only thin."""
     if verdict.owner is not None:
         return ""
-    if evidence.nobody >= NOBODYS:
-        return NOBODYS_BEFORE
+    if evidence.nobody >= NO_OWNER_SHARE:
+        return NO_OWNER_BEFORE
     if evidence.new_owners and verdict.candidates and verdict.candidates[0].team_id not in evidence.new_owners:
         names = " and ".join(sorted(evidence.teams[team].name for team in evidence.new_owners))
         return NEW_TEAM.format(names=names)

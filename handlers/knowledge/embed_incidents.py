@@ -1,4 +1,4 @@
-"""Incidents as vectors, where an embedding model was configured; without it, triage goes on by what they say."""
+"""Turns incidents into vectors, where an embedding model was configured; without it, triage goes on by their words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ log = structlog.get_logger()
 async def embed_past_incidents(
     incidents: Sequence[PastIncident], embedder: Embedder, known: Embeddings | None = None
 ) -> Embeddings:
-    """The vectors of all incidents; what is `known` by the same model is not embedded again. Raises ModelUnavailable."""
+    """Return the vectors of all incidents; what is `known` by the same model is not embedded again.
+
+    Raises ModelUnavailable.
+    """
     texts = await asyncio.to_thread(_texts, incidents)
     found: dict[bytes, Vector] = {}
     if known is not None and known.embedder == embedder.name:
@@ -44,13 +47,13 @@ async def embed_past_incidents(
 
 
 async def embed_incident(incident: Incident, model: OwnerModel | None, embedder: Embedder | None) -> Vector | None:
-    """The incident's vector, if the model learned from vectors of this embedder and it answers in time."""
-    if model is None or model.meaning is None or embedder is None or model.meaning.embedder != embedder.name:
+    """Return the incident's vector, if the model learned from vectors of this embedder and it answers in time."""
+    if model is None or model.embedding is None or embedder is None or model.embedding.embedder != embedder.name:
         return None
     try:
         async with asyncio.timeout(DEADLINE):
             vector = await embedder.embed_query(embedded_text(incident))
-        _check(vector, model.meaning.vectors.shape[1:], embedder)
+        _check(vector, model.embedding.vectors.shape[1:], embedder)
     except (ModelUnavailable, TimeoutError) as error:
         log.warning("triage_without_embedding", incident=incident.id, error=str(error) or "It did not answer in time.")
         return None

@@ -55,6 +55,16 @@ def ccf(
     write_json(figures, json_file)
 
 
+@app.command("lm-pace")
+def lm_pace(json_file: JsonFile = None) -> None:
+    """Do optimised thresholds on both measures beat the others, on scores whose truth is known? LM-PACE's table 2."""
+    from tests.benchmarks.lm_pace import measured, print_table
+
+    figures = measured()
+    print_table(figures, out)
+    write_json(figures, json_file)
+
+
 @app.command("telemetry")
 def telemetry(
     cases: Annotated[Path, typer.Option(help="A folder of PetShop's form, with low_traffic and high_traffic.")],

@@ -25,8 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from adapters.llama.server import LlamaServer
-from core.confidence.model_estimator import Effort, Scoring, estimate
-from core.confidence.reference import Claim, Reference
+from core.confidence.model_estimator import Claim, Effort, Reference, Scoring, estimate
 from core.model.language_model import ModelReply, ModelRequest
 from tests.external.llama_servers import llama_server
 from tests.fakes.random_model import write_random_model

@@ -22,10 +22,10 @@ from bot.evaluation.triage import as_incident
 from core.model.incident import PastIncident, Severity
 from core.model.team import Team
 from core.triage.embeddings import Embeddings, Vector, digest_of, embedded_text
-from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
-from core.triage.negotiate import propose_owner
+from core.triage.monitoring import Enrichment
 from core.triage.owner_model import OwnerModel, learned_from
+from tests.fakes.triage import propose_owner
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 VOCABULARY = 30_000  # words
@@ -59,7 +59,7 @@ def measured(
     indexed, index_memory = time.perf_counter() - began, _megabytes() - before
     embeddings = _embeddings([*learned_from(history), *asked], dimensions) if dimensions else None
     began = time.perf_counter()
-    model = OwnerModel.fitted(history, teams, embeddings=embeddings)
+    model = OwnerModel.fitted(history, embeddings)
     fitted = time.perf_counter() - began
     spent: list[tuple[float, float]] = []  # milliseconds by the clock, and of the processor
     right = 0

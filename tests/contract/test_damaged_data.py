@@ -27,7 +27,7 @@ from core.model.conversation import PUBLIC
 from core.model.document import Document, Passage
 from core.ports import EncodedPassage, SparseVector
 from core.triage.owner_model import OwnerModel
-from tests.fakes.past_incidents import TEAMS, past_incidents
+from tests.fakes.past_incidents import past_incidents
 
 MANY = pytest.param(1_500, marks=pytest.mark.external)
 EVERYBODY = frozenset({PUBLIC})
@@ -75,7 +75,7 @@ async def test_a_damaged_model_raises_nothing_is_told_once_and_is_learned_anew(
     form, content = (
         (ENCODER, Encoder.fitted(passages()))
         if kind == "encoder"
-        else (OWNER_MODEL, OwnerModel.fitted(past_incidents(), TEAMS))
+        else (OWNER_MODEL, OwnerModel.fitted(past_incidents()))
     )
     path, whole = tmp_path / "model.npz", written(form, content)
     for damaged in mutations(whole, count):

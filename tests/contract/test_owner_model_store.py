@@ -11,15 +11,14 @@ import pytest
 
 from adapters.owner_model_format import OWNER_MODEL
 from core.ports import OwnerModelStore
-from core.triage import boosted_trees, ranking
-from core.triage.likeness import IncidentText
 from core.triage.owner_model import OwnerModel
+from core.triage.text_similarity import IncidentText
 from handlers.knowledge.embed_incidents import embed_past_incidents
 from tests.contract.learned_models import PLACES, place
 from tests.fakes.clock import FakeClock
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.owner_models import FakeOwnerModelStore
-from tests.fakes.past_incidents import TEAMS, past_incidents
+from tests.fakes.past_incidents import past_incidents
 from tests.fakes.puzzles import SENSES, puzzles
 
 TEXT = IncidentText("toner lost in hall3", "toner lost in hall3")
@@ -36,7 +35,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 @cache
 def model() -> OwnerModel:
-    fitted = OwnerModel.fitted(past_incidents(), TEAMS)
+    fitted = OwnerModel.fitted(past_incidents())
     assert fitted is not None
     return fitted
 
@@ -49,33 +48,21 @@ async def test_the_model_comes_back_and_says_the_same(store: OwnerModelStore) ->
     await store.save(model())
     loaded = await store.load()
     assert loaded is not None
-    assert loaded.probabilities(TEXT, TEAMS) == model().probabilities(TEXT, TEAMS)
+    assert loaded.probabilities(TEXT) == model().probabilities(TEXT)
 
 
 async def test_what_an_embedding_model_adds_comes_back_too(store: OwnerModelStore) -> None:
     embeddings = await embed_past_incidents(puzzles(), FakeEmbedder(SENSES))
-    meant = OwnerModel.fitted(puzzles(), TEAMS, embeddings=embeddings)
+    meant = OwnerModel.fitted(puzzles(), embeddings)
     assert meant is not None
     await store.save(meant)
     loaded = await store.load()
     assert loaded is not None
-    assert loaded.meaning is not None
-    assert loaded.meaning.embedder == "fake"
-    assert loaded.meaning.embeddings.vectors.keys() == embeddings.vectors.keys()
-    for vector in (None, loaded.meaning.vectors[0]):
-        assert loaded.probabilities(TEXT, TEAMS, vector) == meant.probabilities(TEXT, TEAMS, vector)
-
-
-async def test_its_trees_come_back_too(store: OwnerModelStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking, "MIN_TREE_PAIRS", 100)
-    monkeypatch.setattr(boosted_trees, "TREES", 5)
-    grown = OwnerModel.fitted(past_incidents(), TEAMS)
-    assert grown is not None
-    await store.save(grown)
-    loaded = await store.load()
-    assert loaded is not None
-    assert len(loaded.ranking.trees) == len(grown.ranking.trees) > 0
-    assert loaded.probabilities(TEXT, TEAMS) == grown.probabilities(TEXT, TEAMS)
+    assert loaded.embedding is not None
+    assert loaded.embedding.embedder == "fake"
+    assert loaded.embedding.embeddings.vectors.keys() == embeddings.vectors.keys()
+    for vector in (None, loaded.embedding.vectors[0]):
+        assert loaded.probabilities(TEXT, vector) == meant.probabilities(TEXT, vector)
 
 
 async def test_the_last_one_saved_counts(store: OwnerModelStore) -> None:

@@ -40,7 +40,7 @@ def few_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_method_is_measured_on_every_ticket_once(tmp_path: Path) -> None:
     found = triage.run(written(tmp_path / "tickets.jsonl", TICKETS), folds=2)
     assert (found["cases"], found["folds"]) == (len(TICKETS), 2)
-    assert found["results"].keys() == {"plumbline", "without_distillation", "without_negotiation", "inverted_index"}
+    assert found["results"].keys() == {"plumbline", "without_negotiation", "inverted_index"}
     for row in found["results"].values():
         hops = [row[f"hop@{hop}"] for hop in range(1, 6)]
         assert hops == sorted(hops)

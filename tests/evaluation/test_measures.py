@@ -12,12 +12,9 @@ from core.confidence.measures import (
     auroc,
     bootstrap,
     brier,
-    brier_parts,
     ece,
     ece_floor,
     ece_interval,
-    equal_mass,
-    max_calibration_error,
     reliability,
     risk_coverage,
 )
@@ -50,13 +47,6 @@ def test_the_bins_of_the_worked_example() -> None:
 
 def test_the_calibration_errors_of_the_worked_example() -> None:
     assert ece(SAID, RIGHT) == pytest.approx((4 * 0.05 + 4 * 0.15 + 2 * 0.5) / 10)
-    assert max_calibration_error(SAID, RIGHT) == pytest.approx(0.5)
-
-
-def test_bins_of_equal_mass_keep_equal_probabilities_together() -> None:
-    assert reliability(SAID, RIGHT, bins=5, edges=equal_mass).counts.tolist() == [4, 4, 2]
-    probabilities, correct = drawn(1000)
-    assert set(reliability(probabilities, correct, edges=equal_mass).counts.tolist()) == {100.0}
 
 
 def test_a_probability_on_an_edge_belongs_to_the_bin_below() -> None:
@@ -71,17 +61,10 @@ def test_the_wilson_interval_of_a_bin() -> None:
 
 
 @given(predictions)
-def test_the_brier_score_is_the_sum_of_its_parts(case: Predictions) -> None:
-    parts = brier_parts(*case)
-    assert parts.reliability - parts.resolution + parts.uncertainty == pytest.approx(brier(*case))
-
-
-@given(predictions)
 def test_a_constant_base_rate_has_no_error_and_tells_nothing(case: Predictions) -> None:
     correct = case[1]
     constant = np.full(len(correct), correct.mean())
     assert ece(constant, correct) == pytest.approx(0)
-    assert brier_parts(constant, correct).resolution == pytest.approx(0)
     assert math.isnan(auroc(constant, correct)) or auroc(constant, correct) == 0.5
 
 

@@ -23,9 +23,8 @@ from core.incidents.folding import open_from
 from core.incidents.grouping import explanation_by, suggested_parent
 from core.model.conversation import Place, Platform
 from core.model.incident import EvidenceKind, Incident, PastIncident, Severity
-from core.triage.enrichment import Enrichment, from_explanation
 from core.triage.history import IncidentHistory
-from core.triage.negotiate import propose_owner
+from core.triage.monitoring import Enrichment, from_explanation
 from handlers.incidents.arrange_incident import Surroundings, arrange_incident
 from handlers.incidents.explain_incident import explain_incident
 from handlers.incidents.observe_incident import Readers, observe_incident
@@ -34,6 +33,7 @@ from handlers.incidents.triage_incident import triage_incident
 from tests.fakes.clock import FakeClock
 from tests.fakes.predictions import FakePredictionStore
 from tests.fakes.store import InMemoryStore
+from tests.fakes.triage import propose_owner
 
 COMPANY = Path(__file__).parents[2] / "bot" / "sample_company"
 NAMES = ("connection-pool", "check-in-storm", "position-lag")

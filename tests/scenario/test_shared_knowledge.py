@@ -17,10 +17,10 @@ from bot.config.settings import load_settings
 from bot.config.workspace import load_workspace
 from bot.wiring.application import Core, ingest, open_core
 from core.model.conversation import Audience
-from core.triage.likeness import IncidentText
 from core.triage.owner_model import OwnerModel
+from core.triage.text_similarity import IncidentText
 from tests.databases import new_postgres_database
-from tests.fakes.past_incidents import TEAMS, past_incidents
+from tests.fakes.past_incidents import past_incidents
 
 pytestmark = [
     pytest.mark.external,
@@ -90,10 +90,10 @@ async def test_what_one_replica_ingested_is_not_read_again_by_another(replicas: 
 async def test_the_owners_that_one_replica_learned_are_known_to_the_other(replicas: tuple[Core, Core]) -> None:
     one, other = replicas
     assert await other.owner_models.load() is None
-    learned = OwnerModel.fitted(past_incidents(), TEAMS)
+    learned = OwnerModel.fitted(past_incidents())
     assert learned is not None
     await one.owner_models.save(learned)
     known = await other.owner_models.load()
     assert known is not None
     text = IncidentText("toner lost in hall3", "toner lost in hall3")
-    assert known.probabilities(text, TEAMS) == learned.probabilities(text, TEAMS)
+    assert known.probabilities(text) == learned.probabilities(text)

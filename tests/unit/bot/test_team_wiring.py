@@ -19,9 +19,9 @@ from core.model.conversation import Platform
 from core.model.errors import ConfigurationError
 from core.model.incident import PastIncident, Severity
 from core.model.on_call import Rota
-from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
-from core.triage.negotiate import propose_owner
+from core.triage.monitoring import Enrichment
+from tests.fakes.triage import propose_owner
 
 START = "channels:\n  - {name: help, console: help}\nteams:\n"
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from core.confidence.track_record import TrackRecord
+from core.confidence.badge_explanation import TrackRecord
 from core.model.prediction import Evaluation, PredictionKind
 from core.samples import UNCALIBRATED, badge_explanation
 

@@ -17,9 +17,8 @@ import pytest
 
 from core.answering.find import find_answer
 from core.answering.model_answer import Skill, chosen_answer
-from core.confidence.model_estimator import Effort, estimate
+from core.confidence.model_estimator import Claim, Effort, Reference, estimate
 from core.confidence.owner_evidence import evaluate_owner
-from core.confidence.reference import Claim, Reference
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.document import Document
@@ -29,14 +28,14 @@ from core.model.prediction import Evaluation
 from core.model.team import Team
 from core.rca.explain import explain
 from core.samples import alert
-from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
-from core.triage.negotiate import propose_owner
+from core.triage.monitoring import Enrichment
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from tests.fakes.answering_script import choosing
 from tests.fakes.language_model import ScriptedModel
 from tests.fakes.outage import START, change, errors, incident, observations, traffic
 from tests.fakes.passage_index import FakeEncoderStore, FakePassageIndex
+from tests.fakes.triage import propose_owner
 
 SEEN = 0.01  # a difference of a badge that is shown: one per cent
 HIGH, LOW = "0.98", "0.12"  # of as many characters: how long a text is may count

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from core.confidence.isotonic import ascending
+from core.confidence.ensemble import ascending
 from core.confidence.tally import FloatArray
 
 

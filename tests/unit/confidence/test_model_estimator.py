@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.confidence.model_estimator import Effort, Scoring, estimate
-from core.confidence.reference import Claim, Reference, admissible
+from core.confidence.model_estimator import Claim, Effort, Reference, Scoring, admissible, estimate
 from core.model.errors import InvalidReply, PromptTooLong
 from core.model.language_model import ModelRequest, Role, Urgency
 from core.model.prediction import Evaluation

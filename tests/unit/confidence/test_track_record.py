@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.confidence.track_record import TrackRecord, track_record
+from core.confidence.badge_explanation import TrackRecord, track_record
 
 JUDGED = [(0.71, True), (0.8, True), (0.75, False), (0.7, True), (0.9, False)]
 

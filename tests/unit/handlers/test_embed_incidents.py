@@ -16,13 +16,12 @@ from handlers.knowledge import embed_incidents
 from handlers.knowledge.embed_incidents import embed_incident, embed_past_incidents
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.outage import incident
-from tests.fakes.past_incidents import TEAMS
 from tests.fakes.puzzles import SENSES, STRANGE_WORDS, puzzles
 
 
 async def model(embedder: FakeEmbedder) -> OwnerModel:
     embeddings = await embed_past_incidents(puzzles(), embedder)
-    fitted = await asyncio.to_thread(OwnerModel.fitted, puzzles(), TEAMS, None, embeddings)
+    fitted = await asyncio.to_thread(OwnerModel.fitted, puzzles(), embeddings)
     assert fitted is not None
     embedder.asked.clear()
     return fitted
@@ -91,7 +90,7 @@ async def test_an_incident_gets_its_vector_if_the_model_learned_from_such() -> N
     embedder = FakeEmbedder(SENSES)
     learned, asked = await model(embedder), replace(incident(), title=STRANGE_WORDS[0])
     assert await embed_incident(asked, learned, embedder) is not None
-    assert await embed_incident(asked, replace(learned, meaning=None), embedder) is None
+    assert await embed_incident(asked, replace(learned, embedding=None), embedder) is None
     assert await embed_incident(asked, None, embedder) is None
     assert await embed_incident(asked, learned, None) is None
     assert await embed_incident(asked, learned, FakeEmbedder(SENSES, "another")) is None

@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.confidence.model_estimator import VERSION
-from core.confidence.reference import Claim, Reference
+from core.confidence.model_estimator import VERSION, Claim, Reference
 from core.model.errors import InvalidReply, ModelUnavailable, PromptTooLong
 from core.model.language_model import ModelRequest, Urgency
 from core.model.prediction import Evaluation

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.confidence.track_record import TrackRecord
+from core.confidence.badge_explanation import TrackRecord
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform
 from core.model.document import Document
 from core.model.feedback import Feedback

@@ -28,10 +28,8 @@ from tests.fakes.store import InMemoryStore
 OWNERS = Estimator(PredictionKind.OWNER, ENGINE, VERSION)
 
 
-async def fit_here(
-    incidents: Sequence[PastIncident], teams: Sequence[Team], embeddings: Embeddings | None = None
-) -> OwnerModel | None:
-    return await asyncio.to_thread(OwnerModel.fitted, incidents, teams, None, embeddings)
+async def fit_here(incidents: Sequence[PastIncident], embeddings: Embeddings | None = None) -> OwnerModel | None:
+    return await asyncio.to_thread(OwnerModel.fitted, incidents, embeddings)
 
 
 async def learned(past: Sequence[PastIncident], teams: Sequence[Team], store: InMemoryStore) -> OwnerModel | None:
@@ -86,8 +84,8 @@ async def test_a_refit_embeds_only_what_is_new() -> None:
     assert await fit(past)
     assert len(embedder.asked) == len(past) == 330
     assert models.model is not None
-    assert models.model.meaning is not None
-    assert len(models.model.meaning.vectors) == len(past)
+    assert models.model.embedding is not None
+    assert len(models.model.embedding.vectors) == len(past)
 
 
 async def test_a_badge_by_vectors_has_a_calibrator_of_its_own() -> None:
@@ -131,14 +129,14 @@ async def test_where_the_embedding_model_fails_the_words_alone_teach() -> None:
         embedder=embedder,
     )
     assert models.model is not None
-    assert models.model.meaning is None
+    assert models.model.embedding is None
 
 
 @pytest.mark.parametrize("embedder", [None, FakeEmbedder(SENSES)], ids=["words alone", "with vectors"])
 async def test_a_process_of_its_own_learns_the_same(embedder: FakeEmbedder | None) -> None:
     embeddings = await embed_past_incidents(past_incidents(), embedder) if embedder else None
-    apart = await fit_owners_apart(past_incidents(), TEAMS, embeddings)
-    here = await fit_here(past_incidents(), TEAMS, embeddings)
+    apart = await fit_owners_apart(past_incidents(), embeddings)
+    here = await fit_here(past_incidents(), embeddings)
     assert apart is not None
     assert here is not None
     assert [each.owner for each in apart.held_out] == [each.owner for each in here.held_out]

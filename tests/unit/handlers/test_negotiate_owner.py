@@ -10,8 +10,8 @@ from core.model.incident import Explanation, Hop, Incident
 from core.model.team import Team
 from core.rca.observations import Observations
 from core.triage.history import IncidentHistory
-from core.triage.model_documents import TeamDocuments
-from core.triage.model_verdict import VERSION
+from core.triage.model_managers import TeamDocuments
+from core.triage.model_negotiation import VERSION
 from handlers.incidents.negotiate_owner import Negotiator
 from handlers.incidents.triage_incident import ENGINE, NOT_AGREED, WITHOUT_MODEL, triage_incident
 from tests.fakes.clock import FakeClock

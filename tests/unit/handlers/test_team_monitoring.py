@@ -8,7 +8,7 @@ from core.model.errors import ToolUnavailable
 from core.model.incident import Gap, GapReason, Incident
 from core.model.team import Team
 from core.rca.observations import Observations
-from core.triage.team_finding import TeamFinding
+from core.triage.monitoring import TeamFinding
 from handlers.incidents.team_monitoring import TeamMonitoring
 from tests.fakes.outage import errors, incident, observations, traffic
 

@@ -300,7 +300,7 @@ async def test_where_a_new_team_owns_the_service_it_is_said_why_a_person_should_
 async def learned(embedder: FakeEmbedder) -> OwnerModel | None:
     embeddings = await embed_past_incidents(puzzles(), embedder)
     embedder.asked.clear()
-    return await asyncio.to_thread(OwnerModel.fitted, puzzles(), TEAMS, None, embeddings)
+    return await asyncio.to_thread(OwnerModel.fitted, puzzles(), embeddings)
 
 
 async def test_an_incident_told_in_new_words_goes_to_the_team_that_they_mean(store: FakePredictionStore) -> None:

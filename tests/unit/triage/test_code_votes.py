@@ -5,11 +5,12 @@ import pytest
 from core.model.code_owners import CodeOwners
 from core.model.team import Team
 from core.triage.code_votes import code_votes, paths_in
-from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.managers import gather
-from core.triage.negotiate import negotiate, propose_owner
+from core.triage.monitoring import Enrichment
+from core.triage.negotiate import negotiate
 from tests.fakes.outage import incident
+from tests.fakes.triage import propose_owner
 
 TRACE = 'Traceback:\n  File "/usr/src/app/pay/ledger.py", line 12, in post\n    return 1 / 0\n'
 CODE = CodeOwners.parsed("* all\n/pay/ @x/payments\n/web/ @x/store\n").named(lambda owner: owner.rpartition("/")[2])

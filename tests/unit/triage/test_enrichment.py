@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from core.model.incident import Evidence, EvidenceKind, Explanation, Hypothesis
-from core.triage.enrichment import MAX_TEXT, Enrichment, from_explanation
+from core.triage.monitoring import MAX_TEXT, Enrichment, from_explanation
 
 
 def explanation(*hypotheses: Hypothesis) -> Explanation:

@@ -11,12 +11,11 @@ from core.model.incident import PastIncident, Severity
 from core.model.language_model import ModelRequest
 from core.model.team import Team
 from core.model_calls.prompts.triage import NOBODY
-from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.managers import gather
-from core.triage.model_documents import TeamDocuments
-from core.triage.model_managers import Monitoring
+from core.triage.model_managers import Monitoring, TeamDocuments
 from core.triage.model_negotiation import MAX_ROUNDS, Negotiation, negotiate_with_model
+from core.triage.monitoring import Enrichment
 from core.triage.negotiate import negotiate
 from tests.fakes.incidents import bare_incident
 from tests.fakes.language_model import ScriptedModel
@@ -173,11 +172,12 @@ async def test_every_team_of_the_group_tells_what_its_monitoring_shows_once() ->
     )
 
 
-async def test_the_key_phrases_of_the_evidence_engine_stand_in_where_the_model_gives_none() -> None:
+async def test_where_the_model_gives_no_key_phrases_the_incident_stands_alone() -> None:
     script = TriageScript(lambda *_: "t1", distilled=False)
     model = script.model()
     await negotiated(model)
-    assert "Where it fails: word1, word2" in prompts(model, "Ballot")[0]
+    assert "Where it fails" not in prompts(model, "Ballot")[0]
+    assert "As reported: " in prompts(model, "Ballot")[0]
 
 
 async def test_documents_that_do_not_fit_are_shown_in_short() -> None:

@@ -8,11 +8,11 @@ import pytest
 from core.confidence.owner_evidence import evaluate_owner
 from core.model.incident import Incident, PastIncident, Severity
 from core.model.team import NOBODY, Team
-from core.triage.enrichment import Enrichment
 from core.triage.history import IncidentHistory
 from core.triage.managers import gather
-from core.triage.negotiate import propose_owner
+from core.triage.monitoring import Enrichment
 from tests.fakes.incidents import bare_incident
+from tests.fakes.triage import propose_owner
 
 AT = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 BOARDING = Team("boarding", "Boarding", "## We own\n\nGates, kiosks, check-in.\n", frozenset({"check-in"}))

@@ -28,11 +28,3 @@ def test_the_matrix_holds_the_same_vectors() -> None:
     products = POSTINGS.matrix() @ POSTINGS.matrix().T
     searched = np.stack([POSTINGS.similarities(text) for text in TEXTS])
     assert products.toarray() == pytest.approx(searched, abs=1e-6)
-
-
-def test_the_holders_of_a_texts_words_are_found() -> None:
-    terms, rows = POSTINGS.holders(Counter("pool gate zeppelin".split()))
-    assert sorted(rows.tolist()) == [0, 1]
-    assert len(set(terms.tolist())) == 2
-    assert not POSTINGS.holders(Counter())[1].size
-    assert not Postings.of([Counter()]).holders(TEXTS[0])[1].size

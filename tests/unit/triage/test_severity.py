@@ -5,9 +5,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from core.model.incident import PastIncident, Severity
-from core.triage.history import IncidentHistory
+from core.triage.history import IncidentHistory, SeverityCounts, features
 from core.triage.severity import assess_severity, severity_labels
-from core.triage.severity_counts import SeverityCounts, features
 from tests.fakes.outage import START, incident
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from core.triage.embeddings import MAX_CHARACTERS, MAX_RAW_CHARACTERS, Embeddings, digest_of, embedded_text
-from core.triage.likeness import IncidentText
 from core.triage.owner_model import OwnerModel
+from core.triage.text_similarity import IncidentText
 from tests.fakes.outage import incident
 from tests.fakes.past_incidents import TEAMS
 from tests.fakes.puzzles import SENSES, STRANGE_WORDS, puzzles
@@ -22,33 +22,33 @@ def embeddings() -> Embeddings:
 
 @cache
 def model() -> OwnerModel:
-    fitted = OwnerModel.fitted(puzzles(), TEAMS, embeddings=embeddings())
+    fitted = OwnerModel.fitted(puzzles(), embeddings())
     assert fitted is not None
     return fitted
 
 
 @cache
 def without() -> OwnerModel:
-    fitted = OwnerModel.fitted(puzzles(), TEAMS)
+    fitted = OwnerModel.fitted(puzzles())
     assert fitted is not None
     return fitted
 
 
 def test_what_is_said_in_words_never_heard_goes_to_the_team_that_it_means() -> None:
     for word in STRANGE_WORDS:
-        found = model().probabilities(IncidentText(word, word), TEAMS, UNIT[SENSES[word]])
+        found = model().probabilities(IncidentText(word, word), UNIT[SENSES[word]])
         assert max(found, key=lambda team: found[team]) == TEAMS[SENSES[word]].id
         assert max(found.values()) > 0.9
         assert sum(found.values()) == pytest.approx(1.0)
 
 
-def test_without_a_vector_it_says_what_a_model_without_meaning_says() -> None:
+def test_without_a_vector_it_says_what_a_model_of_the_words_says() -> None:
     for word in STRANGE_WORDS[:5]:
         text = IncidentText(word, word)
-        assert model().probabilities(text, TEAMS) == without().probabilities(text, TEAMS)
+        assert model().probabilities(text) == without().probabilities(text)
 
 
-def test_the_badge_is_calibrated_on_what_is_said_with_meaning() -> None:
+def test_the_badge_is_calibrated_on_what_is_said_with_vectors() -> None:
     shares = [np.mean([held.correct for held in fitted.held_out]) for fitted in (model(), without())]
     assert shares[0] > 0.95
     assert shares[1] < 0.7
@@ -57,7 +57,7 @@ def test_the_badge_is_calibrated_on_what_is_said_with_meaning() -> None:
 def test_an_incident_without_a_vector_is_no_teacher() -> None:
     some = Embeddings("m", dict(list(embeddings().vectors.items())[1:]))
     with pytest.raises(KeyError):
-        OwnerModel.fitted(puzzles(), TEAMS, embeddings=some)
+        OwnerModel.fitted(puzzles(), some)
 
 
 @pytest.mark.parametrize(

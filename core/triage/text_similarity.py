@@ -1,4 +1,4 @@
-"""How much incidents are alike: by words and word pairs, by the letters of the whole, and by the letters of the title."""
+"""The similarity of incidents: by words and word pairs, by the letters of the whole, and by the letters of the title."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.triage.postings import Postings
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 GRAMS = range(2, 6)  # lengths in characters; they carry what languages, spellings and broken encodings have in common
 MAX_CHARACTERS = 8_000  # of a text that are read
@@ -25,26 +28,26 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class IncidentText:
-    """What is known when an incident is opened: `text` is all of it, its title included."""
+    """The words that are known when an incident is opened: `text` is all of them, the title's included."""
 
     title: str
     text: str
 
     @property
     def key(self) -> str:
-        """Equal for incidents that say the same."""
+        """Return a text that is equal for incidents that say the same."""
         return " ".join(_words(self.text))
 
     @property
     def words(self) -> Counter[str]:
-        """How often it has each word, and each pair of words that stand together."""
+        """Return how often it has each word, and each pair of words that stand together."""
         words = _words(self.text)
         return Counter([*words, *map(" ".join, pairwise(words))])
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
-    """The texts of past incidents, to be compared with."""
+class TextSimilarity:
+    """The texts of past incidents, to compare others with."""
 
     words: Postings
     characters: Postings
@@ -59,20 +62,18 @@ class Likeness:
         )
 
     def to(self, text: IncidentText) -> NDArray[np.float64]:
-        """The mean cosine with each of the texts, in [0, 1], shape (texts,)."""
+        """Return the sum of three cosines with each of the texts, in [0, 3], shape (texts,)."""
         return (
             self.words.similarities(text.words)
             + self.characters.similarities(_character_counts(text.text))
             + self.titles.similarities(_character_counts(text.title))
-        ) / 3
+        )
 
-    def among(self) -> NDArray[np.float32]:
-        """The same for every pair of the texts, shape (texts, texts); 4 bytes a pair."""
-        total = np.zeros((self.words.size, self.words.size), np.float32)
-        for postings in (self.words, self.characters, self.titles):
-            matrix = postings.matrix()
-            total += (matrix @ matrix.T).toarray()
-        return (total / 3).astype(np.float32)
+    def matrix(self) -> csr_array:
+        """Return one row for each text; the product of two rows is their similarity."""
+        from scipy.sparse import hstack
+
+        return hstack([self.words.matrix(), self.characters.matrix(), self.titles.matrix()], format="csr")
 
 
 def _words(text: str) -> list[str]:
@@ -85,7 +86,7 @@ def _character_counts(text: str) -> Counter[str]:
 
 @lru_cache(maxsize=WORD_CACHE)
 def _grams(word: str) -> tuple[str, ...]:
-    """The character sequences of a word with its edges marked by blanks."""
+    """Return the character sequences of a word with its edges marked by blanks."""
     return tuple(_sequences(f" {word[:MAX_WORD]} "))
 
 

@@ -1,4 +1,4 @@
-"""What a team's manager sees in its own team's monitoring (Triangle, section 3.3), without a language model."""
+"""The part of monitoring in triage (Triangle, section 3.3): where the fault was seen, and what each team sees of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from core.knowledge.terms import terms
-from core.model.incident import Incident
+from core.model.incident import Explanation, Incident
 from core.model.team import Team
 from core.ports import Change
 from core.rca.dependencies import callees, service_of
@@ -14,13 +14,41 @@ from core.rca.observations import Observations
 from core.rca.scene import Scene
 from core.rca.signals import Signal, combined
 
+MAX_TEXT = 1_000  # characters of evidence that are added to the incident's text
 MAX_SIGNS = 3  # strongest ones that are quoted
 MAX_CHANGES = 2  # latest ones that are quoted
 MAX_QUOTE = 160  # characters
 LESS_LIKELY = (
-    0.5  # of a sign's strength in a caller, which mostly suffers, or elsewhere, where only the words are the same
+    0.5  # of the strength of a sign in a caller, which mostly suffers, or in a service that shares words alone
 )
 MIN_WORD = 4  # letters of such a word
+
+
+@dataclass(frozen=True, slots=True)
+class Enrichment:
+    """Team Information Enrichment (Triangle, section 3.3).
+
+    `services` maps a service to the strength, in [0, 1], with which monitoring locates the cause in it. `text` is
+    what its logs and changes say; it is untrusted. `observed` maps services to how sure their own team's monitoring
+    is, in [0, 1], that trouble arises there.
+    """
+
+    services: Mapping[str, float] = field(default_factory=dict[str, float])
+    text: str = ""
+    observed: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+def from_explanation(explanation: Explanation | None) -> Enrichment:
+    """Return what the explanation adds; nothing as long as no cause is known."""
+    if explanation is None or explanation.cause is None:
+        return Enrichment()
+    # Scores are chances, shared with causes that are not shown: among those that are, their shares locate the cause.
+    total = sum(hypothesis.score for hypothesis in explanation.hypotheses) or 1.0
+    strengths: dict[str, float] = {}
+    for hypothesis in explanation.hypotheses:
+        strengths[hypothesis.service] = strengths.get(hypothesis.service, 0.0) + hypothesis.score / total
+    quotes = [explanation.cause.cause, *(evidence.quote for evidence in explanation.cause.evidence)]
+    return Enrichment(strengths, "\n".join(quotes)[:MAX_TEXT])
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +64,7 @@ class TeamFinding:
 
 
 def finding_of(team: Team, incident: Incident, observations: Observations, scene: Scene) -> TeamFinding:
-    """Of the team's own services alone.
+    """Return what the manager of a team sees in its own services.
 
     What happens at the same time is related to the incident if its service depends on the team's or the other way
     round, and else if it is told in the incident's own words.

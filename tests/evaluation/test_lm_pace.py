@@ -6,11 +6,15 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from bot.evaluation import simulated_pair
-from bot.evaluation.simulated_pair import OPTIMISED, OPTIMISED_ALONE, UNIFORM, UNIFORM_ALONE
+from core.confidence.calibrator import RCE_ALONE
 from core.confidence.tally import FloatArray
-from core.confidence.thresholds import (
+from tests.benchmarks import lm_pace
+from tests.benchmarks.lm_pace import (
+    OPTIMISED,
+    OPTIMISED_ALONE,
     SHARPNESS,
+    UNIFORM,
+    UNIFORM_ALONE,
     Thresholds,
     Weighting,
     by_confidence,
@@ -18,9 +22,8 @@ from core.confidence.thresholds import (
     fit_thresholds,
     uniform,
 )
-from core.confidence.transformation import RCE_ALONE
 
-measured = cache(simulated_pair.measured)
+measured = cache(lm_pace.measured)
 
 
 @pytest.mark.parametrize("measure", ["ece", "brier", "truth"])
