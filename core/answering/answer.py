@@ -13,11 +13,11 @@ from core.knowledge.markdown import Block, BlockKind, blocks, has_header
 from core.model.badge import Badge
 
 HEADING_LINE = re.compile(r"\*\*([^*]+)\*\*\Z")  # a statement that is a heading
-
-_LIST_MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
-_FENCE_LINES = re.compile(r"^[ \t]*+(?:`{3,}|~{3,})[^\n]*\n?", re.MULTILINE)
-
 RECORDS = "records"  # the engine of an answer that the workspace's own records give
+
+_ITEM = re.compile(r"^\s*+([-*+•]|\d{1,3}[.)])[ \t]+")
+_BULLET = str.maketrans("*+•", "---")
+_FENCE_LINES = re.compile(r"^[ \t]*+(?:`{3,}|~{3,})[^\n]*\n?", re.MULTILINE)
 
 MONTH = timedelta(days=30.44)
 YEAR = timedelta(days=365.25)
@@ -99,11 +99,11 @@ class Excerpt:
     @property
     def line(self) -> str:
         """The marked sentence, or else the first text below a heading, on one line."""
-        said = [shown for block in blocks(self.marked or self.text) for shown in _shown(block)[-1:]]
+        said = [_shown(block)[-1 if block.kind is BlockKind.TABLE else 0] for block in blocks(self.marked or self.text)]
         below = [each for each in said if not HEADING_LINE.match(each)]
         first = (below or said or [""])[0]
         code = _FENCE_LINES.sub("", first)
-        line = " ".join(_LIST_MARKER.sub("", code).split())
+        line = " ".join(_ITEM.sub("", code, count=1).split())
         return f"`{line}`" if code != first and "`" not in line else line
 
 
@@ -195,5 +195,9 @@ def _shown(block: Block) -> list[str]:
         return [without_dead_links(row) for row in shown]
     if block.kind is BlockKind.CODE:
         return [block.text]
-    first, _, rest = block.text.partition("\n")  # of a list item, what belongs to it is indented
-    return [without_dead_links("\n".join(filter(None, (first, dedent(rest)))))]
+    if item := _ITEM.match(block.text):
+        first, _, rest = block.text[item.end() :].partition("\n")
+        inner = blocks(f"{first}\n{dedent(rest)}")
+        begin, *further = [line for each in inner for line in _shown(each)] or [""]
+        return [f"{item[1].translate(_BULLET)} {begin}", *further]
+    return [without_dead_links(block.text)]

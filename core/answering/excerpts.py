@@ -321,7 +321,7 @@ def _bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
         while whole > end and whole < len(all_pieces) and all_pieces[whole].section == all_pieces[whole - 1].section:
             whole -= 1
         end = max(end, whole)
-        while end > start + 1 and all_pieces[end - 1].introduces and end < len(all_pieces):
+        while end > start + 1 and all_pieces[end - 1].introduces:
             end -= 1
         if any(each.kind is not BlockKind.HEADING for each in all_pieces[start:end]):
             yield start, end

@@ -42,6 +42,11 @@ _CONTENTS = re.compile(
 _COLUMN_RULE = re.compile(r"^ {0,3}-{2,}(?:[ \t]+-{2,})+[ \t]*$")
 _DASHES = re.compile(r"-+")
 _ENTITY = re.compile(r"&(?:nbsp|lt|gt|amp|quot|#\d{2,5});")
+_QUOTATION = re.compile(r"^([ \t]*+)(?:>[ \t]?)++")
+_DEFINITION = re.compile(
+    r"(?m)^ {0,3}\[([^\[\]\n^][^\[\]\n]{0,200})\]:[ \t]{1,8}<?([^\s<>]{1,500})>?(?:[ \t]{1,8}[\"'(][^\n]{0,300})?[ \t]{0,8}$\n?"
+)
+_REFERENCE = re.compile(r"(?<![\]\\!])\[([^\[\]\n]{1,300})\]\[([^\[\]\n]{0,200})\]")
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*){2,}")
 
 _TAGS = (
@@ -73,8 +78,8 @@ _ADDRESS = re.compile(
 
 def clean(text: str) -> str:
     """Return the text as a person reads it, its code verbatim."""
-    lines = _unfolded(text.replace("\r\n", "\n").split("\n"), 0)
-    return _over_prose("\n".join(lines), _cleaned).strip()
+    lines = _unfolded(_unquoted(text.replace("\r\n", "\n").split("\n")), 0)
+    return _with_inline_links(_over_prose("\n".join(lines), _cleaned)).strip()
 
 
 def with_whole_links(text: str, url: str) -> str:
@@ -107,6 +112,36 @@ def _leads_anywhere(address: str) -> bool:
         return bool(urlsplit(address).scheme)
     except ValueError:
         return False
+
+
+def _unquoted(lines: list[str]) -> list[str]:
+    """The lines without the marks of quotations, in which sites put notes and warnings."""
+    found: list[str] = []
+    closing = ""
+    for line in lines:
+        was_code = bool(closing)
+        if closing:
+            closing = "" if line.lstrip().startswith(closing) and not line.strip(" \t`~") else closing
+        elif not line.lstrip().startswith(">") and (fence := _FENCE.match(line)):
+            closing = fence[1]
+        found.append(line if was_code else _QUOTATION.sub(r"\1", line))
+    return found
+
+
+def _with_inline_links(text: str) -> str:
+    """The text with each link's address beside its words instead of at the end of the page."""
+    addresses = {
+        match[1].lower(): match[2]
+        for is_code, part in _parts(text)
+        if not is_code
+        for match in _DEFINITION.finditer(part)
+    }
+
+    def link(match: re.Match[str]) -> str:
+        to = addresses.get((match[2] or match[1]).lower())
+        return f"[{match[1]}]({to})" if to else match[0]
+
+    return _over_prose(text, lambda prose: _REFERENCE.sub(link, _DEFINITION.sub("", prose))) if addresses else text
 
 
 def _unfolded(lines: list[str], depth: int) -> list[str]:

@@ -21,7 +21,7 @@ PAGE = "https://docs.example/guides/runner/"
             "**Warning: Stop**\nDrain first.\n\n```\ndrain\n```\n\nThen go on.",
         ),
         (":::tip Faster\nUse the cache.\n:::", "**Tip: Faster**\nUse the cache."),
-        ("> [!NOTE]\n> Drain first.", "> **Note:** Drain first."),
+        ("> [!NOTE]\n> Drain first.", "**Note:** Drain first."),
         ("![logo](x.png)\n\nText.", "Text."),
         ("![The queue grows while the runner drains](x.png)", "The queue grows while the runner drains"),
         ("[![Build](b.svg)](https://ci.example) Text.", "Text."),
