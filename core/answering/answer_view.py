@@ -1,4 +1,4 @@
-"""What an answer's message says and offers, decided once for every chat: the chats only draw it."""
+"""The message of an answer: what it says and offers, decided once for every chat; the chats only draw it."""
 
 from __future__ import annotations
 

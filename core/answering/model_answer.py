@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from core.answering.answer import Answer, Citation, Sentence
-from core.answering.certainty import answerable, is_certain
+from core.answering.certainty import answerable, evaluation_of, is_certain
 from core.answering.contradictions import contradictions
-from core.answering.find import nearest
-from core.answering.model_check import CheckedSentence, checked
+from core.answering.excerpts import candidates
+from core.answering.find import nearest, search
+from core.answering.model_check import VERDICT, CheckedSentence, checked, probability_of_yes
 from core.answering.model_evidence import Evidence, fitting, gathered
-from core.answering.model_rewrite import UnderstoodQuestion, understood
-from core.answering.model_translate import translated
+from core.answering.model_text import adds_literals, cleaned, oversteps
+from core.answering.rewrite import standalone
 from core.confidence.calibrator import STRONG_SCORE, raw_score
-from core.knowledge.retriever import Retriever
+from core.knowledge.retriever import RankedPassage, Retrieval, Retriever
 from core.model.conversation import Question
 from core.model.errors import InvalidReply
 from core.model.language_model import ModelRequest
 from core.model.prediction import Evaluation
+from core.model_calls.context_budget import fit_context
 from core.model_calls.prompts import answering as prompts
 from core.model_calls.structured_reply import structured
 from core.ports import LanguageModel
@@ -29,8 +31,10 @@ TRANSLATED = "Translated from the language of the documents. The original wordin
 READ_PASSAGES = 5  # best passages whose statements a model is shown
 KEPT = 0.5  # share of the composed sentences that must pass: where most of what it says is unfounded, a model guesses
 COMPRESS_TOKENS = 200  # room for the numbers of the chosen statements
-COMPOSE_TOKENS = 900  # room for all sentences
-
+COMPOSE_TOKENS = 900  # room for all sentences, composed or translated
+REWRITE_TOKENS = 400  # room for both versions of a question
+FAMILIAR = 0.9  # `known` of a retrieval below which words of the question stand in no document
+ENGLISH = "english"
 
 ShowDraft = Callable[[Answer], Awaitable[None]]
 _Passed = Callable[[tuple[Sentence, ...], tuple[Citation, ...]], Awaitable[None]]
@@ -50,8 +54,23 @@ class _Composition:
     verdict: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class _UnderstoodQuestion:
+    """The query that was searched for, and what it found.
+
+    `evidence` is what may be cited, of one family and best first; `evaluation` is that of the evidence engine.
+    `language` is the one to translate the answer into; empty if the query is in the asker's own.
+    """
+
+    query: str
+    retrieval: Retrieval
+    evidence: tuple[RankedPassage, ...]
+    evaluation: Evaluation
+    language: str = ""
+
+
 async def no_draft(_draft: Answer) -> None:
-    """For those who wait for the whole answer."""
+    """Show no draft: for those who wait for the whole answer."""
 
 
 async def model_answer(
@@ -72,7 +91,7 @@ async def model_answer(
 
     Raises IndexUnavailable, ModelUnavailable, InvalidReply and PromptTooLong.
     """
-    found = await understood(question, retriever, model, request)
+    found = await _understood(question, retriever, model, request)
     measured = found.evaluation
     abstention = Answer(question.id, question.text, (), nearest(found.retrieval.passages), model.name)
 
@@ -93,13 +112,13 @@ async def model_answer(
         conflicts=contradictions(composition.quotes, composition.citations, found.retrieval),
     )
     if found.language:
-        shown = await translated(model, request, composition.sentences, question.text, found.language)
+        shown = await _translated(model, request, composition.sentences, question.text, found.language)
         answer = replace(answer, sentences=shown, note=TRANSLATED if shown != composition.sentences else "")
     return answer, evaluation
 
 
 async def _composed(
-    model: LanguageModel, request: ModelRequest, found: UnderstoodQuestion, passed: _Passed
+    model: LanguageModel, request: ModelRequest, found: _UnderstoodQuestion, passed: _Passed
 ) -> _Composition:
     evidence = await _compressed(model, request, gathered(found.evidence[:READ_PASSAGES]), found.query)
     if not evidence.statements:
@@ -141,3 +160,86 @@ async def _compressed(model: LanguageModel, request: ModelRequest, evidence: Evi
     if reply.statements and not chosen.statements:
         raise InvalidReply(f"{model.name} chose only statements that it was not shown.")
     return chosen
+
+
+async def _understood(
+    question: Question, retriever: Retriever, model: LanguageModel, request: ModelRequest
+) -> _UnderstoodQuestion:
+    """Return the question made to stand alone, searched for (Ericsson chatbot, section V-B, steps 1 and 2).
+
+    The model is asked only about a question with a conversation before it, or with words that no document holds, which
+    may be of another language. An English question that was asked alone is never changed: in other words, what nobody
+    here ever wrote about would find something. Of a question in another language the version is taken whose words the
+    documents hold, and of two such the one with the more decisive evidence.
+
+    Raises IndexUnavailable, and what the port and `structured` raise.
+    """
+    plain = await _searched(standalone(question.text, question.history), question, retriever)
+    if not question.history and plain.retrieval.known >= FAMILIAR:
+        return plain
+    rewritten = await _rewritten(question, model, request)
+    if not _is_faithful(rewritten, question):
+        return plain
+    own = await _searched(rewritten.question, question, retriever) if question.history else plain
+    if rewritten.language.strip().lower() == ENGLISH:
+        return own
+    english = replace(await _searched(rewritten.english, question, retriever), language=rewritten.language)
+    return max(own, english, key=lambda version: (version.retrieval.known >= FAMILIAR, version.evaluation.coe))
+
+
+async def _searched(query: str, question: Question, retriever: Retriever) -> _UnderstoodQuestion:
+    retrieval = await search(query, question.audience, retriever)
+    found = candidates(query, retrieval)
+    family = found[0].passage.family if found else ""
+    evidence = tuple(dict.fromkeys(each.found for each in found if each.passage.family == family))
+    return _UnderstoodQuestion(query, retrieval, evidence, evaluation_of(query, retrieval, found))
+
+
+async def _rewritten(question: Question, model: LanguageModel, request: ModelRequest) -> prompts.Rewritten:
+    """By as much of the conversation as fits into the model's context, its end first."""
+    fitted = await fit_context(
+        model,
+        instructions=prompts.rewrite(question.text, ()),
+        max_tokens=REWRITE_TOKENS,
+        history=[prompts.turn_line(turn) for turn in question.history],
+    )
+    messages = prompts.rewrite(question.text, [question.history[position] for position in fitted.history])
+    return await structured(model, replace(request, messages=messages, max_tokens=REWRITE_TOKENS), prompts.Rewritten)
+
+
+def _is_faithful(rewritten: prompts.Rewritten, question: Question) -> bool:
+    """Tell whether both versions keep every name and number of the question, and add none that nobody said."""
+    said = "\n".join([question.text, *(turn.text for turn in question.history)])
+    return not any(
+        adds_literals(question.text, version) or adds_literals(version, said)
+        for version in (rewritten.question, rewritten.english)
+    )
+
+
+async def _translated(
+    model: LanguageModel, request: ModelRequest, sentences: Sequence[Sentence], question: str, language: str
+) -> tuple[Sentence, ...]:
+    """Return the sentences in the language, with their citations; each that cannot be trusted in its own.
+
+    Raises what the port raises.
+    """
+    asked = prompts.translate([sentence.text for sentence in sentences], question, language)
+    try:
+        reply = await structured(model, replace(request, messages=asked, max_tokens=COMPOSE_TOKENS), prompts.Translated)
+    except InvalidReply:
+        return tuple(sentences)
+    if len(reply.sentences) != len(sentences):
+        return tuple(sentences)
+    return tuple(
+        [
+            await _trusted(model, request, sentence, cleaned(text))
+            for sentence, text in zip(sentences, reply.sentences, strict=True)
+        ]
+    )
+
+
+async def _trusted(model: LanguageModel, request: ModelRequest, sentence: Sentence, translation: str) -> Sentence:
+    if not translation or oversteps(translation, sentence.text) or adds_literals(sentence.text, translation):
+        return sentence
+    probability = await probability_of_yes(model, request, prompts.same_meaning(sentence.text, translation))
+    return replace(sentence, text=translation) if probability >= VERDICT else sentence

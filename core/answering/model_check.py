@@ -1,4 +1,4 @@
-"""What a language model composed is checked sentence by sentence; what its citations do not support is withheld."""
+"""Check what a language model composed, sentence by sentence, and withhold what its citations do not support."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 
 from core.answering.answer import Sentence
+from core.answering.contradictions import claim
 from core.answering.model_evidence import Evidence
 from core.answering.model_text import cleaned, oversteps
-from core.answering.values import claim
-from core.answering.verify import supported
+from core.knowledge.terms import distinct_terms
 from core.model.language_model import ModelRequest
 from core.model_calls.prompts import answering as prompts
 from core.ports import LanguageModel
 
+SUPPORT = 0.9  # share of a sentence's distinct terms that the passages that it cites must hold
 VERDICT = 0.5  # least probability of a yes; at less the model itself holds a no for likelier
 VERDICT_TOKENS = 4  # room for yes or no
 
@@ -33,16 +34,15 @@ async def checked(
     evidence: Evidence,
     passed: Callable[[list[CheckedSentence]], Awaitable[None]] | None = None,
 ) -> list[CheckedSentence]:
-    """The sentences that pass every check, in order. `passed` is told when there is one more of them, and more to check.
+    """Return the sentences that pass every check, in order; `passed` is told of each one more, if there is more to check.
 
     A sentence must cite statements that there are; hold no command, number, identifier, address, mention or tag and no
     claim of confidence that these and the headings above them do not; deny only where one of them denies; consist of
-    words of the cited passages (`supported`); and follow from the statements by the model's verdict. The cheap checks
-    come first, so that the model judges only what may stay.
+    words of the cited passages; and follow from the statements by the model's verdict. The cheap checks come first, so that
+    the model judges only what may stay.
     """
-    plausible = [sentence for sentence in _cleaned(composed, evidence) if _is_plausible(sentence, evidence)]
     kept: list[CheckedSentence] = []
-    left = supported(plausible, evidence.citations, evidence.passages)
+    left = [each for each in _cleaned(composed, evidence) if _is_plausible(each, evidence)]
     for position, sentence in enumerate(left, start=1):
         asked = prompts.verdict(evidence.sections, sentence.text, sentence.citations)
         probability = await probability_of_yes(model, request, asked)
@@ -54,7 +54,7 @@ async def checked(
 
 
 async def probability_of_yes(model: LanguageModel, request: ModelRequest, messages: prompts.Messages) -> float:
-    """Raises what the port raises."""
+    """Return the model's probability of a yes, in [0, 1]. Raises what the port raises."""
     asked = replace(request, messages=messages, max_tokens=VERDICT_TOKENS)
     return (await model.expect(asked, prompts.YES_NO))[prompts.YES]
 
@@ -73,5 +73,11 @@ def _cleaned(composed: prompts.Composed, evidence: Evidence) -> Iterator[Sentenc
 def _is_plausible(sentence: Sentence, evidence: Evidence) -> bool:
     cited = [evidence.statements[number] for number in sentence.citations]
     seen = "\n".join(part for item in cited for part in (item.passage.title, item.heading, item.lead_in, item.text))
-    denies = claim(sentence.text).denies
-    return not oversteps(sentence.text, seen) and any(claim(item.text).denies == denies for item in cited)
+    wanted = distinct_terms(sentence.text)
+    held = {term for item in cited for term in distinct_terms(f"{item.passage.title}\n{item.passage.text}")}
+    return (
+        not oversteps(sentence.text, seen)
+        and any(claim(item.text).denies == claim(sentence.text).denies for item in cited)
+        and bool(wanted)
+        and len(wanted & held) >= SUPPORT * len(wanted)
+    )

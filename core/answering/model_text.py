@@ -1,4 +1,4 @@
-"""What a language model wrote, made safe: plain sentences in which nothing stands that must be taken literally and is new."""
+"""Text of a language model, made safe: plain sentences that add nothing which must be taken literally."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SUMMONS = re.compile(r"@(?:channel|here|everyone|all)\b|<[!@#][^<>]*>", re.IGNO
 
 
 def cleaned(text: str) -> str:
-    """One line of prose and inline code: no links, no citation marks, no emphasis, no list or heading marks.
+    """Return one line of prose and inline code: no links, no citation marks, no emphasis, no list or heading marks.
 
     Empty if nothing is left that a reader could see.
     """
@@ -54,7 +54,7 @@ def cleaned(text: str) -> str:
 
 
 def literals(text: str) -> frozenset[str]:
-    """What must be copied and not put in other words, in lower case.
+    """Return what must be copied and not put in other words, in lower case.
 
     Code between backticks as a whole, tags and mentions, and each word that is a number, an identifier, an address or
     a path.
@@ -67,7 +67,7 @@ def literals(text: str) -> frozenset[str]:
 
 
 def adds_literals(text: str, source: str) -> bool:
-    """Whether a text holds a command, number, identifier, address, mention or tag that its source does not.
+    """Tell whether a text holds a command, number, identifier, address, mention or tag that its source does not.
 
     A number that stands there of another unit alone is another number.
     """
@@ -83,7 +83,7 @@ def adds_literals(text: str, source: str) -> bool:
 
 
 def oversteps(text: str, source: str) -> bool:
-    """Whether a text adds literals, says how sure somebody is where its source does not, or calls people together.
+    """Tell whether a text adds literals, says how sure somebody is where its source does not, or calls people together.
 
     “I am sure”, a call such as `@channel` and a chat's own markup overstep even where the source has them.
     """
@@ -93,7 +93,7 @@ def oversteps(text: str, source: str) -> bool:
 
 
 def _unmarked(prose: str) -> str:
-    """Until nothing changes: what one mark hid may be another."""
+    """Remove marks until nothing changes: what one mark hid may be another."""
     before = ""
     while before != prose:
         before = prose
@@ -119,7 +119,7 @@ def _is_word(literal: str) -> bool:
 
 
 def _stands_in(literal: str, plain: str) -> bool:
-    """Whether it stands there and is no part of a longer word."""
+    """Tell whether it stands there and is no part of a longer word."""
     before = r"(?<![\w-])" if literal[0].isalnum() else ""
     after = r"(?![\w-])" if literal[-1].isalnum() else ""
     return bool(re.search(f"{before}{re.escape(literal)}{after}", plain))

@@ -24,16 +24,10 @@ _CONTAINER = re.compile(
 )
 _OPENING_COMMENT = re.compile(r"<!--|\{\{[<%]\s*comment\b")
 _CLOSING_COMMENT = {"<!--": re.compile(r"-->"), "{{": re.compile(r"\{\{[<%]\s*/comment\s*[%>]\}\}")}
-_CALLOUT = re.compile(r"\[!(\w+)\][+-]?[ \t]*(?:\n[ \t]*>?[ \t]*)?")
+_CALLOUT = re.compile(r"\[!(\w+)\][+-]?[ \t]*(?:\n[ \t]*)?")
 _HEADING_NAME = re.compile(
     r"(?m)^(#{1,6} [^\n]{0,300}?)[ \t]{0,8}\{#[^}\n]{0,200}\}[ \t]*$|^[ \t]*\{:[^}\n]*\}[ \t]*$|^[ \t]*\[\[?_?toc_?\]\]?[ \t]*$",
     re.IGNORECASE,
-)
-_IMPORT = re.compile(r"""(?m)^(?:import\s.+\sfrom\s+['"][^'"\n]+['"];?|export\s+(?:const|default)\s.*)[ \t]*$""")
-_LINK = r"\[[^\[\]\n]+\]\([^()\s]*\)"
-_LINKS_ONLY = re.compile(rf"(?m)^[ \t]*(?:{_LINK}[ \t]*[|•·»«←→‹›][ \t]*)+{_LINK}[ \t]*$")
-_TO_TOP = re.compile(
-    r"(?mi)^[ \t]*(?:[-*↑^|][ \t]*)?\[(?:edit this page|back to top|to top|improve this page)[^\]\n]*\]\([^)\n]*\)[ \t]*$"
 )
 _CONTENTS = re.compile(
     r"(?mi)(?:^#{1,6}[ \t]+(?:table of )?contents[ \t]*\n\s*)?"
@@ -52,7 +46,7 @@ _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*){2,}")
 _TAGS = (
     "a|abbr|article|b|blockquote|br|center|cite|dd|details|div|dl|dt|em|figure|figcaption|font|h[1-6]|hr|i|iframe|img|kbd|li"
     "|main|mark|nav|ol|p|picture|pre|s|section|small|source|span|strong|sub|summary|sup|svg|path|table|tbody|td|tfoot|th"
-    "|thead|tr|tt|u|ul|var|video|code|Tabs|TabItem|Admonition|Callout"
+    "|thead|tr|tt|u|ul|var|video|code"
 )
 _INLINE = re.compile(
     r"(?P<code>(?<!`)(?P<ticks>`{1,8})(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`))"
@@ -78,7 +72,7 @@ _ADDRESS = re.compile(
 
 def clean(text: str) -> str:
     """Return the text as a person reads it, its code verbatim."""
-    lines = _unfolded(_unquoted(text.replace("\r\n", "\n").split("\n")), 0)
+    lines = _unfolded(text.replace("\r\n", "\n").split("\n"), 0)
     return _with_inline_links(_over_prose("\n".join(lines), _cleaned)).strip()
 
 
@@ -114,28 +108,10 @@ def _leads_anywhere(address: str) -> bool:
         return False
 
 
-def _unquoted(lines: list[str]) -> list[str]:
-    """The lines without the marks of quotations, in which sites put notes and warnings."""
-    found: list[str] = []
-    closing = ""
-    for line in lines:
-        was_code = bool(closing)
-        if closing:
-            closing = "" if line.lstrip().startswith(closing) and not line.strip(" \t`~") else closing
-        elif not line.lstrip().startswith(">") and (fence := _FENCE.match(line)):
-            closing = fence[1]
-        found.append(line if was_code else _QUOTATION.sub(r"\1", line))
-    return found
-
-
 def _with_inline_links(text: str) -> str:
     """The text with each link's address beside its words instead of at the end of the page."""
-    addresses = {
-        match[1].lower(): match[2]
-        for is_code, part in _parts(text)
-        if not is_code
-        for match in _DEFINITION.finditer(part)
-    }
+    prose = [part for is_code, part in _parts(text) if not is_code]
+    addresses = {match[1].lower(): match[2] for part in prose for match in _DEFINITION.finditer(part)}
 
     def link(match: re.Match[str]) -> str:
         to = addresses.get((match[2] or match[1]).lower())
@@ -145,25 +121,27 @@ def _with_inline_links(text: str) -> str:
 
 
 def _unfolded(lines: list[str], depth: int) -> list[str]:
-    """The lines with each indented admonition as a label and its text, and highlighted code between fences."""
+    """The lines with each indented admonition as a label and its text, without the marks of quotations."""
     found: list[str] = []
-    closing, index = "", 0
+    closing, quoted, index = "", False, 0
     while index < len(lines):
         line, index = lines[index], index + 1
         if closing:
             closing = "" if line.lstrip(" \t>").startswith(closing) and not line.strip(" \t>`~") else closing
+            found.append(_QUOTATION.sub(r"\1", line) if quoted else line)
         elif fence := _FENCE.match(line):
-            closing = fence[1]
+            closing, quoted = fence[1], line.lstrip().startswith(">")
+            found.append(_QUOTATION.sub(r"\1", line))
         elif code := _HIGHLIGHT.match(line):
-            line = f"{code[1]}```{'' if code['end'] else code['language']}"
+            found.append(f"{code[1]}```{'' if code['end'] else code['language']}")
         elif (folded := _FOLDED.match(line)) and (folded["kind"] or folded["title"]) and depth < MAX_DEPTH:
             end = _end_of_indented(lines, index, len(folded[1]) + 4)
             inner = [each[len(folded[1]) + 4 :] for each in lines[index:end]]
             label = _label(folded["kind"] or "", folded["title"] or "")
             found += [*(folded[1] + each for each in ["", label, *_unfolded(inner, depth + 1)]), ""]
             index = end
-            continue
-        found.append(line)
+        else:
+            found.append(_QUOTATION.sub(r"\1", line))
     return found
 
 
@@ -210,10 +188,8 @@ def _parts(text: str) -> Iterator[tuple[bool, str]]:
 
 def _cleaned(prose: str) -> str:
     prose = _without_comments(prose)
-    prose = _IMPORT.sub("", prose)
     prose = _HEADING_NAME.sub(lambda match: match[1] or "", prose)
     prose = _CONTENTS.sub("", prose)
-    prose = _TO_TOP.sub("", _LINKS_ONLY.sub("", prose))
     prose = "\n".join(map(_contained, prose.split("\n")))
     prose = _INLINE.sub(_inline, prose)
     prose = _CALLOUT.sub(lambda match: f"{_label(match[1], '')} ", prose)
@@ -344,8 +320,5 @@ def _tag(tag: str, attributes: str, *, closes: bool) -> str:
             return "\n"
         case "td" | "th":
             return " "
-        case "TabItem":
-            label = named.get("label") or named.get("value", "")
-            return f"\n**{label}**\n" if label and not closes else ""
         case _:
             return ""

@@ -11,7 +11,7 @@ from core.answering.model_check import checked
 from core.answering.model_evidence import gathered
 from core.answering.model_text import literals
 from core.knowledge.passages import passages_of
-from core.knowledge.ranking import RankedPassage
+from core.knowledge.retriever import RankedPassage
 from core.knowledge.terms import terms
 from core.model.document import Document
 from core.model.language_model import ModelRequest

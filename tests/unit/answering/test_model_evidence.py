@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.answering.answer import Sentence
 from core.answering.model_evidence import gathered
 from core.knowledge.passages import passages_of
-from core.knowledge.ranking import RankedPassage
+from core.knowledge.retriever import RankedPassage
 from core.model.document import Document, DocumentKind
 from core.model.layout import thread_text, thread_urls
 

@@ -28,10 +28,10 @@ PAGE = "https://docs.example/guides/runner/"
         ('<a name="x"></a>Run <code>drain</code>, see <a href="/y">this</a>.', "Run `drain`, see [this](/y)."),
         ("<details>\n<summary>More</summary>\n\nText.\n</details>", "**More**\n\nText."),
         ("## Drain {#drain-it}\n\nText.", "## Drain\n\nText."),
-        ("[Home](a.md) | [Next](b.md)\n\nText.", "Text."),
         ("## Contents\n\n- [A](#a)\n- [B](#b)\n- [C](#c)\n\n## A", "## A"),
         ("5 &lt; 6&nbsp;s", "5 < 6 s"),
-        ("import Tabs from '@theme/Tabs';\n\nText.", "Text."),
+        ("> Run it:\n> ```\n> drain\n> ```\n\n```\n> kept\n```", "Run it:\n```\ndrain\n```\n\n```\n> kept\n```"),
+        ("See [the page][p].\n\n[p]: https://a.example/b", "See [the page](https://a.example/b)."),
     ],
 )
 def test_what_a_site_is_built_from_becomes_text_or_goes(written: str, read: str) -> None:
