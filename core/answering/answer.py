@@ -9,7 +9,7 @@ from textwrap import dedent
 from urllib.parse import quote
 
 from core.knowledge.clean_text import without_dead_links
-from core.knowledge.markdown import Block, BlockKind, blocks, has_header
+from core.knowledge.markdown import Block, BlockKind, blocks, has_header, without_links
 from core.model.badge import Badge
 
 HEADING_LINE = re.compile(r"\*\*([^*]+)\*\*\Z")  # a statement that is a heading
@@ -98,12 +98,12 @@ class Excerpt:
 
     @property
     def line(self) -> str:
-        """Return the marked sentence, or else the first text below a heading, on one line."""
+        """Return the marked sentence, or else the first text below a heading, on one line and without links."""
         said = [_shown(block)[-1 if block.kind is BlockKind.TABLE else 0] for block in blocks(self.marked or self.text)]
         below = [each for each in said if not HEADING_LINE.match(each)]
         first = (below or said or [""])[0]
         code = _FENCE_LINES.sub("", first)
-        line = " ".join(_ITEM.sub("", code, count=1).split())
+        line = " ".join(without_links(_ITEM.sub("", code, count=1)).split())
         return f"`{line}`" if code != first and "`" not in line else line
 
 

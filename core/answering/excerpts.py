@@ -138,7 +138,7 @@ def _runs(found: RankedPassage, weights: Mapping[str, float], rare: Mapping[str,
         shares = {term: count * (K1 + 1) / (count + norm) for term, count in counts.items()}
         said = [
             place for place in range(start, end)
-            if all_pieces[place].kind is not BlockKind.HEADING and not all_pieces[place].text.rstrip().endswith("?")
+            if not all_pieces[place].introduces and not all_pieces[place].text.rstrip().endswith("?")
         ]  # fmt: skip
         marked = max(said or range(start, end), key=lambda place: (near[place], -place))
         yield Candidate(

@@ -168,10 +168,13 @@ def distinct(found: Sequence[Candidate], count: int) -> list[Candidate]:
 
 
 def nearest(ranked: Sequence[RankedPassage]) -> tuple[Citation, ...]:
-    """Return the nearest documents, best first, each with its first statement."""
+    """Return the nearest documents, best first, each with its first statement that is no code, if it has any."""
     firsts = {found.passage.document_id: found.passage for found in reversed(ranked)}
     documents = dict.fromkeys(found.passage.document_id for found in ranked)
-    quoted = [statement for document in documents for statement in statements(firsts[document])[:1]]
+    each = [
+        sorted(statements(firsts[document]), key=lambda said: said.kind is BlockKind.CODE) for document in documents
+    ]
+    quoted = [found[0] for found in each if found]
     return tuple(statement.cited(number) for number, statement in enumerate(quoted[:NEAREST], start=1))
 
 

@@ -80,9 +80,14 @@ def framed(block: Block) -> tuple[list[str], list[str], list[str]]:
     return [], lines, []
 
 
+def without_links(text: str) -> str:
+    """Return the text with the words of each link in its place."""
+    return _LINK.sub(r"\1", text)
+
+
 def plain(text: str) -> str:
     """Return the text without inline markup, as a reader sees it."""
-    return _MARKUP.sub("", _LINK.sub(r"\1", text)).strip()
+    return _MARKUP.sub("", without_links(text)).strip()
 
 
 def slug(heading: str) -> str:
