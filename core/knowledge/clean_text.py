@@ -20,7 +20,7 @@ _FOLDED = re.compile(
 )
 _HIGHLIGHT = re.compile(r"^([ \t]*)\{\{[<%][ \t]*(?P<end>/?)highlight\b[ \t]*+(?P<language>[\w+-]*+).*[%>]\}\}[ \t]*$")
 _CONTAINER = re.compile(
-    r"^[ \t]*:{3,}[ \t]*+(?:\{?(?P<kind>[A-Za-z][\w-]*+)\}?[ \t]*+\[?(?P<title>[^\]\n]*+)\]?)?[ \t]*$"
+    r"(?m)^[ \t]*:{3,}[ \t]*+(?:\{?(?P<kind>[A-Za-z][\w-]*+)\}?[ \t]*+\[?(?P<title>[^\]\n]*+)\]?)?[ \t]*$"
 )
 _OPENING_COMMENT = re.compile(r"<!--|\{\{[<%]\s*comment\b")
 _CLOSING_COMMENT = {"<!--": re.compile(r"-->"), "{{": re.compile(r"\{\{[<%]\s*/comment\s*[%>]\}\}")}
@@ -48,6 +48,14 @@ _TAGS = (
     "|main|mark|nav|ol|p|picture|pre|s|section|small|source|span|strong|sub|summary|sup|svg|path|table|tbody|td|tfoot|th"
     "|thead|tr|tt|u|ul|var|video|code"
 )
+_TAG_TEXT = (
+    dict.fromkeys(("br", "td", "th"), (" ", " "))
+    | dict.fromkeys(("summary", "dt"), ("\n**", "**\n"))
+    | dict.fromkeys(("li", "dd"), ("\n- ", ""))
+    | dict.fromkeys(("p", "div", "details", "section", "pre", "ul", "ol"), ("\n", "\n"))
+)
+"""Text in place of the opening and the closing tag; of others nothing is left."""
+
 _INLINE = re.compile(
     r"(?P<code>(?<!`)(?P<ticks>`{1,8})(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`))"
     r"|\[!\[(?P<linked>[^\[\]\n]{0,300})\]\([^)\n]{0,500}\)\]\([^)\n]{0,500}\)"
@@ -190,7 +198,7 @@ def _cleaned(prose: str) -> str:
     prose = _without_comments(prose)
     prose = _HEADING_NAME.sub(lambda match: match[1] or "", prose)
     prose = _CONTENTS.sub("", prose)
-    prose = "\n".join(map(_contained, prose.split("\n")))
+    prose = _CONTAINER.sub(_contained, prose)
     prose = _INLINE.sub(_inline, prose)
     prose = _CALLOUT.sub(lambda match: f"{_label(match[1], '')} ", prose)
     prose = _ENTITY.sub(lambda match: html.unescape(match[0]).replace("\xa0", " "), prose)
@@ -239,10 +247,7 @@ def _without_comments(prose: str) -> str:
     return "".join([*kept, prose[position:]])
 
 
-def _contained(line: str) -> str:
-    match = _CONTAINER.match(line)
-    if match is None:
-        return line
+def _contained(match: re.Match[str]) -> str:
     kind = (match["kind"] or "").lower()
     return _label(kind, match["title"].strip()) if kind in _LABELS or (kind and match["title"]) else ""
 
@@ -304,21 +309,8 @@ def _first(match: re.Match[str], after: int = 0) -> str:
 
 
 def _tag(tag: str, attributes: str, *, closes: bool) -> str:
-    named = _named(attributes)
-    match tag:
-        case "img":
-            return _described(named.get("alt", ""))
-        case "br":
-            return " "
-        case "summary" | "dt":
-            return "**\n" if closes else "\n**"
-        case "h1" | "h2" | "h3" | "h4" | "h5" | "h6":
-            return "\n" if closes else f"\n{'#' * int(tag[1])} "
-        case "li" | "dd":
-            return "" if closes else "\n- "
-        case "p" | "div" | "details" | "section" | "pre" | "ul" | "ol":
-            return "\n"
-        case "td" | "th":
-            return " "
-        case _:
-            return ""
+    if tag == "img":
+        return _described(_named(attributes).get("alt", ""))
+    if tag[0] == "h" and tag[1:].isdigit():
+        return "\n" if closes else f"\n{'#' * int(tag[1])} "
+    return _TAG_TEXT.get(tag, ("", ""))[closes]
