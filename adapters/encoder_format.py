@@ -9,8 +9,7 @@ import numpy as np
 import structlog
 
 from adapters.array_format import ArrayFormat, Arrays
-from core.knowledge.encoder import FORMAT, Encoder
-from core.knowledge.statistics import TermStatistics
+from core.knowledge.encoder import FORMAT, Encoder, TermStatistics
 
 log = structlog.get_logger()
 

@@ -34,8 +34,7 @@ from core.answering.certainty import answer_threshold
 from core.answering.excerpts import candidates
 from core.answering.find import ENGINE, answer, search
 from core.knowledge.encoder import Encoder
-from core.knowledge.ranking import fused
-from core.knowledge.retriever import CANDIDATES, Retriever
+from core.knowledge.retriever import CANDIDATES, Retriever, fused
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.document import Passage
 from core.ports import Embedder, Hit

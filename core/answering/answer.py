@@ -9,15 +9,15 @@ from textwrap import dedent
 from urllib.parse import quote
 
 from core.knowledge.clean_text import without_dead_links
-from core.knowledge.markdown import Block, BlockKind, blocks, has_header
+from core.knowledge.markdown import Block, BlockKind, blocks, has_header, without_links
 from core.model.badge import Badge
 
 HEADING_LINE = re.compile(r"\*\*([^*]+)\*\*\Z")  # a statement that is a heading
-
-_LIST_MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
-_FENCE_LINES = re.compile(r"^[ \t]*+(?:`{3,}|~{3,})[^\n]*\n?", re.MULTILINE)
-
 RECORDS = "records"  # the engine of an answer that the workspace's own records give
+
+_ITEM = re.compile(r"^\s*+([-*+•]|\d{1,3}[.)])[ \t]+")
+_BULLET = str.maketrans("*+•", "---")
+_FENCE_LINES = re.compile(r"^[ \t]*+(?:`{3,}|~{3,})[^\n]*\n?", re.MULTILINE)
 
 MONTH = timedelta(days=30.44)
 YEAR = timedelta(days=365.25)
@@ -43,17 +43,17 @@ class Citation:
 
     @property
     def name(self) -> str:
-        """The title and the heading, once where they are the same."""
+        """Return the title and the heading, once where they are the same."""
         return " › ".join(dict.fromkeys(filter(None, (self.title, self.heading))))
 
     @property
     def updated(self) -> str:
-        """The day of the last change, in words; empty where it is unknown."""
+        """Return the day of the last change, in words; empty where it is unknown."""
         return f"updated {self.updated_at:%Y-%m-%d}" if self.updated_at else ""
 
     @property
     def staleness(self) -> str:
-        """What to say of a stale source; empty for a fresh one."""
+        """Return the words on a stale source; empty for a fresh one."""
         if self.stale_for is None:
             return ""
         count, unit = divmod(self.stale_for, MONTH)[0], "month"
@@ -65,7 +65,7 @@ class Citation:
 
     @property
     def deep_link(self) -> str:
-        """The address of the very heading; empty if the document has no address."""
+        """Return the address of the very heading; empty if the document has no address."""
         if not self.url or not self.anchor or "#" in self.url:
             return self.url
         return f"{self.url}#{quote(self.anchor, safe='', errors='replace')}"
@@ -93,17 +93,17 @@ class Excerpt:
 
     @property
     def statements(self) -> tuple[str, ...]:
-        """The text block by block, as a chat shows it: headings in bold, the cells of a table parted by dots."""
+        """Return the text block by block, as a chat shows it: headings in bold, the cells of a table parted by dots."""
         return tuple(line for block in blocks(self.text) for line in _shown(block))
 
     @property
     def line(self) -> str:
-        """The marked sentence, or else the first text below a heading, on one line."""
-        said = [shown for block in blocks(self.marked or self.text) for shown in _shown(block)[-1:]]
+        """Return the marked sentence, or else the first text below a heading, on one line and without links."""
+        said = [_shown(block)[-1 if block.kind is BlockKind.TABLE else 0] for block in blocks(self.marked or self.text)]
         below = [each for each in said if not HEADING_LINE.match(each)]
         first = (below or said or [""])[0]
         code = _FENCE_LINES.sub("", first)
-        line = " ".join(_LIST_MARKER.sub("", code).split())
+        line = " ".join(without_links(_ITEM.sub("", code, count=1)).split())
         return f"`{line}`" if code != first and "`" not in line else line
 
 
@@ -130,7 +130,7 @@ class Contact:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is shown for a question.
+    """The answer to a question, as it is shown.
 
     The evidence engine shows `excerpts`: one, or one for each side of a comparison. Below them `further` offers up to two
     other excerpts that may answer, each as one line with its link. A language model composes `sentences` instead. Both
@@ -165,7 +165,7 @@ class Answer:
 
     @property
     def shown(self) -> tuple[Sentence, ...]:
-        """What is shown, piece by piece: the sentences, or the blocks of the excerpts, the last one of each cited.
+        """Return what is shown, piece by piece: the sentences, or the blocks of the excerpts, the last one of each cited.
 
         Of several excerpts, one that begins with no heading of its own is headed by the name of its source.
         """
@@ -180,7 +180,7 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """All that the answer says, as Markdown, without its sources; empty for an abstention."""
+        """Return all that the answer says, as Markdown, without its sources; empty for an abstention."""
         said = [excerpt.text for excerpt in self.excerpts] or [" ".join(each.text for each in self.sentences)]
         return "\n\n".join(said)
 
@@ -195,5 +195,9 @@ def _shown(block: Block) -> list[str]:
         return [without_dead_links(row) for row in shown]
     if block.kind is BlockKind.CODE:
         return [block.text]
-    first, _, rest = block.text.partition("\n")  # of a list item, what belongs to it is indented
-    return [without_dead_links("\n".join(filter(None, (first, dedent(rest)))))]
+    if item := _ITEM.match(block.text):
+        first, _, rest = block.text[item.end() :].partition("\n")
+        inner = blocks(f"{first}\n{dedent(rest)}")
+        begin, *further = [line for each in inner for line in _shown(each)] or [""]
+        return [f"{item[1].translate(_BULLET)} {begin}", *further]
+    return [without_dead_links(block.text)]

@@ -1,4 +1,4 @@
-"""What an answer's message says and offers, decided once for every chat: the chats only draw it."""
+"""The message of an answer: what it says and offers, decided once for every chat; the chats only draw it."""
 
 from __future__ import annotations
 
@@ -98,11 +98,9 @@ def _heading(answer: Answer) -> str:
 
 
 def _cut(line: str) -> str:
-    """A line that fits, cut at a word and not within a code span."""
+    """A line that fits, cut at a word; a code span that is cut is closed."""
     short = textwrap.shorten(line, MAX_FURTHER_LINE, placeholder=" …")
-    if short.count("`") % 2:
-        short = f"{short[: short.rindex('`')].rstrip()} …"
-    return short
+    return f"{short}`" if short.count("`") % 2 else short
 
 
 def _control(answer: Answer, verdict: Verdict) -> Control:

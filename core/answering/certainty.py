@@ -13,14 +13,16 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from core.answering.excerpts import Candidate
-from core.answering.pieces import held_terms
+from core.answering.pieces import pieces
 from core.confidence.calibrator import STRONG_SCORE, raw_score
 from core.knowledge.retriever import Retrieval
-from core.knowledge.terms import distinct_terms
+from core.knowledge.terms import distinct_terms, terms_of, words
+from core.model.document import Passage
 from core.model.prediction import Evaluation
 
 VERSION = "answer-excerpt-2"  # of the features and coefficients: stored with every prediction
@@ -47,7 +49,7 @@ _TIME = re.compile(
     r"|hourly|daily|nightly|weekly|monthly|quarterly|yearly|every (?:\d+ \w+|hour|day|night|week|month|quarter|year))\b",
     re.IGNORECASE,
 )
-_NAME_PART = re.compile(r"[^\W_]{3,}")
+_NAME_PART = re.compile(r"[a-z0-9]+", re.IGNORECASE)
 _ALERT = re.compile(r"\W*((?:[A-Z][a-z0-9]+){2,}|[A-Z]{2,}[a-z]\w*):\s")  # the name that an alert begins with
 
 
@@ -56,7 +58,7 @@ def features(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> di
 
     shared: number of the excerpt's distinct terms that the question holds, by the root of the number of all.
     match: BM25 score of its passage as a share of the most that any could reach.
-    pairs: share of the question's pairs of neighbouring words that stand side by side in the excerpt.
+    pairs: share of the question's pairs of neighbouring words that stand side by side in a piece of the excerpt.
     off_subject: 1 if the excerpt's page is about something else than the question names, else 0: another product, or
     another alert.
     coverage: share of the question's term weight in the excerpt, the headings above it and the page's title.
@@ -69,7 +71,7 @@ def features(query: str, retrieval: Retrieval, found: Sequence[Candidate]) -> di
     return {
         "shared": len(held & retrieval.weights.keys()) / math.sqrt(len(held) or 1),
         "match": best.found.lexical / retrieval.attainable if retrieval.attainable else 0.0,
-        "pairs": best.pairs,
+        "pairs": _pairs(query, best),
         "off_subject": float(_is_off_subject(query, best, retrieval)),
         "coverage": best.coverage,
         "spread": _spread(retrieval),
@@ -81,12 +83,25 @@ def _share(terms: Collection[str], asked: Collection[str]) -> float:
     return sum(term in asked for term in terms) / len(terms) if terms else 0.0
 
 
+def _pairs(query: str, best: Candidate) -> float:
+    firsts = [found[0] for word in words(query) if (found := terms_of(word))]
+    asked = {pair for pair in pairwise(firsts) if pair[0] != pair[1]}
+    return len(asked & {pair for piece in best.pieces for pair in pairwise(piece.terms)}) / max(1, len(asked))
+
+
 def _spread(retrieval: Retrieval) -> float:
     total = sum(retrieval.weights.values()) or 1.0
-    texts = [held_terms(found.passage) for found in retrieval.passages]
-    held = [sum(weight for term, weight in retrieval.weights.items() if term in text) / total for text in texts]
-    first, *later = sorted([*held, *[0.0] * EIGHTH], reverse=True)[:EIGHTH]
-    return first - later[-1]
+    held = [
+        sum(retrieval.weights[term] for term in _held(each.passage, retrieval.weights)) for each in retrieval.passages
+    ]
+    best = sorted([*held, *[0.0] * EIGHTH], reverse=True)
+    return (best[0] - best[EIGHTH - 1]) / total
+
+
+def _held(passage: Passage, asked: Collection[str]) -> set[str]:
+    """The terms of a question in a passage, its title and the headings above it."""
+    said = [distinct_terms(passage.title), *(held for piece in pieces(passage) for held in (piece.path, piece.terms))]
+    return {term for terms in said for term in terms if term in asked}
 
 
 def _is_off_subject(query: str, best: Candidate, retrieval: Retrieval) -> bool:
@@ -94,7 +109,17 @@ def _is_off_subject(query: str, best: Candidate, retrieval: Retrieval) -> bool:
         page = [each.passage for each in retrieval.passages if each.passage.document_id == best.passage.document_id]
         text = "\n".join([best.passage.document_id, best.passage.title, *(passage.text for passage in page)])
         return alert[1].lower() not in text.lower()
-    return best.subject <= 0 and is_product(best.passage.family, retrieval)
+    family = best.passage.family
+    return family not in named_families(query, retrieval.families) and is_product(family, retrieval)
+
+
+def named_families(query: str, families: frozenset[str]) -> frozenset[str]:
+    """Return the families that a question names: in one word or several, or else by one part of their name."""
+    asked = query.lower()
+    letters = "".join(_NAME_PART.findall(asked))
+    whole = frozenset(each for each in families if "".join(_NAME_PART.findall(each.lower())) in letters)
+    words = {part for part in _NAME_PART.findall(asked) if len(part) > 3}
+    return whole or frozenset(each for each in families if not words.isdisjoint(_NAME_PART.findall(each.lower())))
 
 
 def is_product(family: str, retrieval: Retrieval) -> bool:
@@ -109,7 +134,7 @@ def is_product(family: str, retrieval: Retrieval) -> bool:
         for found in retrieval.passages
         if found.passage.family == family
     )
-    for part in _NAME_PART.findall(family):
+    for part in filter(lambda part: len(part) > 2, _NAME_PART.findall(family)):
         found = re.findall(rf"(?<![\w/.-]){re.escape(part)}(?![\w/-])", prose, re.IGNORECASE)
         capitalised = sum(each[:1].isupper() for each in found)
         if found and capitalised >= MOSTLY * len(found):

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 
 from core.answering.answer import Citation, Conflict, Sentence
-from core.answering.citations import citation
 from core.answering.statements import Statement, statements
-from core.answering.values import Claim, claim, differing
 from core.knowledge.retriever import Retrieval
-from core.knowledge.terms import distinct_terms, terms
-from core.model.document import DocumentKind, Passage
+from core.knowledge.terms import STOP_WORDS, distinct_terms, terms
+from core.model.document import DocumentKind
 
 RIVALS = 10  # best passages of other documents whose statements are compared with the answer's
 MAX_CONFLICTS = 3
 SHARED_TERMS = 2  # that two statements must share at least, with the headings above them and without their values
 LIKE = 0.5  # terms that they share, as a share of the terms of either, from which they speak of the same thing
-NEAR = 0.25  # the same with the values, which may be half of a statement, and with a word put as its opposite
 ALIKE = 0.65  # the same for two statements of which one only denies the other: there nothing else tells
 MAX_CLAIM = 300  # characters; a longer statement makes several claims
 REMEMBERED = 5_000  # statements that were read as claims: a few MB
@@ -32,6 +29,73 @@ _BAN = re.compile(
     re.IGNORECASE,
 )
 _CODE = re.compile(r"`{1,3}([^`]+)`{1,3}")
+
+
+_SECONDS = {
+    "ms": 0.001, "millisecond": 0.001, "s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "hour": 3600,
+    "day": 86_400, "week": 604_800, "month": 2_629_800, "year": 31_557_600,
+}  # fmt: skip
+_BYTES = {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
+_WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+
+_THING = rf"(?!(?:{'|'.join(STOP_WORDS)})\b)[^\W\d_]{{3,}}"  # a word that says what is counted
+_UNIT = "|".join((*_SECONDS, *_BYTES))
+_NUMBER = rf"\d++(?:,\d{{3}}){{0,6}}+(?:\.\d++)?+|{'|'.join(_WORDS)}"
+_VALUE = re.compile(
+    rf"(?P<clock>\b\d{{1,2}}:\d{{2}}\b)"
+    rf"|(?P<date>\b\d{{4}}-\d\d-\d\d\b|\b\d{{1,2}} (?:{_MONTHS})\b|\b(?:{_MONTHS}) \d{{1,2}}\b)"
+    rf"|(?P<version>\bv?\d+\.\d+\.\d+\b)"
+    rf"|(?P<weekday>\b(?:{_WEEKDAYS})s?\b)"
+    rf"|(?P<share>(?<![\w.])(?:{_NUMBER}) ?(?:%|percent\b))"
+    rf"|(?P<measure>(?<![\w.])(?P<amount>{_NUMBER})[ -]?(?P<unit>{_UNIT})s?\b)"
+    rf"|(?P<count>(?<![\w.])(?P<quantity>{_NUMBER})(?![\w.]*\d) (?P<thing>{_THING}))"
+    rf"|(?P<setting>(?P<name>[^\W\d_][\w.-]{{2,80}})`?(?: is| of|:| =|=)? ?(?P<set>\d+(?:\.\d+)?)\b"
+    rf"(?![.,:]?\d| ?%|[ -]?(?:percent|{_UNIT})s?\b| {_THING}))",
+    re.IGNORECASE,
+)
+_DENIAL = re.compile(r"\b(?:not|never|cannot|no longer|without|no)\b|n['’]t\b", re.IGNORECASE)
+_OPPOSITES = {"disabled": "enabled", "forbidden": "allowed", "unsupported": "supported", "optional": "required"}
+_OPPOSITE = re.compile(rf"\b(?:{'|'.join(_OPPOSITES)})\b", re.IGNORECASE)
+_SAME_LETTERS = str.maketrans({"\u017f": "s", "\u0131": "i", "\u0130": "I"})  # for IGNORECASE, not for `lower`
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`values` by what they measure (durations in seconds, sizes in bytes, counts by the thing counted).
+
+    `subject` are the terms around the values, an opposite put as what it denies. `denies` is whether the statement is
+    a negative one: an even number of denials is none.
+    """
+
+    subject: frozenset[str]
+    values: Mapping[str, frozenset[float | str]]
+    denies: bool
+
+    def differs(self, other: Claim) -> bool:
+        """Tell whether both state values of the same kind and have none of them in common."""
+        return any(
+            self.values[kind].isdisjoint(other.values[kind]) for kind in self.values.keys() & other.values.keys()
+        )
+
+
+def claim(text: str) -> Claim:
+    """Return what a statement says in figures, and whether it denies."""
+    text = text.translate(_SAME_LETTERS)
+    found: dict[str, set[float | str]] = {}
+    kept: list[str] = []
+    end = 0
+    for match in _VALUE.finditer(text):
+        measure, value = _measured(match)
+        found.setdefault(measure, set()).add(value)
+        kept += [text[end : match.start()], match["thing"] or match["name"] or ""]
+        end = match.end()
+    rest = " ".join([*kept, text[end:]])
+    denials = len(_DENIAL.findall(rest)) + len(_OPPOSITE.findall(rest))
+    positive = _OPPOSITE.sub(lambda word: _OPPOSITES[word[0].lower()], rest)
+    values = {measure: frozenset(each) for measure, each in found.items()}
+    return Claim(frozenset(terms(positive)), values, denials % 2 == 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +115,7 @@ class _Said:
 def contradictions(
     sentences: Sequence[Sentence], citations: Sequence[Citation], retrieval: Retrieval
 ) -> tuple[Conflict, ...]:
-    """Statements of other retrieved documents that contradict a sentence of the answer, the newest source first.
+    """Return statements of other retrieved documents that contradict a sentence of the answer, the newest source first.
 
     Two statements contradict each other if they speak of the same thing and give different values for it, or if one
     denies what the other says. They speak of the same thing if most of their other words are the same, each names only
@@ -66,11 +130,12 @@ def contradictions(
         for found in retrieval.passages
         if found.passage.document_id not in own and found.passage.kind is not DocumentKind.INCIDENT
     ]
-    words = [distinct_terms(sentence.text) for sentence in sentences]
+    words = frozenset[str]().union(*(distinct_terms(sentence.text) for sentence in sentences))
     rivals = [
         (each, _said(each.text, each.passage.title, each.heading))
-        for each in _short(passages[:RIVALS])
-        if _near(distinct_terms(each.text), words)
+        for passage in passages[:RIVALS]
+        for each in statements(passage)
+        if len(each.text) <= MAX_CLAIM and not each.introduces and not words.isdisjoint(distinct_terms(each.text))
     ]
     asked = frozenset(retrieval.weights)
     found: dict[str, Conflict] = {}
@@ -85,16 +150,6 @@ def contradictions(
                     source, sentence, statement, len(citations) + len(found)
                 )
     return tuple(found.values())[:MAX_CONFLICTS]
-
-
-def _short(passages: Sequence[Passage]) -> Iterator[Statement]:
-    for passage in passages:
-        yield from (each for each in statements(passage) if len(each.text) <= MAX_CLAIM and not each.introduces)
-
-
-def _near(statement: frozenset[str], sentences: Sequence[frozenset[str]]) -> bool:
-    """Whether it is worth reading a statement as a claim: one whose words are others has no chance to be like one."""
-    return any(len(statement & sentence) + 1 >= NEAR * len(statement) for sentence in sentences)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -115,11 +170,11 @@ def _contradict(first: _Said, second: _Said, asked: frozenset[str]) -> bool:
     same_names = first.names <= second.context and second.names <= first.context
     if not same_names or not first.context & asked <= second.context:
         return False
-    return differing(first.claim, second.claim) or (first.claim.denies != second.claim.denies and likeness >= ALIKE)
+    return first.claim.differs(second.claim) or (first.claim.denies != second.claim.denies and likeness >= ALIKE)
 
 
 def _bans(first: _Said, second: _Said) -> bool:
-    """Whether one says not to run what stands in the code of the other, which does not say so too, for the same thing."""
+    """Tell whether one says not to run what stands in the code of the other, which does not say so too, for the same thing."""
     return not second.banned and any(
         len((first.context & second.context) - distinct_terms(banned)) >= SHARED_TERMS
         and re.search(rf"(?<![\w-]){re.escape(banned)}(?![\w-])", code)
@@ -133,5 +188,25 @@ def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
 
 
 def _conflict(source: Citation, sentence: Sentence, statement: Statement, number: int) -> Conflict:
-    sources = (replace(source, quote=sentence.text), citation(number + 1, statement))
+    sources = (replace(source, quote=sentence.text), statement.cited(number + 1))
     return Conflict(tuple(sorted(sources, key=lambda each: each.updated_at or _OLDEST, reverse=True)))
+
+
+def _measured(match: re.Match[str]) -> tuple[str, float | str]:
+    """The thing that a value measures, and the value in one unit."""
+    if match["measure"]:
+        amount, unit = _number(match["amount"]), match["unit"].lower()
+        return ("duration", amount * _SECONDS[unit]) if unit in _SECONDS else ("size", amount * _BYTES[unit])
+    if match["share"]:
+        return "share", _number(match["share"].rstrip("% ").lower().removesuffix("percent").strip())
+    if match["count"]:
+        return f"count of {' '.join(terms(match['thing']))}", _number(match["quantity"])
+    if match["setting"]:
+        return f"value of {match['name'].lower()}", float(match["set"])
+    kind = next(name for name in ("clock", "date", "version", "weekday") if match[name])
+    return kind, " ".join(sorted(match[0].lower().removeprefix("v").rstrip("s").split()))  # “5 May” is “May 5”
+
+
+def _number(text: str) -> float:
+    word = text.lower()
+    return float(_WORDS.index(word)) if word in _WORDS else float(text.replace(",", ""))

@@ -7,20 +7,20 @@ is longer than that, at a paragraph, and is scored as a whole: what answers ofte
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import groupby, pairwise
-
-import numpy as np
-from numpy.typing import NDArray
+from itertools import accumulate, groupby
+from math import log1p
 
 from core.answering.pieces import Piece, joined, pieces
-from core.knowledge.lexical import K1, B
+from core.knowledge.encoder import K1, B
 from core.knowledge.markdown import BlockKind
-from core.knowledge.ranking import RankedPassage
-from core.knowledge.retriever import Retrieval
-from core.knowledge.terms import terms, tokens
+from core.knowledge.retriever import RankedPassage, Retrieval
+from core.knowledge.terms import distinct_terms, terms
 from core.model.document import DocumentKind, Passage
 
 EXCERPT_WORDS = 140  # of an excerpt at most, unless a single piece is longer or
@@ -30,18 +30,12 @@ REMEMBERED_ROWS = 10_000  # of tables, whose terms are kept in memory: a few MB
 FEW_ROWS = 3  # of a table that is shown whole
 HEADING_COUNTS = 2  # times that a term in a heading counts
 
-# What the parts of a score count, each in [0, 1]. The first three are BM25 scores: of the passage, of the excerpt, and of
-# the excerpt by terms that are rare among what was found. Chosen by forward selection, see the ablation table in
-# CONTRIBUTING; halving any of them moves the figures by less than their interval.
-PASSAGE = EXCERPT = RARE = 1.0
-PAIRS = 0.25
-TITLE = 0.6
-SUBJECT = 0.6
-REMEDY = 0.3
+# What the parts of a score count, each in [0, 1]; see the ablation table in CONTRIBUTING.
+PASSAGE = EXCERPT = RARE = 1.0  # BM25 scores as a share of the best: of the passage, of the excerpt, of its rare terms
+TITLE = 0.6  # share of the question that the title of the page holds
 PAGE = 0.7  # of a page, where a question asks for what holds, not for what happened or why something fails
 ENTRY = 1.0  # of the entry of a table that the question names by its key
 
-_REMEDY = re.compile(r"\b(?:resol|mitigat|fix|workaround|solution|remed|how to|troubleshoot|recover)", re.IGNORECASE)
 _SYMPTOM = re.compile(
     r"\b(?:error|fail\w*|stuck|can(?:not|['’]t)|unable|not working|(?:do|does|is|wo)n['’]t|does not|broken|crash\w*|timeout"
     r"|denied|refused|invalid|too many|exceeded|alert|fires?|firing|missing|wrong)\b",
@@ -55,26 +49,25 @@ _LEANS = re.compile(
     r"^\W*(?:this|that|these|those|it|its|they|them|such|then|however|otherwise|also|instead|and|but|or|so)\b",
     re.IGNORECASE,
 )
-_NAME_PART = re.compile(r"[a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A run of pieces of a passage that may answer.
 
-    `score` orders the candidates of one question. `lexical` is the BM25 score of the run and `coverage` the share of the
-    question's term weight that it holds with the headings above it and the page's title, in [0, 1]. `marked` is the piece that
-    holds most of the question.
+    `score` orders the candidates of one question. `lexical` is the BM25 score of the run, `coverage` the share of the
+    question's term weight that it holds with the headings above it and the page's title, and `titled` that of the title alone, in [0, 1]. `marked` is the piece
+    that holds most of the question.
     """
 
     found: RankedPassage
     pieces: tuple[Piece, ...]
     marked: Piece
-    score: float
     lexical: float
+    telling: float
     coverage: float
-    pairs: float
-    subject: float
+    titled: float
+    score: float = 0.0
 
     @property
     def passage(self) -> Passage:
@@ -94,140 +87,83 @@ class Candidate:
 
 
 def candidates(query: str, retrieval: Retrieval) -> list[Candidate]:
-    """Every candidate of the retrieved passages, best first; none if nothing was found."""
-    asked = _Asked.of(query, retrieval)
-    runs = [run for found in retrieval.passages for run in _runs(asked, found)]
-    if not runs:
-        return []
-    rare = asked.rare(retrieval.passages)
-    lexical = _bm25(runs, asked.weights)
-    local = _bm25(runs, rare)
-    passage = np.array([run.found.score for run in runs])
-    pairs = np.array([run.pairs for run in runs])
-    title = np.array([run.title for run in runs])
-    subject = np.array([asked.subject(run.found.passage.family) for run in runs])
-    remedy = np.array([asked.is_symptom and run.is_remedy for run in runs], float)
-    asks_what_holds = not (asked.is_symptom or asked.is_past)
-    page = np.array([asks_what_holds and run.found.passage.kind is DocumentKind.PAGE for run in runs], float)
-    entry = np.array([run.entry(rare, asked) for run in runs])
-    scores = (
-        PASSAGE * _relative(passage) + EXCERPT * _relative(lexical) + RARE * _relative(local)
-        + PAGE * page + ENTRY * entry + PAIRS * pairs + TITLE * title + SUBJECT * subject + REMEDY * remedy
-    )  # fmt: skip
-    order: list[int] = np.argsort(-scores, kind="stable").tolist()
-    return [
-        Candidate(
-            runs[place].found,
-            runs[place].pieces,
-            runs[place].marked(rare),
-            float(scores[place]),
-            float(lexical[place]),
-            runs[place].coverage,
-            float(pairs[place]),
-            float(subject[place]),
-        )
-        for place in order
+    """Return every candidate of the retrieved passages, best first; none if nothing was found."""
+    rare = _rare(retrieval)
+    runs = [run for found in retrieval.passages for run in _runs(found, retrieval.weights, rare)]
+    telling = max((run.telling for run in runs), default=0.0) or 1.0
+    passage = max((run.found.score for run in runs), default=0.0) or 1.0
+    lexical = max((run.lexical for run in runs), default=0.0) or 1.0
+    asks_what_holds = not (_SYMPTOM.search(query) or _PAST.search(query))
+
+    def score(run: Candidate) -> float:
+        is_page = asks_what_holds and run.passage.kind is DocumentKind.PAGE
+        entry = _entry(run.pieces, rare)
+        relative = PASSAGE * run.found.score / passage + EXCERPT * run.lexical / lexical + RARE * run.telling / telling
+        return relative + TITLE * run.titled + PAGE * is_page + ENTRY * entry
+
+    return sorted((replace(run, score=score(run)) for run in runs), key=lambda run: -run.score)
+
+
+def _rare(retrieval: Retrieval) -> dict[str, float]:
+    """The weights of the terms among the sections of what was found: what all of them hold tells none apart."""
+    sections: dict[tuple[str, int], set[str]] = {}
+    for found in retrieval.passages:
+        for piece in pieces(found.passage):
+            sections.setdefault((found.passage.id, piece.section), set()).update(piece.terms)
+    held = Counter(term for section in sections.values() for term in section & retrieval.weights.keys())
+    return {term: log1p((len(sections) - held[term] + 0.5) / (held[term] + 0.5)) for term in retrieval.weights}
+
+
+def _runs(found: RankedPassage, weights: Mapping[str, float], rare: Mapping[str, float]) -> Iterator[Candidate]:
+    """The candidates of a passage without their scores: a candidate's BM25 is that of Robertson and Zaragoza 2009, section 3.3."""
+    all_pieces = pieces(found.passage)
+    total = sum(weights.values())
+    if not total:
+        return
+    title = terms(found.passage.title)
+    titled = Counter(weights.keys() & set(title))
+    held = [[term for term in piece.terms if term in weights] for piece in all_pieces]
+    counted = [
+        each * HEADING_COUNTS if piece.kind is BlockKind.HEADING else each
+        for each, piece in zip(held, all_pieces, strict=True)
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A question as candidates are compared with it: its distinct terms with their weights, and its word pairs."""
-
-    terms: dict[str, int]
-    weights: NDArray[np.float64]
-    pairs: dict[tuple[str, str], int]
-    is_symptom: bool
-    is_past: bool
-    named: frozenset[str]
-    families: frozenset[str]
-
-    @classmethod
-    def of(cls, query: str, retrieval: Retrieval) -> _Asked:
-        firsts = [token.terms[0] for token in tokens(query)]
-        pairs = dict.fromkeys((first, second) for first, second in pairwise(firsts) if first != second)
-        return cls(
-            {term: place for place, term in enumerate(retrieval.weights)},
-            np.array([*retrieval.weights.values()]),
-            {pair: place for place, pair in enumerate(pairs)},
-            bool(_SYMPTOM.search(query)),
-            bool(_PAST.search(query)),
-            named_families(query, retrieval.families),
-            retrieval.families,
+    near = [
+        sum(rare[term] for term in weights.keys() & piece.path.union(each))
+        for each, piece in zip(held, all_pieces, strict=True)
+    ]
+    for start, end in _bounds(all_pieces):
+        counts = titled + Counter(term for each in counted[start:end] for term in each)
+        length = len(title) + sum(len(piece.terms) for piece in all_pieces[start:end])
+        norm = K1 * (1 - B + B * length / USUAL_TERMS)
+        shares = {term: count * (K1 + 1) / (count + norm) for term, count in counts.items()}
+        said = [
+            place for place in range(start, end)
+            if not all_pieces[place].introduces and not all_pieces[place].text.rstrip().endswith("?")
+        ]  # fmt: skip
+        marked = max(said or range(start, end), key=lambda place: (near[place], -place))
+        yield Candidate(
+            found,
+            all_pieces[start:end],
+            all_pieces[marked],
+            sum(weights[term] * share for term, share in shares.items()),
+            sum(rare[term] * share for term, share in shares.items()),
+            sum(weights[term] for term in weights if term in counts or term in all_pieces[start].path) / total,
+            sum(weights[term] for term in titled) / total,
         )
 
-    def subject(self, family: str) -> float:
-        """1 for a family that the question names, -1 for others if it names any, else 0."""
-        if not self.named or self.named == self.families:
-            return 0.0
-        return 1.0 if family in self.named else -1.0
 
-    def rare(self, found: Sequence[RankedPassage]) -> NDArray[np.float64]:
-        """The weights of the terms among the sections of what was found: what all of them hold tells none apart."""
-        held = np.zeros(len(self.terms))
-        count = 0
-        for each in found:
-            sections: dict[int, set[str]] = {}
-            for piece in pieces(each.passage):
-                sections.setdefault(piece.section, set()).update(piece.terms)
-            for section in sections.values():
-                count += 1
-                for term in self.terms.keys() & section:
-                    held[self.terms[term]] += 1
-        return np.log1p((count - held + 0.5) / (held + 0.5))
-
-
-def named_families(query: str, families: frozenset[str]) -> frozenset[str]:
-    """The families that a question names: in one word or several, or else by one part of their name."""
-    asked = query.lower()
-    letters = "".join(_NAME_PART.findall(asked))
-    whole = frozenset(each for each in families if "".join(_NAME_PART.findall(each.lower())) in letters)
-    words = {part for part in _NAME_PART.findall(asked) if len(part) > 3}
-    return whole or frozenset(each for each in families if not words.isdisjoint(_NAME_PART.findall(each.lower())))
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Neighbouring pieces of a passage, and how often they hold each term of the question, headings counted more."""
-
-    found: RankedPassage
-    pieces: tuple[Piece, ...]
-    counts: NDArray[np.float64]
-    length: float
-    held: NDArray[np.float64]  # of each piece, how often it holds each term
-    above: NDArray[np.bool_]  # whether the headings above it hold it
-    pairs: float
-    title: float
-    coverage: float
-
-    @property
-    def is_remedy(self) -> bool:
-        return any(_REMEDY.search(piece.heading) for piece in self.pieces)
-
-    def entry(self, weights: NDArray[np.float64], asked: _Asked) -> float:
-        """The share of the question's weight that an entry of a table holds in what names it and in the header."""
-        known = frozenset(asked.terms)
-        best, header, block = 0.0, frozenset[str](), -1
-        for piece in self.pieces:
-            if piece.kind is not BlockKind.TABLE:
-                continue
-            *head, row = piece.text.splitlines()
-            if head and piece.block != block:
-                header, block = frozenset(terms(head[0])) & known, piece.block
-            named = _named(row, known, header)
-            if named:
-                best = max(best, float(weights[[asked.terms[term] for term in named | header]].sum()))
-        total = float(weights.sum())
-        return best / total if total > 0 else 0.0
-
-    def marked(self, weights: NDArray[np.float64]) -> Piece:
-        """The piece that holds most of the question by these weights, with the headings above it; no heading, if it can be helped."""
-        holding = ((self.held > 0) | self.above) @ weights
-        said = [
-            place for place, piece in enumerate(self.pieces)
-            if piece.kind is not BlockKind.HEADING and not piece.text.rstrip().endswith("?")
-        ]  # fmt: skip
-        return self.pieces[max(said or range(len(self.pieces)), key=lambda place: (holding[place], -place))]
+def _entry(chosen: Sequence[Piece], weights: Mapping[str, float]) -> float:
+    """The share of the question's weight that an entry of a table holds in what names it and in the header."""
+    best, header, block = 0.0, frozenset[str](), -1
+    for piece in chosen:
+        if piece.kind is not BlockKind.TABLE:
+            continue
+        *head, row = piece.text.splitlines()
+        if head and piece.block != block:
+            header, block = distinct_terms(head[0]) & weights.keys(), piece.block
+        if named := _named(row, weights.keys(), header):
+            best = max(best, sum(weights[term] for term in named | header))
+    return best / sum(weights.values()) if best else 0.0
 
 
 @lru_cache(maxsize=REMEMBERED_ROWS)
@@ -241,7 +177,7 @@ def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
 
     A table of few rows, or of which no row is named, stays whole.
     """
-    asked = frozenset(terms(query))
+    asked = distinct_terms(query)
     kept: list[Piece] = []
     for _, group in groupby(chosen, key=lambda piece: piece.block):
         rows = list(group)
@@ -249,7 +185,7 @@ def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
             kept += rows
             continue
         *head, first = rows[0].text.splitlines()
-        header = frozenset(terms(head[0])) & asked if head else frozenset[str]()
+        header = distinct_terms(head[0]) & asked if head else frozenset[str]()
         lines = [first, *(piece.text for piece in rows[1:])]
         shown = [line for line in lines if _named(line, asked, header)]
         if not shown:
@@ -260,7 +196,7 @@ def asked_rows(chosen: Sequence[Piece], query: str) -> list[Piece]:
     return kept
 
 
-def _named(row: str, asked: frozenset[str], header: frozenset[str]) -> frozenset[str]:
+def _named(row: str, asked: AbstractSet[str], header: frozenset[str]) -> frozenset[str]:
     """The terms by which a question names an entry: its first cell, or any other if it names a column of the header too."""
     key, *others = _cells(row)
     if key and key <= asked and not key <= header:  # “stages” names the column of that name, not the entry “staging”
@@ -268,85 +204,28 @@ def _named(row: str, asked: frozenset[str], header: frozenset[str]) -> frozenset
     return frozenset(term for cell in others if cell <= asked for term in cell) if header else frozenset()
 
 
-def _runs(asked: _Asked, found: RankedPassage) -> Iterator[_Run]:
-    all_pieces = pieces(found.passage)
-    if not all_pieces or not asked.terms:
-        return
-    total = float(asked.weights.sum()) or 1.0
-    held = np.zeros((len(all_pieces), len(asked.terms)))
-    near = np.zeros((len(all_pieces), max(1, len(asked.pairs))), bool)
-    for place, piece in enumerate(all_pieces):
-        for term in piece.terms:
-            if (spot := asked.terms.get(term)) is not None:
-                held[place, spot] += 1
-        for pair in pairwise(piece.terms):
-            if (spot := asked.pairs.get(pair)) is not None:
-                near[place, spot] = True
-    paths = {piece.section: np.array([term in piece.path for term in asked.terms]) for piece in all_pieces}
-    above = np.array([paths[piece.section] for piece in all_pieces])
-    is_heading = np.array([piece.kind is BlockKind.HEADING for piece in all_pieces])
-    counted = held * np.where(is_heading, HEADING_COUNTS, 1)[:, None]
-    sums = np.vstack([np.zeros(counted.shape[1]), np.cumsum(counted, axis=0)])
-    lengths = np.concatenate([[0], np.cumsum([len(piece.terms) for piece in all_pieces])])
-    title_terms = terms(found.passage.title)
-    title = np.array([term in title_terms for term in asked.terms], float)
-    titled = float(title @ asked.weights) / total
-    for start, end in _bounds(all_pieces):
-        own = sums[end] - sums[start]
-        yield _Run(
-            found,
-            all_pieces[start:end],
-            own + title,
-            float(lengths[end] - lengths[start]) + len(title_terms),
-            held[start:end],
-            above[start:end],
-            float(near[start:end].any(axis=0).sum()) / max(1, len(asked.pairs)),
-            titled,
-            float(((own > 0) | (title > 0) | above[start]) @ asked.weights) / total,
-        )
-
-
 def _bounds(all_pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
-    """Where the candidates of a passage begin and end."""
-    words = np.concatenate([[0], np.cumsum([piece.words for piece in all_pieces])])
-    sections: dict[int, int] = {}
+    """The beginning and the end of each candidate of a passage."""
+    words = [0, *accumulate(piece.words for piece in all_pieces)]
+    sections = Counter[int]()
     for piece in all_pieces:
-        sections[piece.section] = sections.get(piece.section, 0) + piece.words
+        sections[piece.section] += piece.words
     for start, piece in enumerate(all_pieces):
         first = start == 0 or all_pieces[start - 1].section != piece.section
         if not first and (sections[piece.section] <= EXCERPT_WORDS or not _can_begin(all_pieces, start)):
             continue
-        end = max(start + 1, _within(words, start, EXCERPT_WORDS))
-        whole = _within(words, start, WHOLE_WORDS)
+        end = max(start + 1, bisect_right(words, words[start] + EXCERPT_WORDS) - 1)
+        whole = bisect_right(words, words[start] + WHOLE_WORDS) - 1
         while whole > end and whole < len(all_pieces) and all_pieces[whole].section == all_pieces[whole - 1].section:
             whole -= 1
         end = max(end, whole)
-        while end > start + 1 and all_pieces[end - 1].introduces and end < len(all_pieces):
+        while end > start + 1 and all_pieces[end - 1].introduces:
             end -= 1
         if any(each.kind is not BlockKind.HEADING for each in all_pieces[start:end]):
             yield start, end
-
-
-def _within(words: NDArray[np.int_], start: int, limit: int) -> int:
-    """The end of the pieces from `start` on that have no more than `limit` words together."""
-    places: NDArray[np.intp] = np.searchsorted(words, np.array([words[start] + limit]), side="right")
-    return int(places[0]) - 1
 
 
 def _can_begin(all_pieces: Sequence[Piece], start: int) -> bool:
     """Tell whether an excerpt may begin within a section here: at a paragraph that leans on nothing above it."""
     piece, before = all_pieces[start], all_pieces[start - 1]
     return piece.opens and piece.kind is BlockKind.PARAGRAPH and not before.introduces and not _LEANS.match(piece.text)
-
-
-def _bm25(runs: Sequence[_Run], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The BM25 score of each run (Robertson and Zaragoza 2009, section 3.3)."""
-    counts = np.stack([run.counts for run in runs])
-    lengths = np.array([run.length for run in runs])
-    norm = K1 * (1 - B + B * lengths / USUAL_TERMS)
-    return (counts * (K1 + 1) / (counts + norm[:, None])) @ weights
-
-
-def _relative(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    best = float(scores.max())
-    return scores / best if best > 0 else scores

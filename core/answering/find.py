@@ -8,23 +8,19 @@ from functools import partial
 
 from core.answering.answer import Answer, Citation, Excerpt, Sentence
 from core.answering.certainty import answerable, evaluation_of, is_certain, says_what_is_asked
-from core.answering.citations import citation, cited
 from core.answering.contradictions import contradictions
 from core.answering.excerpts import Candidate, asked_rows, candidates
 from core.answering.lookup import asks_who
 from core.answering.pieces import joined
-from core.answering.rewrite import standalone
-from core.answering.statements import statements
+from core.answering.rewrite import parts, standalone
+from core.answering.statements import cited, statements
 from core.confidence.calibrator import raw_score
-from core.knowledge.confirmed import is_answered_by
 from core.knowledge.markdown import BlockKind
-from core.knowledge.question_parts import comparison_sides, question_parts
-from core.knowledge.ranking import RankedPassage
-from core.knowledge.retriever import Retrieval, Retriever
+from core.knowledge.retriever import RankedPassage, Retrieval, Retriever, is_answered_by
 from core.knowledge.spelling import Spelling
 from core.knowledge.terms import distinct_terms, terms_of
 from core.model.compute_thread import aside
-from core.model.conversation import Audience, Question, Speaker, Turn
+from core.model.conversation import Audience, Question
 from core.model.document import DocumentKind
 from core.model.prediction import Evaluation
 
@@ -50,15 +46,12 @@ async def find_answer(question: Question, retriever: Retriever) -> tuple[Answer,
             return _doubted(read, spelling)
     if query != question.text.strip():  # what leans on an earlier question is not sure to be understood
         return _hedged(whole)
-    parts = question_parts(query)
-    sides = comparison_sides(query) if len(parts) == 1 else ()
-    if len(parts) == 1 and (not sides or _holds_all(whole[0], sides)):
-        return whole
     found: list[tuple[Answer, Evaluation]] = []
-    for part in sides or _leaning(parts):
-        if not any(distinct_terms(part) <= distinct_terms(shown.text) for shown, _ in found):
-            found.append(await aside(answer, question, part, await search(part, question.audience, retriever)))
-    return _joined(found, whole)
+    if len(asked := parts(query)) > 1:
+        found = [
+            await aside(answer, question, part, await search(part, question.audience, retriever)) for part in asked
+        ]
+    return _joined(found, whole) if found else whole
 
 
 async def search(query: str, audience: Audience, retriever: Retriever) -> Retrieval:
@@ -134,44 +127,30 @@ def read_as(corrected: Mapping[str, str]) -> str:
     return f"I read {read}." if read else ""
 
 
-def _leaning(parts: Sequence[str]) -> list[str]:
-    """The parts of a question, each that leans on the ones before it with their words."""
-    asked = [Turn(Speaker.PERSON, part) for part in parts]
-    return [standalone(part, asked[:place]) for place, part in enumerate(parts)]
-
-
-def _holds_all(answered: Answer, sides: Sequence[str]) -> bool:
-    """Tell whether one excerpt speaks of both sides of a comparison."""
-    first, second = map(distinct_terms, sides)
-    return (first ^ second) <= distinct_terms(answered.text)
-
-
 def _hedged(found: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
     return replace(found[0], tentative=not found[0].abstained), found[1]
 
 
-def _joined(parts: Sequence[tuple[Answer, Evaluation]], whole: tuple[Answer, Evaluation]) -> tuple[Answer, Evaluation]:
-    """One excerpt for each part of a question that no other part's excerpt speaks of.
+def _joined(
+    answers: Sequence[tuple[Answer, Evaluation]], whole: tuple[Answer, Evaluation]
+) -> tuple[Answer, Evaluation]:
+    """One excerpt for each part of a question.
 
-    Where one excerpt is left, or a part has none, the whole is shown with a hedge: it may be half an answer. Both measures
+    Where two parts have the same one, or a part has none, the whole is shown with a hedge: it may be half an answer. Both measures
     are the smallest of the parts: the answer is worth as much as its weakest part.
     """
-    if (
-        len(parts) == 1
-        or len({part.text for part, _ in parts}) < len(parts)
-        or any(part.abstained for part, _ in parts)
-    ):
+    if len({part.text for part, _ in answers}) < len(answers) or any(part.abstained for part, _ in answers):
         return _hedged(whole)
-    evaluation = Evaluation(min(each.coe for _, each in parts), min(each.rce for _, each in parts))
+    evaluation = Evaluation(min(each.coe for _, each in answers), min(each.rce for _, each in answers))
     return (
         replace(
             whole[0],
-            excerpts=tuple(replace(part.excerpts[0], citation=number) for number, (part, _) in enumerate(parts, 1)),
+            excerpts=tuple(replace(part.excerpts[0], citation=number) for number, (part, _) in enumerate(answers, 1)),
             further=(),
-            citations=tuple(replace(part.citations[0], number=number) for number, (part, _) in enumerate(parts, 1)),
+            citations=tuple(replace(part.citations[0], number=number) for number, (part, _) in enumerate(answers, 1)),
             tentative=not is_certain(evaluation),
             certainty=raw_score(evaluation),
-            conflicts=tuple(conflict for part, _ in parts for conflict in part.conflicts),
+            conflicts=tuple(conflict for part, _ in answers for conflict in part.conflicts),
         ),
         evaluation,
     )
@@ -189,11 +168,14 @@ def distinct(found: Sequence[Candidate], count: int) -> list[Candidate]:
 
 
 def nearest(ranked: Sequence[RankedPassage]) -> tuple[Citation, ...]:
-    """Return the nearest documents, best first, each with its first statement."""
+    """Return the nearest documents, best first, each with its first statement that is no code, if it has any."""
     firsts = {found.passage.document_id: found.passage for found in reversed(ranked)}
     documents = dict.fromkeys(found.passage.document_id for found in ranked)
-    quoted = [statement for document in documents for statement in statements(firsts[document])[:1]]
-    return tuple(citation(number, statement) for number, statement in enumerate(quoted[:NEAREST], start=1))
+    each = [
+        sorted(statements(firsts[document]), key=lambda said: said.kind is BlockKind.CODE) for document in documents
+    ]
+    quoted = [found[0] for found in each if found]
+    return tuple(statement.cited(number) for number, statement in enumerate(quoted[:NEAREST], start=1))
 
 
 def excerpt_of(number: int, candidate: Candidate, query: str) -> Excerpt:

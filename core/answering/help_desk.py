@@ -1,4 +1,4 @@
-"""What only the workspace knows about an answer: which of its sources are out of date, and who can be asked instead."""
+"""Facts about an answer that only the workspace knows: which sources are out of date, and who can be asked instead."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class HelpDesk:
     channels: frozenset[str] = frozenset()
 
     def completed(self, answer: Answer, question: Question) -> Answer:
-        """The answer with its stale sources marked as such or, if Plumbline abstains, with whom to ask."""
+        """Return the answer with its stale sources marked as such or, if Plumbline abstains, with whom to ask."""
         at = question.asked_at
         conflicts = tuple(
             replace(each, sources=tuple(self._dated(source, at) for source in each.sources))
@@ -41,7 +41,7 @@ class HelpDesk:
         )
 
     def contacts(self, text: str) -> tuple[Contact, ...]:
-        """The teams whose function document fits a question best, best first; none if no document fits at all."""
+        """Return the teams whose function document fits a question best, best first; none if no document fits at all."""
         found = {team_id: match.score for team_id, match in matches(text, self.teams).items()}
         least = NEAR_BEST * max(found.values(), default=0.0)
         fitting = sorted(

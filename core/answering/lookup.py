@@ -7,6 +7,7 @@ word that is neither a known name, nor a time, nor one of the few that ask for s
 from __future__ import annotations
 
 import re
+from calendar import day_name, month_name
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -37,7 +38,7 @@ class Fact(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What is asked for. `service`, `team` (an id) and `alert` are known names; at most one of them is not empty.
+    """A fact that is asked for. `service`, `team` (an id) and `alert` are known names; at most one of them is not empty.
 
     `window` is the time that is asked about, None where the question names none. `respelt` are the words that were
     misspelt, each with what it was taken for. `later` asks who is on call next. `claimed` are the words that ask for the
@@ -109,21 +110,8 @@ _ASKING = frozenset(
 )
 """Words that ask for a fact, which a misspelt one may be taken for."""
 
-_MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTHS = tuple(map(str.lower, month_name[1:]))
+_DAYS = tuple(map(str.lower, day_name))
 _WEEKDAY = re.compile(rf"\b(?:{'|'.join(_DAYS)})\b", re.IGNORECASE)
 _UNITS = {
     "minute": timedelta(minutes=1),
@@ -156,7 +144,7 @@ class Names:
 
     @cached_property
     def known(self) -> Mapping[str, Lookup]:
-        """Every name in lower case, with spaces for hyphens, with what it names; services also in the plural."""
+        """Return every name in lower case, with spaces for hyphens, with what it names; services also in the plural."""
         called = [(name, team) for team in self.teams for name in (*team.aliases, team.name, team.id)]
         found = {_plain(alert): Lookup(Fact.RUNBOOK, alert=alert) for alert in self.alerts}
         for ending in ("s", "es", ""):
@@ -166,7 +154,7 @@ class Names:
 
     @cached_property
     def people(self) -> Mapping[str, str]:
-        """The full and first names of those on call, as far as they belong to one team alone, with its id."""
+        """Return the full and first names of those on call, as far as they belong to one team alone, with its id."""
         named = [(name, team.id) for team in self.teams for full in team.on_call for name in {full, full.split()[0]}]
         teams: dict[str, set[str]] = {}
         for name, team in named:
@@ -175,13 +163,13 @@ class Names:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The single words that the names of services and teams are made of."""
+        """Return the single words that the names of services and teams are made of."""
         called = [name for team in self.teams for name in (*team.aliases, team.name, team.id)]
         return frozenset(word for name in (*self.services, *called) for word in _plain(name).split())
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Any of the names, the longest first; a hyphen may be written as a space or an underscore."""
+        """Match any of the names, the longest first; a hyphen may be written as a space or an underscore."""
         longest_first = sorted(self.known, key=len, reverse=True)
         spelt = "|".join(re.escape(name).replace(r"\ ", r"[-_ ]") for name in longest_first) or r"(?!)"
         return re.compile(rf"(?<![\w-])(?:{spelt})(?=['’]s?(?!\w)|(?![\w-]))", re.IGNORECASE)

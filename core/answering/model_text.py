@@ -50,7 +50,7 @@ _SUMMONS = re.compile(r"@(?:channel|here|everyone|all)\b|<[!@#][^<>]*>", re.IGNO
 
 
 def cleaned(text: str) -> str:
-    """One line of prose and inline code: no links, no citation marks, no emphasis, no list or heading marks.
+    """Return one line of prose and inline code: no links, no citation marks, no emphasis, no list or heading marks.
 
     Empty if nothing is left that a reader could see.
     """
@@ -114,7 +114,7 @@ def oversteps(text: str, source: str) -> bool:
 
 
 def _unmarked(prose: str) -> str:
-    """Until nothing changes: what one mark hid may be another."""
+    """Remove marks until nothing changes: what one mark hid may be another."""
     before = ""
     while before != prose:
         before = prose

@@ -52,7 +52,7 @@ def word_count(text: str) -> int:
 
 @lru_cache(maxsize=REMEMBERED)
 def pieces(passage: Passage) -> tuple[Piece, ...]:
-    """Every piece of a passage in order. Of a chat thread or an incident only what its statements hold."""
+    """Return every piece of a passage in order. Of a chat thread or an incident only what its statements hold."""
     if passage.kind is not DocumentKind.PAGE:
         return tuple(
             Piece(each.text, each.kind, number, 0, True, each.heading, each.repeat, frozenset(), tuple(terms(each.text)),
@@ -62,14 +62,8 @@ def pieces(passage: Passage) -> tuple[Piece, ...]:
     return tuple(_pieces_of(passage))
 
 
-@lru_cache(maxsize=REMEMBERED)
-def held_terms(passage: Passage) -> frozenset[str]:
-    """Return the distinct terms of a passage, its title and the headings above it."""
-    return frozenset(terms(passage.title)).union(*(each.path.union(each.terms) for each in pieces(passage)))
-
-
 def joined(chosen: Sequence[Piece]) -> str:
-    """Neighbouring pieces as Markdown again. Code that is cut ends with an ellipsis and its fence."""
+    """Return neighbouring pieces as Markdown again. Code that is cut ends with an ellipsis and its fence."""
     parts: list[str] = []
     for before, piece in zip([None, *chosen[:-1]], chosen, strict=True):
         new = before is None or before.block != piece.block

@@ -1,9 +1,10 @@
-"""A question in a conversation → a query that stands alone (Ericsson chatbot, section V-B, step 1)."""
+"""A question in a conversation → queries that stand alone (Ericsson chatbot, section V-B, step 1)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from core.answering.statements import without_emoji
 from core.knowledge.terms import terms
@@ -11,6 +12,9 @@ from core.model.conversation import Speaker, Turn
 
 SHORT_QUESTION = 4  # terms below which a question that begins like a follow-up is taken for one
 CARRIED_TURNS = 3  # earlier questions that a chain of follow-ups may lean on
+MAX_PARTS = 3  # of a question; what is asked beyond stays with the last one
+MAX_SIDE = 3  # words of a thing that is compared
+MAX_LENGTH = 600  # characters of a question; a longer one tells a story, whose parts explain each other
 
 # Of German, French and Spanish what no English question begins with, of Japanese and Chinese the corrections.
 _WORD = re.compile(r"\w+")
@@ -48,10 +52,24 @@ _PREPOSITION = re.compile(
     r"(?![\w-])",  # “on-call”, “IM” and “MIT” are names
     re.IGNORECASE,
 )
+_ASKING = (
+    r"(?:(?:who|whom|whose|what|when|where|which|why|how)|(?:is|are|can|could|do|does|did|should|may|must|will|would)"
+    r"\s+(?:i|we|you|it|they|there|the))\b"
+)
+_NEXT = re.compile(
+    rf"(?<=[?？])\s*+(?=[^?？]+[?？])|(?<![\s,;])[\s,;]++(?:and|but|plus)\s++(?={_ASKING})", re.IGNORECASE
+)
+_ARTICLES = frozenset({"a", "an", "the"})
+_SIDE_WORD = re.compile(r"[^\s,;:?!()“”\"]+")
+_DIFFERENCE = re.compile(
+    r"\b(?:differences?|diff|compare[ds]?|comparison|differs?|distinguish)\b[^\n]{1,80}?\s(?P<by>and|to|with|from)\s",
+    re.IGNORECASE,
+)
+_ALTERNATIVES = re.compile(r"\s(?P<by>or|vs\.?|versus)\s", re.IGNORECASE)
 
 
 def standalone(question: str, history: Sequence[Turn]) -> str:
-    """The question itself, or, if it is a follow-up, the question that it follows with the new words added.
+    """Return the question itself, or, if it is a follow-up, the question that it follows with the new words added.
 
     In a thread of other people, it follows what the thread began with, a greeting left out.
     The new words come twice, as they are what changed: “no, in staging” must outweigh the production asked about first.
@@ -67,7 +85,7 @@ def standalone(question: str, history: Sequence[Turn]) -> str:
 
 
 def is_follow_up(question: str) -> bool:
-    """Whether a question cannot be understood alone.
+    """Tell whether a question cannot be understood alone.
 
     A correction, a call for help, a question that leans on an earlier one (“and …”, “what about …”, “in …”) or a pronoun in a short one.
     """
@@ -80,5 +98,40 @@ def is_follow_up(question: str) -> bool:
 
 
 def only_calls(text: str) -> bool:
-    """Whether a message greets, or asks for somebody or for help, and says nothing else."""
+    """Tell whether a message greets, or asks for somebody or for help, and says nothing else."""
     return _CALL.issuperset(_WORD.findall(without_emoji(text).lower()))
+
+
+def parts(question: str) -> tuple[str, ...]:
+    """Return the questions that one asks at once, at most MAX_PARTS; itself alone where it asks one thing.
+
+    Of a comparison (“canary or rolling?”) they are the same question about each of both things. Otherwise it is parted after
+    a question mark and at a conjunction before the next question word. Each stands alone.
+    """
+    question = question.strip()
+    if len(question) > MAX_LENGTH or "```" in question:
+        return (question,)
+    found = [each for each in _NEXT.split(question, MAX_PARTS - 1) if terms(each)]
+    if len(found) > 1:
+        asked = [Turn(Speaker.PERSON, each) for each in found]
+        return tuple(standalone(each, asked[:place]) for place, each in enumerate(found))
+    return _sides(question) or (question,)
+
+
+def _sides(question: str) -> tuple[str, ...]:
+    match = _DIFFERENCE.search(question) or _ALTERNATIVES.search(question)
+    if match is None:
+        return ()
+    before, after = question[: match.start("by")], question[match.end("by") :]
+    first = _side(reversed(list(_SIDE_WORD.finditer(before))))
+    second = _side(_SIDE_WORD.finditer(after))
+    if not (first and second):
+        return ()
+    return f"{before}{after[second[-1].end() :]}".strip(), f"{before[: first[-1].start()]}{after}".strip()
+
+
+def _side(words: Iterable[re.Match[str]]) -> list[re.Match[str]]:
+    """The words of a thing that is compared, outwards from where it stands: up to the first that says nothing by itself."""
+    named = list(takewhile(lambda word: terms(word[0]) or word[0].lower() in _ARTICLES, words))
+    telling = [place for place, word in enumerate(named) if terms(word[0])][:MAX_SIDE]
+    return named[: telling[-1] + 1] if telling else []

@@ -1,20 +1,23 @@
-"""Passages → statements: the smallest pieces that can be quoted and still make sense."""
+"""Passages → statements: the smallest pieces that can be quoted and still make sense, and the citations of them."""
 
 from __future__ import annotations
 
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
 
+from core.answering.answer import Citation
 from core.knowledge.markdown import Block, BlockKind, blocks, has_header, plain
 from core.knowledge.terms import terms
+from core.model.anchors import anchor
 from core.model.document import DocumentKind, Passage
-from core.model.layout import SERVICE, split_thread
+from core.model.layout import SERVICE, split_thread, url_of
 
 MAX_STATEMENT = 700  # characters; longer code is cut at a line end, a longer sentence at a word
+MAX_QUOTE = 500  # characters of a citation's quote
 
 REMEMBERED = 1_000  # passages whose statements are kept in memory: a few MB
 
@@ -32,7 +35,7 @@ _SENTENCE_END = re.compile(
     r"|(?<=[!?])\s+|(?<=[。！？])|\n{2,}"
 )
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|approx|no|cf|incl)|\b[A-Z])\.[\"')]*\s*$", re.IGNORECASE)
-_MARKER = re.compile(r"^\s*(?:[-*+•]|(\d{1,3})[.)])[ \t]+")
+_MARKER = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _QUESTION = re.compile(
     r"\?(?=\s|$)|？"
     r"|^\s*(?:@\S{1,80}\s{1,5})?\W{0,5}(?:how|what|who|where|when|why|which|can|could|does|do|is|are|has|anyone|anybody)\b",
@@ -54,33 +57,57 @@ _FENCE_LINE = re.compile(r"^\s*(?:`{3,}|~{3,}).*$")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`text` is verbatim but for list markers, table bars and white space; code stands between fences.
+    """A sentence, list item, table row or block of code, verbatim but for list markers, table bars and white space.
 
-    `repeat` is how many headings of the same text as `heading` stand above that one in the document.
-    `lead_in` is the sentence before it that ends with a colon, empty if there is none. `order` is its place in the
-    passage, `group` the list, paragraph or code block that it belongs to, `step` its number in an ordered list (0 if
-    in none).
+    Code stands between fences. `repeat` is how many headings of the same text as `heading` stand above that one in the
+    document. `lead_in` is the sentence before it that ends with a colon, empty if there is none.
     """
 
     passage: Passage
     kind: BlockKind
     text: str
     heading: str = ""
-    lead_in: str = ""
     repeat: int = 0
-    order: int = 0
-    group: int = 0
-    step: int = 0
+    lead_in: str = ""
 
     @property
     def introduces(self) -> bool:
-        """Whether it only announces what follows."""
+        """Tell whether it only announces what follows."""
         return self.text.endswith(":")
+
+    @property
+    def place(self) -> tuple[str, str, int, str]:
+        """Return what is cited as one: the section of a passage, or the message of a thread."""
+        return self.passage.id, self.heading, self.repeat, _url(self.passage, self.text)
+
+    def cited(self, number: int) -> Citation:
+        """Return the citation of the section that it stands in, with itself as the quote."""
+        return cited(number, self.passage, self.heading, self.repeat, self.text)
+
+
+def cited(number: int, passage: Passage, heading: str, repeat: int, quote: str) -> Citation:
+    """Return the citation of a section of a passage: the `repeat`-th heading of that text, counted from 0."""
+    return Citation(
+        number=number,
+        document_id=passage.document_id,
+        passage_id=passage.id,
+        title=passage.title,
+        heading=heading,
+        anchor=anchor(passage.anchors, passage.title, heading, repeat),
+        url=_url(passage, quote),
+        quote=quote if len(quote) <= MAX_QUOTE else f"{quote[: MAX_QUOTE - 1]}…",
+        updated_at=passage.updated_at,
+    )
+
+
+def _url(passage: Passage, quote: str) -> str:
+    """The address of the very message in a thread, or of the document."""
+    return url_of(passage.text, passage.part_urls, quote) or passage.url
 
 
 @lru_cache(maxsize=REMEMBERED)
 def statements(passage: Passage) -> tuple[Statement, ...]:
-    """Every statement of a passage in order. Headings are no statements.
+    """Return every statement of a passage in order. Headings are no statements.
 
     Of a thread that was answered only the replies count, and of those not the questions and not the thanks. One that was
     not says what its message says, and nothing if that is a question.
@@ -100,31 +127,25 @@ def statements(passage: Passage) -> tuple[Statement, ...]:
 
 def _statements(passage: Passage, text: str) -> list[Statement]:
     found: list[Statement] = []
-    heading, lead_in, group, previous = passage.heading, "", 0, None
+    heading, lead_in = passage.heading, ""
     repeats = iter(passage.repeats)
     repeat = next(repeats, 0)
     for block in blocks(text):
         if block.kind is BlockKind.HEADING:
-            heading, lead_in, previous = block.heading, "", None
-            repeat = next(repeats, 0)
+            heading, lead_in, repeat = block.heading, "", next(repeats, 0)
             continue
-        if block.kind is not previous or block.kind is not BlockKind.LIST_ITEM:
-            group += 1
-        context = Statement(passage, block.kind, "", heading, repeat=repeat, group=group)
-        if block.kind is not BlockKind.PARAGRAPH:
-            context = replace(context, lead_in=lead_in)
-        for piece, step in _pieces(block):
-            found.append(replace(context, text=piece, order=len(found), step=step))
-        if block.kind is BlockKind.PARAGRAPH:
+        is_paragraph = block.kind is BlockKind.PARAGRAPH
+        led = "" if is_paragraph else lead_in
+        found += [Statement(passage, block.kind, piece, heading, repeat, led) for piece in _pieces(block)]
+        if is_paragraph:
             lead_in = found[-1].text if found and found[-1].introduces else ""
-        previous = block.kind
     return found
 
 
 def _informs(text: str) -> bool:
-    """Whether a sentence of a chat says something that others could use."""
+    """Tell whether a sentence of a chat says something that others could use, such as that what was said is wrong."""
     text = without_emoji(text)
-    return len(terms(text)) >= MIN_TERMS or bool(_SPECIFIC.search(text)) or objects(text)
+    return len(terms(text)) >= MIN_TERMS or bool(_SPECIFIC.search(text) or _OBJECTION.search(text))
 
 
 def _thanks(text: str) -> bool:
@@ -132,17 +153,12 @@ def _thanks(text: str) -> bool:
 
 
 def without_emoji(text: str) -> str:
-    """The text without what chats write an emoji as: `:wave:`."""
+    """Return the text without what chats write an emoji as: `:wave:`."""
     return _EMOJI.sub("", text)
 
 
-def objects(text: str) -> bool:
-    """Whether a sentence of a chat takes back or corrects what was said before: what it is about cannot stand alone."""
-    return bool(_OBJECTION.search(text))
-
-
 def sentences(text: str) -> list[str]:
-    """The sentences of a paragraph, each with its closing mark."""
+    """Return the sentences of a paragraph, each with its closing mark."""
     result: list[str] = []
     for piece in _SENTENCE_END.split(text):
         sentence = " ".join(piece.split())
@@ -153,21 +169,20 @@ def sentences(text: str) -> list[str]:
     return result
 
 
-def _pieces(block: Block) -> Iterator[tuple[str, int]]:
-    """The texts that a block is made of, each with its number in an ordered list."""
+def _pieces(block: Block) -> Iterator[str]:
+    """The texts that a block is made of."""
     match block.kind:
         case BlockKind.LIST_ITEM:
-            marker = _MARKER.match(block.text)
             first, _, rest = _MARKER.sub("", block.text).partition("\n")
-            yield _bounded(f"{first}\n{textwrap.dedent(rest)}"), int(marker[1]) if marker and marker[1] else 0
+            yield _bounded(f"{first}\n{textwrap.dedent(rest)}")
         case BlockKind.CODE:
-            yield _code(block.text), 0
+            yield _code(block.text)
         case BlockKind.TABLE:
-            yield from ((row, 0) for row in _rows(block.text))
+            yield from _rows(block.text)
         case _ if all(_COLUMNS.search(line) for line in block.text.splitlines()):
-            yield from ((_bounded(line), 0) for line in block.text.splitlines())
+            yield from map(_bounded, block.text.splitlines())
         case _:
-            yield from ((_bounded(sentence), 0) for sentence in sentences(block.text))
+            yield from map(_bounded, sentences(block.text))
 
 
 def _code(block: str) -> str:
@@ -192,7 +207,7 @@ def _rows(table: str) -> Iterator[str]:
 
 
 def _cells(row: str) -> list[str]:
-    """What stands between the bars of a row; a bar after a backslash parts nothing."""
+    """The cells of a row; a bar after a backslash parts nothing."""
     cells = _BAR.split(row.strip())
     return [_EMPHASIS.sub(r"\2", cell.strip()).replace(r"\|", "|") for cell in cells[1 : None if cells[-1] else -1]]
 

@@ -20,20 +20,14 @@ _FOLDED = re.compile(
 )
 _HIGHLIGHT = re.compile(r"^([ \t]*)\{\{[<%][ \t]*(?P<end>/?)highlight\b[ \t]*+(?P<language>[\w+-]*+).*[%>]\}\}[ \t]*$")
 _CONTAINER = re.compile(
-    r"^[ \t]*:{3,}[ \t]*+(?:\{?(?P<kind>[A-Za-z][\w-]*+)\}?[ \t]*+\[?(?P<title>[^\]\n]*+)\]?)?[ \t]*$"
+    r"(?m)^[ \t]*:{3,}[ \t]*+(?:\{?(?P<kind>[A-Za-z][\w-]*+)\}?[ \t]*+\[?(?P<title>[^\]\n]*+)\]?)?[ \t]*$"
 )
 _OPENING_COMMENT = re.compile(r"<!--|\{\{[<%]\s*comment\b")
 _CLOSING_COMMENT = {"<!--": re.compile(r"-->"), "{{": re.compile(r"\{\{[<%]\s*/comment\s*[%>]\}\}")}
-_CALLOUT = re.compile(r"\[!(\w+)\][+-]?[ \t]*(?:\n[ \t]*>?[ \t]*)?")
+_CALLOUT = re.compile(r"\[!(\w+)\][+-]?[ \t]*(?:\n[ \t]*)?")
 _HEADING_NAME = re.compile(
     r"(?m)^(#{1,6} [^\n]{0,300}?)[ \t]{0,8}\{#[^}\n]{0,200}\}[ \t]*$|^[ \t]*\{:[^}\n]*\}[ \t]*$|^[ \t]*\[\[?_?toc_?\]\]?[ \t]*$",
     re.IGNORECASE,
-)
-_IMPORT = re.compile(r"""(?m)^(?:import\s.+\sfrom\s+['"][^'"\n]+['"];?|export\s+(?:const|default)\s.*)[ \t]*$""")
-_LINK = r"\[[^\[\]\n]+\]\([^()\s]*\)"
-_LINKS_ONLY = re.compile(rf"(?m)^[ \t]*(?:{_LINK}[ \t]*[|•·»«←→‹›][ \t]*)+{_LINK}[ \t]*$")
-_TO_TOP = re.compile(
-    r"(?mi)^[ \t]*(?:[-*↑^|][ \t]*)?\[(?:edit this page|back to top|to top|improve this page)[^\]\n]*\]\([^)\n]*\)[ \t]*$"
 )
 _CONTENTS = re.compile(
     r"(?mi)(?:^#{1,6}[ \t]+(?:table of )?contents[ \t]*\n\s*)?"
@@ -42,13 +36,26 @@ _CONTENTS = re.compile(
 _COLUMN_RULE = re.compile(r"^ {0,3}-{2,}(?:[ \t]+-{2,})+[ \t]*$")
 _DASHES = re.compile(r"-+")
 _ENTITY = re.compile(r"&(?:nbsp|lt|gt|amp|quot|#\d{2,5});")
+_QUOTATION = re.compile(r"^([ \t]*+)(?:>[ \t]?)++")
+_DEFINITION = re.compile(
+    r"(?m)^ {0,3}\[([^\[\]\n^][^\[\]\n]{0,200})\]:[ \t]{1,8}<?([^\s<>]{1,500})>?(?:[ \t]{1,8}[\"'(][^\n]{0,300})?[ \t]{0,8}$\n?"
+)
+_REFERENCE = re.compile(r"(?<![\]\\!])\[([^\[\]\n]{1,300})\]\[([^\[\]\n]{0,200})\]")
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*){2,}")
 
 _TAGS = (
     "a|abbr|article|b|blockquote|br|center|cite|dd|details|div|dl|dt|em|figure|figcaption|font|h[1-6]|hr|i|iframe|img|kbd|li"
     "|main|mark|nav|ol|p|picture|pre|s|section|small|source|span|strong|sub|summary|sup|svg|path|table|tbody|td|tfoot|th"
-    "|thead|tr|tt|u|ul|var|video|code|Tabs|TabItem|Admonition|Callout"
+    "|thead|tr|tt|u|ul|var|video|code"
 )
+_TAG_TEXT = (
+    dict.fromkeys(("br", "td", "th"), (" ", " "))
+    | dict.fromkeys(("summary", "dt"), ("\n**", "**\n"))
+    | dict.fromkeys(("li", "dd"), ("\n- ", ""))
+    | dict.fromkeys(("p", "div", "details", "section", "pre", "ul", "ol"), ("\n", "\n"))
+)
+"""Text in place of the opening and the closing tag; of others nothing is left."""
+
 _INLINE = re.compile(
     r"(?P<code>(?<!`)(?P<ticks>`{1,8})(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`))"
     r"|\[!\[(?P<linked>[^\[\]\n]{0,300})\]\([^)\n]{0,500}\)\]\([^)\n]{0,500}\)"
@@ -74,7 +81,7 @@ _ADDRESS = re.compile(
 def clean(text: str) -> str:
     """Return the text as a person reads it, its code verbatim."""
     lines = _unfolded(text.replace("\r\n", "\n").split("\n"), 0)
-    return _over_prose("\n".join(lines), _cleaned).strip()
+    return _with_inline_links(_over_prose("\n".join(lines), _cleaned)).strip()
 
 
 def with_whole_links(text: str, url: str) -> str:
@@ -109,26 +116,40 @@ def _leads_anywhere(address: str) -> bool:
         return False
 
 
+def _with_inline_links(text: str) -> str:
+    """The text with each link's address beside its words instead of at the end of the page."""
+    prose = [part for is_code, part in _parts(text) if not is_code]
+    addresses = {match[1].lower(): match[2] for part in prose for match in _DEFINITION.finditer(part)}
+
+    def link(match: re.Match[str]) -> str:
+        to = addresses.get((match[2] or match[1]).lower())
+        return f"[{match[1]}]({to})" if to else match[0]
+
+    return _over_prose(text, lambda prose: _REFERENCE.sub(link, _DEFINITION.sub("", prose))) if addresses else text
+
+
 def _unfolded(lines: list[str], depth: int) -> list[str]:
-    """The lines with each indented admonition as a label and its text, and highlighted code between fences."""
+    """The lines with each indented admonition as a label and its text, without the marks of quotations."""
     found: list[str] = []
-    closing, index = "", 0
+    closing, quoted, index = "", False, 0
     while index < len(lines):
         line, index = lines[index], index + 1
         if closing:
             closing = "" if line.lstrip(" \t>").startswith(closing) and not line.strip(" \t>`~") else closing
+            found.append(_QUOTATION.sub(r"\1", line) if quoted else line)
         elif fence := _FENCE.match(line):
-            closing = fence[1]
+            closing, quoted = fence[1], line.lstrip().startswith(">")
+            found.append(_QUOTATION.sub(r"\1", line))
         elif code := _HIGHLIGHT.match(line):
-            line = f"{code[1]}```{'' if code['end'] else code['language']}"
+            found.append(f"{code[1]}```{'' if code['end'] else code['language']}")
         elif (folded := _FOLDED.match(line)) and (folded["kind"] or folded["title"]) and depth < MAX_DEPTH:
             end = _end_of_indented(lines, index, len(folded[1]) + 4)
             inner = [each[len(folded[1]) + 4 :] for each in lines[index:end]]
             label = _label(folded["kind"] or "", folded["title"] or "")
             found += [*(folded[1] + each for each in ["", label, *_unfolded(inner, depth + 1)]), ""]
             index = end
-            continue
-        found.append(line)
+        else:
+            found.append(_QUOTATION.sub(r"\1", line))
     return found
 
 
@@ -175,11 +196,9 @@ def _parts(text: str) -> Iterator[tuple[bool, str]]:
 
 def _cleaned(prose: str) -> str:
     prose = _without_comments(prose)
-    prose = _IMPORT.sub("", prose)
     prose = _HEADING_NAME.sub(lambda match: match[1] or "", prose)
     prose = _CONTENTS.sub("", prose)
-    prose = _TO_TOP.sub("", _LINKS_ONLY.sub("", prose))
-    prose = "\n".join(map(_contained, prose.split("\n")))
+    prose = _CONTAINER.sub(_contained, prose)
     prose = _INLINE.sub(_inline, prose)
     prose = _CALLOUT.sub(lambda match: f"{_label(match[1], '')} ", prose)
     prose = _ENTITY.sub(lambda match: html.unescape(match[0]).replace("\xa0", " "), prose)
@@ -228,10 +247,7 @@ def _without_comments(prose: str) -> str:
     return "".join([*kept, prose[position:]])
 
 
-def _contained(line: str) -> str:
-    match = _CONTAINER.match(line)
-    if match is None:
-        return line
+def _contained(match: re.Match[str]) -> str:
     kind = (match["kind"] or "").lower()
     return _label(kind, match["title"].strip()) if kind in _LABELS or (kind and match["title"]) else ""
 
@@ -293,24 +309,8 @@ def _first(match: re.Match[str], after: int = 0) -> str:
 
 
 def _tag(tag: str, attributes: str, *, closes: bool) -> str:
-    named = _named(attributes)
-    match tag:
-        case "img":
-            return _described(named.get("alt", ""))
-        case "br":
-            return " "
-        case "summary" | "dt":
-            return "**\n" if closes else "\n**"
-        case "h1" | "h2" | "h3" | "h4" | "h5" | "h6":
-            return "\n" if closes else f"\n{'#' * int(tag[1])} "
-        case "li" | "dd":
-            return "" if closes else "\n- "
-        case "p" | "div" | "details" | "section" | "pre" | "ul" | "ol":
-            return "\n"
-        case "td" | "th":
-            return " "
-        case "TabItem":
-            label = named.get("label") or named.get("value", "")
-            return f"\n**{label}**\n" if label and not closes else ""
-        case _:
-            return ""
+    if tag == "img":
+        return _described(_named(attributes).get("alt", ""))
+    if tag[0] == "h" and tag[1:].isdigit():
+        return "\n" if closes else f"\n{'#' * int(tag[1])} "
+    return _TAG_TEXT.get(tag, ("", ""))[closes]

@@ -45,7 +45,7 @@ _MARKUP = re.compile(r"[*`]+|(?<![^\W_])_+|_+(?![^\W_])")
 
 
 def blocks(text: str) -> list[Block]:
-    """The blocks of a Markdown text in order. Every line that is not blank is in exactly one of them."""
+    """Return the blocks of a Markdown text in order. Every line that is not blank is in exactly one of them."""
     found: list[Block] = []
     heading, repeat = "", 0
     seen: Counter[str] = Counter()
@@ -62,12 +62,12 @@ def blocks(text: str) -> list[Block]:
 
 
 def has_header(table: Sequence[str]) -> bool:
-    """Whether the first of the lines of a table names what stands below it: the second one is then a rule."""
+    """Tell whether the first of the lines of a table names what stands below it: the second one is then a rule."""
     return len(table) > 1 and "-" in table[1] and set(table[1]) <= set("|:- \t")
 
 
 def framed(block: Block) -> tuple[list[str], list[str], list[str]]:
-    """The lines of a block: first those that every part of it must begin with, then its own, then those to end with.
+    """Return the lines of a block: first those that every part of it must begin with, then its own, then those to end with.
 
     A row means nothing without the header of its table, and code is no code without its fences.
     """
@@ -80,13 +80,18 @@ def framed(block: Block) -> tuple[list[str], list[str], list[str]]:
     return [], lines, []
 
 
+def without_links(text: str) -> str:
+    """Return the text with the words of each link in its place."""
+    return _LINK.sub(r"\1", text)
+
+
 def plain(text: str) -> str:
-    """Inline markup removed: what a reader sees."""
-    return _MARKUP.sub("", _LINK.sub(r"\1", text)).strip()
+    """Return the text without inline markup, as a reader sees it."""
+    return _MARKUP.sub("", without_links(text)).strip()
 
 
 def slug(heading: str) -> str:
-    """The heading's link target, as code forges form it: lower case, punctuation dropped, spaces to hyphens."""
+    """Return the heading's link target, as code forges form it: lower case, punctuation dropped, spaces to hyphens."""
     return _NOT_IN_SLUG.sub("", plain(heading).lower()).replace(" ", "-")
 
 

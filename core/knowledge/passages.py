@@ -11,14 +11,13 @@ from core.knowledge.markdown import Block, BlockKind, blocks, framed
 from core.model.document import Document, DocumentKind, Passage
 
 PASSAGE_TOKENS = 800  # most tokens of a passage
-OVERLAP_TOKENS = 200  # most tokens at the start of a passage that ended the one before it
 
 _NAMESPACE = uuid.UUID("6f1c1f0e-6d53-5d1b-9c55-2f4f3c0b7a11")
 _TOKEN = re.compile(r"[^\W_]+|[^\w\s]")
 
 
 def passages_of(document: Document) -> list[Passage]:
-    """The passages of a document in order, numbered from 1; none for a document without text.
+    """Return the passages of a document in order, numbered from 1; none for a document without text.
 
     A chat thread or a past incident is always one passage: its parts explain each other.
     """
@@ -35,12 +34,12 @@ def passages_of(document: Document) -> list[Passage]:
 
 
 def passage_id(document_id: str, number: int) -> str:
-    """Stable over runs and machines."""
+    """Return the id of a document's passage, the same on every machine."""
     return str(uuid.uuid5(_NAMESPACE, f"{document_id}\x00{number}"))
 
 
 def token_count(text: str) -> int:
-    """Words and punctuation marks: close to what language models count, and the same everywhere."""
+    """Return the number of words and punctuation marks: close to what language models count, and the same everywhere."""
     return len(_TOKEN.findall(text))
 
 
@@ -68,36 +67,24 @@ def _passage(document: Document, content_hash: str, number: int, text: str, grou
 
 
 def _packed(pieces: Sequence[Block]) -> list[list[Block]]:
-    """Blocks in passages as full as they may be, each beginning with the end of the one before it."""
-    sizes = [token_count(piece.text) for piece in pieces]
+    """Blocks in passages as full as they may be; a heading begins one rather than ends one."""
     groups: list[list[Block]] = []
-    start, size = 0, 0
-    for index, piece_size in enumerate(sizes):
-        if index > start and size + piece_size > PASSAGE_TOKENS:
-            end = _passage_end(pieces, sizes, start, index)
-            groups.append(list(pieces[start:end]))
-            start = _overlap_start(sizes, start, end, PASSAGE_TOKENS - sum(sizes[end : index + 1]))
-            size = sum(sizes[start:index])
-        size += piece_size
-    if pieces:
-        groups.append(list(pieces[start:]))
+    size = 0
+    for piece in pieces:
+        length = token_count(piece.text)
+        if not groups or size + length > PASSAGE_TOKENS:
+            last = (
+                groups[-1][-1:] if groups and len(groups[-1]) > 1 and groups[-1][-1].kind is BlockKind.HEADING else []
+            )
+            size = sum(token_count(each.text) for each in last)
+            if size + length > PASSAGE_TOKENS:
+                last, size = [], 0
+            if last:
+                groups[-1].pop()
+            groups.append(last)
+        groups[-1].append(piece)
+        size += length
     return groups
-
-
-def _passage_end(pieces: Sequence[Block], sizes: Sequence[int], start: int, index: int) -> int:
-    """Before the block that does not fit, or before a heading just above it: it belongs to what follows."""
-    heading = index - 1
-    moves = pieces[heading].kind is BlockKind.HEADING and heading > start
-    return heading if moves and sizes[heading] + sizes[index] <= PASSAGE_TOKENS else index
-
-
-def _overlap_start(sizes: Sequence[int], start: int, end: int, room: int) -> int:
-    """The first block that is repeated: as many as fit in the overlap and in the room that the next blocks leave."""
-    overlap, first = 0, end
-    while first - 1 > start and overlap + sizes[first - 1] <= min(OVERLAP_TOKENS, room):
-        first -= 1
-        overlap += sizes[first]
-    return first
 
 
 def _bounded(block: Block) -> Iterator[Block]:

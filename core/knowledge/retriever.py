@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
-import numpy as np
-
-from core.knowledge.confirmed import confirmed_first
-from core.knowledge.encoder import Encoder
-from core.knowledge.lexical import K1
-from core.knowledge.ranking import RankedPassage, fused, ranked
+from core.knowledge.encoder import K1
 from core.knowledge.spelling import Spelling, spelt
-from core.knowledge.term_numbers import term_number
+from core.knowledge.terms import distinct_terms
 from core.model.conversation import Audience
-from core.model.document import Passage
-from core.ports import Embedder, EncoderStore, PassageIndex
+from core.model.curated import is_curated, question_of
+from core.model.document import DocumentKind, Passage
+from core.ports import Embedder, EncoderStore, Hit, PassageIndex
 
 CANDIDATES = 50  # passages taken from each search
 READ = 16  # best fused passages that are read; 24 took half as long again and changed no figure
 DENSE_SHARE = 0.4  # of a fused score, where an embedding model is configured
 MAX_QUERY = 4_000  # characters of a query that are read
+SAME_QUESTION = 0.6  # share of the distinct terms of two questions that both hold, from which they are taken for one
+STEPPED_BACK = 0.5  # what the score of everything else than the answer to this very question is multiplied by
+
+# A page says how things are done; a thread what was said once, an incident what happened once.
+KIND_PRIOR = {DocumentKind.PAGE: 1.0, DocumentKind.THREAD: 0.85, DocumentKind.INCIDENT: 0.8}
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPassage:
+    """A retrieved passage: `score` in [0, 1] is relative to this query and orders the passages.
+
+    `lexical` (BM25) and `dense` (cosine) can be compared between queries; 0 where a search did not return the passage.
+    """
+
+    passage: Passage
+    lexical: float
+    dense: float
+    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +47,7 @@ class Retrieval:
     """
 
     passages: list[RankedPassage]
-    weights: dict[str, float]
+    weights: Mapping[str, float] = field(default_factory=dict[str, float])
     known: float = 0.0
     attainable: float = 0.0
     families: frozenset[str] = frozenset()
@@ -70,7 +85,7 @@ class Retriever:
         """Return the same, with the query's terms and their weights."""
         encoder = await self._encoders.load()
         if encoder is None or limit < 1:
-            return Retrieval([], {})
+            return Retrieval([])
         query = query[:MAX_QUERY]
         encoded = encoder.encode_query(query)
         lexical = await self._index.search_lexical(encoded.lexical, audience.readers, CANDIDATES)
@@ -79,20 +94,67 @@ class Retriever:
             vector = await self._embedder.embed_query(query)
             dense = await self._index.search_dense(vector, audience.readers, CANDIDATES)
         scores = fused(lexical, dense, DENSE_SHARE if dense else 0.0)
-        found = await self._index.read(list(scores)[:READ], audience.readers)
-        weights, known = term_weights(encoder, encoded.terms)
-        attainable = (K1 + 1) * sum(count * weights[term] for term, count in encoded.terms.items())
-        passages = confirmed_first(query, ranked(found, scores))[:limit]
-        return Retrieval(passages, weights, known, attainable, frozenset(encoder.families))
+        passages = await self._index.read(list(scores)[:READ], audience.readers)
+        found = [
+            RankedPassage(each, scores[each.id][1], scores[each.id][2], scores[each.id][0] * KIND_PRIOR[each.kind])
+            for each in passages
+        ]
+        found.sort(key=lambda each: (-each.score, each.passage.id))
+        attainable = (K1 + 1) * sum(count * encoded.weights[term] for term, count in encoded.counts.items())
+        families = frozenset(encoder.families)
+        return Retrieval(confirmed_first(query, found)[:limit], encoded.weights, encoded.known, attainable, families)
 
 
-def term_weights(encoder: Encoder, query_terms: Mapping[str, int]) -> tuple[dict[str, float], float]:
-    """Return each term of a query with its weight, and how much of them is known (see `Retrieval`).
+def fused(lexical: Sequence[Hit], dense: Sequence[Hit], dense_share: float) -> dict[str, tuple[float, float, float]]:
+    """Return the fused, lexical and dense score of each hit by passage id, best first.
 
-    A term that the corpus lacks weighs about as much as the rarest.
+    `dense_share` in [0, 1] is the dense score's share of the fused one. Each score counts as a share of the best of its
+    list. Scores are fused, not ranks: a search that is sure by a wide margin should outvote one that is not.
     """
-    numbers = np.array([term_number(term) for term in query_terms], np.uint32)
-    weights = encoder.statistics.weights(numbers)
-    total = float(weights.sum())
-    known = float(weights[encoder.statistics.frequencies(numbers) > 0].sum())
-    return dict(zip(query_terms, weights.tolist(), strict=True)), known / total if total else 0.0
+    lexical_scores = {hit.passage_id: hit.score for hit in lexical}
+    dense_scores = {hit.passage_id: max(hit.score, 0.0) for hit in dense}
+    best_lexical, best_dense = max(lexical_scores.values(), default=0.0), max(dense_scores.values(), default=0.0)
+    rows = {
+        key: (
+            (1 - dense_share) * lexical_scores.get(key, 0.0) / (best_lexical or 1.0)
+            + dense_share * dense_scores.get(key, 0.0) / (best_dense or 1.0),
+            lexical_scores.get(key, 0.0),
+            dense_scores.get(key, 0.0),
+        )
+        for key in lexical_scores | dense_scores
+    }
+    return dict(sorted(rows.items(), key=lambda row: (-row[1][0], row[0])))
+
+
+def confirmed_first(query: str, ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
+    """Return the passages with those first that people confirmed as the answer to this very question.
+
+    Of several such answers the nearest question counts, and then what was confirmed last: it corrects what was before.
+    """
+    oldest = datetime.min.replace(tzinfo=UTC)
+    nearest = max(
+        ranked, key=lambda each: (_likeness(query, each.passage), each.passage.updated_at or oldest), default=None
+    )
+    if nearest is None or not is_answered_by(query, nearest.passage):
+        return list(ranked)
+    document = nearest.passage.document_id
+    answer = [replace(each, score=1.0) for each in ranked if each.passage.document_id == document]
+    others = [each for each in ranked if each.passage.document_id != document]
+    return [*answer, *(replace(each, score=STEPPED_BACK * each.score) for each in others)]
+
+
+def is_answered_by(query: str, passage: Passage) -> bool:
+    """Tell whether people confirmed a passage as the answer to this very question."""
+    return _likeness(query, passage) > 0
+
+
+def _likeness(query: str, passage: Passage) -> float:
+    """The share of the terms of two questions that both hold; 0 if they are not the same question.
+
+    Each with a word of its own, such as production and staging, they are not.
+    """
+    if not is_curated(passage.document_id):
+        return 0.0
+    asked, answered = distinct_terms(query), distinct_terms(question_of(passage.title))
+    share = len(asked & answered) / (len(asked | answered) or 1)
+    return share if share >= SAME_QUESTION and (asked <= answered or answered <= asked) else 0.0

@@ -8,9 +8,8 @@ from string import ascii_lowercase
 
 import numpy as np
 
-from core.knowledge.statistics import TermStatistics
-from core.knowledge.term_numbers import term_number
-from core.knowledge.terms import STOP_WORDS, terms_of, words
+from core.knowledge.encoder import TermStatistics
+from core.knowledge.terms import STOP_WORDS, term_number, terms_of, words
 
 SHORTEST = 3  # characters of a word that is taken for a misspelt one
 SHORT = 4  # characters up to which a word is rather a misspelt stop word

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 
@@ -40,43 +40,41 @@ STOP_WORDS = frozenset(
 _stemmed: Callable[[str], str] = import_module("Stemmer").Stemmer("english", 0).stemWord  # 0: the cache is below
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """The terms of one word of the text; `position` counts words. Terms of one token mean the same spot."""
-
-    terms: tuple[str, ...]
-    position: int
-
-
-def tokens(text: str) -> list[Token]:
-    """The words of a text with their terms, stop words left out (their positions still count)."""
-    return [Token(found, position) for position, word in enumerate(words(text)) if (found := terms_of(word))]
-
-
 def terms(text: str) -> list[str]:
-    """Every term of a text in order, repeated as often as it occurs."""
+    """Return every term of a text in order, repeated as often as it occurs."""
     return [term for word in words(text) for term in terms_of(word)]
 
 
 @lru_cache(maxsize=TEXT_CACHE)
 def distinct_terms(text: str) -> frozenset[str]:
-    """Its terms, each once. Remembered: for titles and statements, which question after question is compared with."""
+    """Return the terms of a text, each once; remembered, as question after question is compared with the same texts."""
     return frozenset(terms(text))
 
 
+@lru_cache(maxsize=WORD_CACHE)
+def term_number(term: str) -> int:
+    """Return the term's place in every sparse vector: an unsigned 32-bit hash, the same on every machine."""
+    return zlib.crc32(term.encode())
+
+
+def term_numbers(text: str) -> list[int]:
+    """Return the number of every term of a text in order, repeated as often as it occurs."""
+    return [term_number(term) for term in terms(text)]
+
+
 def words(text: str) -> list[str]:
-    """The words of a text in order, as they are written: identifiers whole, each run of CJK as one."""
+    """Return the words of a text in order, as they are written: identifiers whole, each run of CJK as one."""
     return _ASCII_WORD.findall(text) if text.isascii() else _WORD.findall(normalised(text))
 
 
 def normalised(text: str) -> str:
-    """Compatibility forms made equal (full-width letters, ligatures)."""
+    """Return the text with compatibility forms made equal (full-width letters, ligatures)."""
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
 @lru_cache(maxsize=WORD_CACHE)
 def terms_of(word: str) -> tuple[str, ...]:
-    """The terms of one word; none if it says nothing by itself."""
+    """Return the terms of one word; none if it says nothing by itself."""
     if _CJK_RUN.match(word):
         return _character_pairs(word)
     parts = [part for part in _SEPARATOR.split(word) if part and len(part) <= MAX_TERM_LENGTH]

@@ -8,8 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from core.answering import find
-from core.knowledge.ranking import RankedPassage
-from core.knowledge.retriever import Retrieval
+from core.knowledge.retriever import RankedPassage, Retrieval
 from core.knowledge.terms import terms
 from core.model.conversation import PUBLIC, Audience, Person, Place, Platform, Question
 from core.model.document import DocumentKind, Passage

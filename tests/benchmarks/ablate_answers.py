@@ -26,6 +26,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
@@ -39,6 +41,7 @@ from bot.evaluation.stated_answers import Case, cases_of
 from bot.wiring.application import ingest, open_core
 from core.answering.excerpts import candidates
 from core.answering.find import find_answer, search
+from core.knowledge.encoder import TermStatistics
 from core.knowledge.retriever import Retriever
 from core.knowledge.spelling import Spelling
 from core.model.conversation import PUBLIC, Audience, Speaker, Turn
@@ -60,26 +63,25 @@ async def _as_written(_: Retriever, query: str) -> Spelling:
     return Spelling(query)
 
 
+def _rarity(statistics: TermStatistics, numbers: NDArray[np.uint32]) -> NDArray[np.float64]:
+    frequency = statistics.frequencies(numbers)
+    return np.log1p((statistics.passages - frequency + 0.5) / (frequency + 0.5))
+
+
 MECHANISMS = (
     Mechanism("score of the passage", {"core.answering.excerpts.PASSAGE": 0.0}),
     Mechanism("BM25 of the excerpt", {"core.answering.excerpts.EXCERPT": 0.0}),
     Mechanism("rare terms", {"core.answering.excerpts.RARE": 0.0}),
-    Mechanism("pairs of words", {"core.answering.excerpts.PAIRS": 0.0}),
     Mechanism("title of the page", {"core.answering.excerpts.TITLE": 0.0}),
-    Mechanism("named product", {"core.answering.excerpts.SUBJECT": 0.0}),
-    Mechanism("remedy for a symptom", {"core.answering.excerpts.REMEDY": 0.0}),
     Mechanism("headings count twice", {"core.answering.excerpts.HEADING_COUNTS": 1}),
     Mechanism("whole sections", {"core.answering.excerpts.WHOLE_WORDS": 140}),
     Mechanism("excerpts within sections", {"core.answering.excerpts._can_begin": lambda *_: False}),
     Mechanism("subject must be there", {"core.answering.certainty._is_off_subject": lambda *_: False}),
-    Mechanism("parts of a question", {"core.answering.find.question_parts": lambda query: (query,)}),
+    Mechanism("parts of a question", {"core.answering.find.parts": lambda query: (query,)}),
     Mechanism("follow-ups", {"core.answering.find.standalone": lambda query, _: query}),
     Mechanism("spelling", {"core.knowledge.retriever.Retriever.spelt": _as_written}),
-    Mechanism("weight of repeated terms", {"core.knowledge.statistics.REPETITION_EXPONENT": 0.0}),
-    Mechanism("pages before records", {"core.knowledge.ranking.KIND_PRIOR": dict.fromkeys(("page", "thread", "incident"), 1.0)}),
-    Mechanism("newer pages first", {"core.knowledge.ranking.STALE_PRIOR": 1.0}),
-    Mechanism("weight of titles", {"core.knowledge.lexical.TITLE_WEIGHT": 1.0}, indexed=True),
-    Mechanism("overlap of passages", {"core.knowledge.passages.OVERLAP_TOKENS": 0}, indexed=True),
+    Mechanism("weight of repeated terms", {"core.knowledge.encoder.TermStatistics.weights": _rarity}),
+    Mechanism("pages before records", {"core.knowledge.retriever.KIND_PRIOR": dict.fromkeys(("page", "thread", "incident"), 1.0)}),
     Mechanism("stemming", {"core.knowledge.terms._stem": str}, indexed=True),
     Mechanism("parts of identifiers", {"core.knowledge.terms._CAMEL": re.compile(r"(?!)"), "core.knowledge.terms._SEPARATOR": re.compile(r"(?!)")}, indexed=True),
     Mechanism("stop words", {"core.knowledge.terms.STOP_WORDS": frozenset[str]()}, indexed=True),

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-NOT_YET = ("core/answering", "core/knowledge")
 QUESTION_WORD = re.compile(r"\s*(?:What|Whether|Who|Where)\b")
 
 

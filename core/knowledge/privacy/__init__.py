@@ -1,4 +1,4 @@
-"""What is taken out of a document before it is indexed: who wrote it or is named in it, and every secret.
+"""Removal of names and secrets from documents before they are indexed.
 
 The policy. Names of people whom a source knows become “Person 1”, “Person 2”, … in order of appearance, the same person
 the same within a document; so do their user names and e-mail addresses. Any other e-mail address becomes “[e-mail]”, a

@@ -28,7 +28,7 @@ MIN_DIGITS = 8  # of a telephone number
 
 
 def addresses(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each e-mail address, also in the path and the query of a URL.
+    """Yield start and end of each e-mail address, also in the path and the query of a URL.
 
     Systemd units, service accounts and whom a command or a URL logs in as are none.
     """
@@ -46,7 +46,7 @@ def addresses(text: str) -> Iterator[tuple[int, int]]:
 
 
 def telephone_numbers(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each number that begins with + and a country, or follows a word that says what it is."""
+    """Yield start and end of each number that begins with + and a country, or follows a word that says what it is."""
     for match in (*_INTERNATIONAL.finditer(text), *_MARKED.finditer(text)):
         start, end = match.span("number" if match.re is _MARKED else 0)
         if sum(character.isdigit() for character in text[start:end]) >= MIN_DIGITS:

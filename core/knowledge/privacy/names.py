@@ -1,16 +1,16 @@
-"""Where people who are known by name are named in a text."""
+"""The places of a text that name people who are known."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
+from typing import Protocol, TypeVar
 
 from core.knowledge.privacy.ambiguous import PRODUCT_NAMES, WORD_NAMES
-from core.knowledge.privacy.spans import without_overlap
 
 People = tuple[tuple[str, ...], ...]
 """For each person the names, user names and e-mail addresses that a source knows."""
@@ -60,6 +60,29 @@ _LOWER_CASE_BEFORE = re.compile(r"(?<![^\W\d])(?P<word>[a-z]+),? $")
 _NO_NAME_AFTER = frozenset("a an the this that these each every on in at of by see our your no any".split())
 
 
+class Span(Protocol):
+    """From `start` (inclusive) to `end` (exclusive)."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+S = TypeVar("S", bound=Span)
+
+
+def without_overlap(spans: Iterable[S], length: int) -> list[S]:
+    """Return the spans of a text of this length in order, each of those kept that overlaps none given before it."""
+    taken = bytearray(length)
+    kept = list[S]()
+    for span in spans:
+        if not any(taken[span.start : span.end]):
+            taken[span.start : span.end] = b"\x01" * (span.end - span.start)
+            kept.append(span)
+    return sorted(kept, key=lambda span: span.start)
+
+
 @dataclass(frozen=True, slots=True)
 class Mention:
     """A person, by place in `People`, named from `start` to `end`."""
@@ -70,7 +93,7 @@ class Mention:
 
 
 def mentions(text: str, people: People) -> list[Mention]:
-    """Where the people are named, in order, none overlapping.
+    """Return the places that name the people, in order, none overlapping.
 
     Full names and user names are found anywhere, also in code; a given or family name alone only in prose, and not as
     part of an identifier.
@@ -83,7 +106,7 @@ def mentions(text: str, people: People) -> list[Mention]:
 
 @lru_cache(maxsize=64)
 def roster(people: People) -> Roster:
-    """How these people may be named."""
+    """Return the ways in which these people may be named."""
     result = Roster()
     for number, names in enumerate(people):
         for name in names:

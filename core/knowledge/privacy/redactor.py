@@ -1,4 +1,4 @@
-"""Takes names, addresses and secrets out of documents."""
+"""The removal of names, addresses and secrets from documents."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from enum import StrEnum
 from urllib.parse import unquote
 
 from core.knowledge.privacy.contacts import addresses, telephone_numbers
-from core.knowledge.privacy.names import People, mentions, roster
-from core.knowledge.privacy.spans import without_overlap
+from core.knowledge.privacy.names import People, mentions, roster, without_overlap
 from core.model.document import Document
 from core.ports import SecretDetector
 
@@ -25,7 +24,7 @@ class FindingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What must not be indexed, from `start` to `end`. `person` is set for a name or address of somebody known."""
+    """A stretch of text that must not be indexed, from `start` to `end`. `person` is set for a name or address of somebody known."""
 
     start: int
     end: int
@@ -41,7 +40,7 @@ class Redactor:
         self._configured: People = tuple((name,) for name in names)
 
     def __call__(self, document: Document) -> Document:
-        """The document without names, addresses and secrets, and without the people who were in it."""
+        """Return the document without names, addresses and secrets, and without the people who were in it."""
         named = {name.casefold() for names in document.people for name in names}
         # Whom the source knows too is one person.
         people = (*(names for names in self._configured if names[0].casefold() not in named), *document.people)
@@ -59,7 +58,7 @@ class Redactor:
         )
 
     def findings(self, text: str, people: People) -> list[Finding]:
-        """What would be replaced in a text, in order, none overlapping."""
+        """Return what would be replaced in a text, in order, none overlapping."""
         return without_overlap(self._found(text, people), len(text))
 
     def _found(self, text: str, people: People) -> Iterator[Finding]:

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import pytest
-
-from core.answering.excerpts import EXCERPT_WORDS, WHOLE_WORDS, candidates, named_families
+from core.answering.excerpts import EXCERPT_WORDS, WHOLE_WORDS, candidates
 from core.answering.pieces import pieces, word_count
 from core.knowledge.markdown import BlockKind
 from core.knowledge.passages import passages_of
-from core.knowledge.ranking import RankedPassage
-from core.knowledge.retriever import Retrieval
+from core.knowledge.retriever import RankedPassage, Retrieval
 from core.knowledge.terms import terms
 from core.model.document import Document
 
 FILLER = " ".join(f"Filler sentence number {number} says nothing." for number in range(40))
 
 
-def retrieval(query: str, *texts: str, families: tuple[str, ...] = ()) -> Retrieval:
+def retrieval(query: str, *texts: str) -> Retrieval:
     found = [
         RankedPassage(passage, 1.0, 0.0, 1.0)
         for number, text in enumerate(texts)
-        for passage in passages_of(
-            Document(f"docs/{number}", "docs", families[number] if families else "f", f"Page {number}", text)
-        )
+        for passage in passages_of(Document(f"docs/{number}", "docs", "f", f"Page {number}", text))
     ]
-    return Retrieval(found, dict.fromkeys(terms(query), 1.0), 1.0, 10.0, frozenset(families or ("f",)))
+    return Retrieval(found, dict.fromkeys(terms(query), 1.0), 1.0, 10.0, frozenset({"f"}))
 
 
 def best(query: str, *texts: str) -> str:
@@ -75,23 +70,6 @@ def test_the_sentence_that_holds_most_of_the_question_is_marked() -> None:
     text = "# Keys\n\nKeys are secret. The signing key is rotated on Mondays. Ask before."
     found = candidates("when is the signing key rotated?", retrieval("signing key rotated", text))
     assert found[0].marked.text == "The signing key is rotated on Mondays."
-
-
-def test_the_family_that_the_question_names_is_preferred() -> None:
-    same = "# Retries\n\nSet the retry limit in the configuration."
-    found = candidates(
-        "retry limit of Ferry Control",
-        retrieval("retry limit ferry control", same, same, families=("depot", "ferry-control")),
-    )
-    assert found[0].passage.family == "ferry-control"
-
-
-@pytest.mark.parametrize(
-    ("query", "named"),
-    [("the argocd sync", {"argo-cd"}), ("Argo CD sync", {"argo-cd"}), ("in loki", {"loki"}), ("the sync", set[str]())],
-)
-def test_families_are_named_in_one_word_or_several(query: str, named: set[str]) -> None:
-    assert named_families(query, frozenset({"argo-cd", "loki", "flux"})) == named
 
 
 def test_pieces_lose_nothing_of_a_page() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.answering.rewrite import is_follow_up, standalone
+from core.answering.rewrite import MAX_LENGTH, MAX_PARTS, is_follow_up, parts, standalone
 from core.model.conversation import Speaker, Turn
 
 ASKED = "How do I roll back a canary in production?"
@@ -98,3 +98,49 @@ def test_a_greeting_is_not_what_somebody_else_s_thread_is_about(greeting: str) -
     theirs = tuple(Turn(Speaker.PERSON, text) for text in (greeting, "The till is slow", "same here"))
     assert standalone("what should we do?", theirs) == "The till is slow what should we do? what should we do?"
     assert standalone("what should we do?", theirs[:1]) == "what should we do?"
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("how do I roll back X and who approves a hotfix?", ["how do I roll back X", "who approves a hotfix?"]),
+        ("How do I drain a runner? Who is the captain?", ["How do I drain a runner?", "Who is the captain?"]),
+        ("is the quota full, and can I ask for more?", ["is the quota full", "can I ask for more?"]),
+        ("如何登录管理界面？日志在哪个路径下？", ["如何登录管理界面？", "日志在哪个路径下？"]),
+        ("how do I drain a runner, and who waits for it?", ["how do I drain a runner", "how do I drain a runner who waits for it? who waits for it?"]),
+        ("canary or rolling?", ["canary ?", "rolling?"]),
+        ("pg-booking vs pg-fleet", ["pg-booking", "pg-fleet"]),
+    ],
+)  # fmt: skip
+def test_a_question_for_several_things_is_parted_into_questions_that_stand_alone(
+    question: str, expected: list[str]
+) -> None:
+    assert list(parts(question)) == expected
+
+
+def test_a_comparison_asks_the_same_of_both_sides() -> None:
+    first, second = parts("what is the difference between a canary and a hotfix, in short?")
+    assert ("hotfix" in first, "canary" in first) == (False, True)
+    assert ("hotfix" in second, "canary" in second) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "how do I drain and retire a runner?",
+        "can I put a manifest into a message? broker says RecordTooLarge",
+        "the leader failed and now the replica refuses to join",
+        "why does ```a? b?``` fail",
+        "is it true or not?",
+        "",
+        "the queue is slow. " * (MAX_LENGTH // 10) + "why? who owns it?",
+    ],
+)
+def test_a_question_for_one_thing_is_left_whole(question: str) -> None:
+    assert parts(f" {question}") == (question,)
+
+
+def test_more_parts_than_can_be_answered_stay_together() -> None:
+    found = parts("who owns the index? who owns the queue? who owns the cache? who owns the gateway?")
+    assert len(found) == MAX_PARTS
+    assert found[-1] == "who owns the cache? who owns the gateway?"

@@ -5,9 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from core.knowledge.confirmed import confirmed_first
 from core.knowledge.passages import passages_of
-from core.knowledge.ranking import RankedPassage
+from core.knowledge.retriever import RankedPassage, confirmed_first
 from core.model.curated import document
 from core.model.document import Document, Passage
 from core.samples import START, confirmed

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.knowledge.markdown import BlockKind, blocks
-from core.knowledge.passages import OVERLAP_TOKENS, PASSAGE_TOKENS, passage_id, passages_of, token_count
+from core.knowledge.passages import PASSAGE_TOKENS, passage_id, passages_of, token_count
 from core.model.document import Document, DocumentKind
 
 
@@ -34,15 +33,12 @@ def test_a_page_without_text_has_no_passage() -> None:
     assert passages_of(document(" \n\n ")) == []
 
 
-def test_a_long_page_is_split_with_overlap_and_keeps_its_headings() -> None:
+def test_a_long_page_is_split_and_keeps_its_headings() -> None:
     paragraphs = [f"## Part {n}\n\n{sentence(150, f'w{n}')}" for n in range(12)]
     passages = passages_of(document("\n\n".join(paragraphs)))
     assert [passage.number for passage in passages] == list(range(1, len(passages) + 1))
     assert len(passages) > 2
-    for before, after in pairwise(passages):
-        shared = set(before.text.split("\n\n")) & set(after.text.split("\n\n"))
-        assert 0 < sum(token_count(block) for block in shared) <= OVERLAP_TOKENS
-        assert after.heading
+    assert all(passage.heading for passage in passages)
     assert all(token_count(passage.text) <= PASSAGE_TOKENS for passage in passages)
 
 
@@ -115,5 +111,5 @@ def test_nothing_of_a_page_is_lost(parts: list[tuple[str, int]]) -> None:
     text = "\n\n".join(prefix + sentence(words, f"w{n}") for n, (prefix, words) in enumerate(parts))
     passages = passages_of(document(text))
     for n, (_, words) in enumerate(parts):
-        assert sum(passage.text.split().count(f"w{n}") for passage in passages) >= words
+        assert sum(passage.text.split().count(f"w{n}") for passage in passages) == words
     assert all(token_count(passage.text) <= PASSAGE_TOKENS for passage in passages)

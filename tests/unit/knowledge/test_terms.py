@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.knowledge.terms import MAX_TERM_LENGTH, terms, tokens
+from core.knowledge.terms import MAX_TERM_LENGTH, terms
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,6 @@ def test_chinese_is_cut_into_overlapping_pairs() -> None:
 
 def test_a_run_of_encoded_data_is_no_term() -> None:
     assert terms("a" * (MAX_TERM_LENGTH + 1)) == []
-
-
-def test_all_terms_of_a_word_share_its_position() -> None:
-    found = tokens("restart the booking-api now please")
-    assert [(token.position, token.terms[0]) for token in found] == [(0, "restart"), (2, "booking-api")]
 
 
 @given(st.text())
