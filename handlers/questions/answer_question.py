@@ -13,7 +13,6 @@ from core.answering.find import ENGINE
 from core.answering.help_desk import HelpDesk
 from core.answering.model_answer import NOT_FOUND
 from core.answering.model_answer import VERSION as MODEL_VERSION
-from core.confidence.model_estimator import Claim, Reference
 from core.knowledge.retriever import Retriever
 from core.model.audit import Act, AuditEntry, audit_entry
 from core.model.conversation import Question, Speaker, Turn, turn_key

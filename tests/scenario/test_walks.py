@@ -14,8 +14,7 @@ from unittest.mock import patch
 import pytest
 
 from tests.scenario.application import RunningBot
-from tests.scenario.bot_client import is_done
-from tests.scenario.test_alert_to_thread import alert, opened, thread_of
+from tests.scenario.webhooks import alert
 
 ROOT = Path(__file__).parents[2]
 WALKS = dict(
@@ -90,8 +89,6 @@ async def answered(bot: RunningBot, question: str) -> None:
 
 async def test_an_alert_runs_the_files_that_its_walk_names(bot: RunningBot) -> None:
     with watched() as ran:
-        incident_id = await opened(bot, "walk", alert("walk"))
-        await bot.incident(incident_id, is_done)
-        await thread_of(bot, incident_id)
+        await bot.worked_on("walk", alert("walk"))
     assert named("An alert") - ran == set()
     assert len(ran) <= MOST["An alert"], sorted(ran)
