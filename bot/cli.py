@@ -298,6 +298,14 @@ def openapi() -> None:
     sys.stdout.write(json.dumps(describe(), indent=2) + "\n")
 
 
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of plumbline.yaml, for editors."""
+    from bot.config.workspace import json_schema
+
+    sys.stdout.write(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")
+
+
 @language_model.command("up")
 def llm_up(
     model: Annotated[
