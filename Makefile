@@ -11,6 +11,7 @@ export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export UV_SYSTEM_CERTS := 1
+export NO_MKDOCS_2_WARNING := 1
 # The tests start many processes, each of which would compile everything that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 

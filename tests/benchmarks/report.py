@@ -163,7 +163,7 @@ def _answers_headline(figures: Figures) -> Headline:
     hedged = cases - round(ours["states"] * cases) - wrong - withheld
     baseline = figures["results"].get("bm25_section", {}).get("states")
     failures = f"of {cases}: {hedged} hedged, {wrong} certain, {withheld} withheld"
-    return Headline("an answer states it", share(ours["states"], cases), f"BM25 {number(baseline)}", failures)
+    return Headline("answer stated", share(ours["states"], cases), f"BM25 {number(baseline)}", failures)
 
 
 # Retrieval
@@ -189,7 +189,7 @@ def _retrieval_headline(figures: Figures) -> Headline:
     ours, bm25 = (figures["results"][name]["recall@1"] for name in ("plumbline", "bm25"))
     missed = figures["cases"] - round(ours * figures["cases"])
     return Headline(
-        "the page is found first",
+        "page found first",
         share(ours, figures["cases"]),
         f"BM25 {number(bm25)}",
         f"{missed} of {figures['cases']} not first",
@@ -228,7 +228,7 @@ def _incidents_headline(figures: Figures) -> Headline:
     cases = figures["cases"]
     missed, decoys = cases - round(figures["first"] * cases), round(figures["decoy_first"] * cases)
     failures = f"of {cases}: {missed} not first, {decoys} a decoy"
-    return Headline("the change is named first", share(figures["first"], cases), "–", failures)
+    return Headline("change named first", share(figures["first"], cases), "–", failures)
 
 
 # Root cause from recorded tool outputs
@@ -261,7 +261,7 @@ def _rca_headline(figures: Figures) -> Headline:
     none = round(ours["abstained"] * cases)
     wrong = cases - round(ours["stated"] * cases) - none
     figure, baseline = share(ours["stated"], cases), f"keywords {number(keyword['stated'])}"
-    return Headline("the cause is stated", figure, baseline, f"of {cases}: {wrong} wrong, {none} none named")
+    return Headline("cause stated", figure, baseline, f"of {cases}: {wrong} wrong, {none} none named")
 
 
 # Telemetry
@@ -288,7 +288,7 @@ def _telemetry_headline(figures: Figures) -> Headline:
     baseline = max(each["top1"] for name, each in results.items() if name != "plumbline")
     missed = cases - round(ours * cases)
     return Headline(
-        "the service is named", share(ours, cases), f"correlation {number(baseline)}", f"{missed} of {cases} not first"
+        "service named first", share(ours, cases), f"correlation {number(baseline)}", f"{missed} of {cases} not first"
     )
 
 
@@ -350,7 +350,7 @@ def _triage_headline(figures: Figures) -> Headline:
     ours, cases = results["plumbline"]["hop@1"], figures["cases"]
     missed = f"{1 - ours:.0%} go to another team first".replace("%", " %")
     baseline = f"{name.replace('_', ' ')} {number(results[name]['hop@1'])}"
-    return Headline("the owner is named first", share(ours, cases), baseline, missed)
+    return Headline("owner named first", share(ours, cases), baseline, missed)
 
 
 # Calibration

@@ -25,4 +25,6 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         text = re.sub(r"\]\(docs/", "](", markdown)
     else:
         text = re.sub(rf"\]\(\.\./({NAMED})", r"](\1", markdown)
-    return re.sub(r"\[([^\]]+)\]\((?!https?:|#)(?![\w-]+\.md)(?!images/|examples/|plumbline\.schema)[^)]+\)", r"\1", text)
+    return re.sub(
+        r"\[([^\]]+)\]\((?!https?:|#)(?![\w-]+\.md)(?!images/|examples/|plumbline\.schema)[^)]+\)", r"\1", text
+    )
