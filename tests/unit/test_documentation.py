@@ -39,6 +39,7 @@ RUN_BY = {
     "plumbline ingest": "test_the_commands_of_the_readme_lead_from_nothing_to_an_answer",
     "plumbline ask": "test_the_commands_of_the_readme_lead_from_nothing_to_an_answer",
     "plumbline serve": "test_the_commands_of_the_readme_lead_from_nothing_to_an_answer",
+    "plumbline mcp": "test_an_editor_asks_over_standard_input_and_output",
     "plumbline doctor": "test_the_commands_of_the_readme_lead_from_nothing_to_an_answer",
     "plumbline backup": "test_what_is_restored_is_what_was_backed_up",
     "plumbline restore": "test_what_is_restored_is_what_was_backed_up",
