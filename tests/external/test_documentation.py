@@ -62,6 +62,9 @@ async def test_the_commands_of_the_readme_lead_from_nothing_to_an_answer(tmp_pat
         async with aiohttp.ClientSession() as session:
             address = f"http://127.0.0.1:{port}/readyz"
             await eventually(lambda: answers(session, address), "it is ready", STARTED_WITHIN)
+        code, printed = await shell(".venv/bin/plumbline doctor", home, environment)
+        assert "✓ database and index: open in the running bot" in printed
+        assert code == 0, printed
     finally:
         serving.terminate()
         await serving.wait()
