@@ -433,9 +433,9 @@ def _answers_tuned() -> str:
     kept = fit["out_of_fold"]
     return (
         f"Whether to answer, and whether to call it certain, is fitted on {fit['fitted_on']}: these questions, those of the FAQ "
-        f"and the alerts. Judged by a fit without the product in question, certain answers are right in "
-        f"{kept['strong_precision']:.2f} and {kept['strong_share']:.2f} of the answers are certain. How an excerpt is chosen was "
-        "developed with these questions at hand. Expect less on documents of your own, and measure it."
+        f"and the alerts. Judged by a fit that did not see the product in question, {kept['strong_share']:.2f} of the answers "
+        f"are certain and {kept['strong_precision']:.2f} of these right. How an excerpt is chosen was developed with these "
+        "questions at hand. Expect less on documents of your own, and measure it."
     )
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
-
-from mkdocs.structure.files import File, Files  # pyright: ignore[reportMissingImports]  # of the group `docs`
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("BENCHMARKS.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")
 NAMED = "|".join(re.escape(page) for page in PAGES)
 
 
-def on_files(files: Files, config: Any) -> Files:
+def on_files(files: Any, config: Any) -> Any:
+    """Return the files of the site, with the pages at the root."""
+    file = import_module("mkdocs.structure.files").File  # of the group `docs`, which not every checkout has
     for page in PAGES:
-        files.append(File.generated(config, page, abs_src_path=str(ROOT / page)))
+        files.append(file.generated(config, page, abs_src_path=str(ROOT / page)))
     return files
 
 
