@@ -428,6 +428,20 @@ def _log_templates(figures: Figures) -> Iterable[str]:
     )
 
 
+def _footprint(figures: Figures) -> Iterable[str]:
+    yield table(
+        ("import", "memory, idle", "answer, median", "answer, 95th percentile"),
+        [
+            (
+                f"{figures['import_s']:.1f} s",
+                f"{figures['idle_mb']} MB",
+                f"{figures['answer_p50_ms']:.0f} ms",
+                f"{figures['answer_p95_ms']:.0f} ms",
+            )
+        ],
+    )
+
+
 def _answers_tuned() -> str:
     fit = json.loads((ROOT / "core" / "answering" / "certainty.json").read_text(encoding="utf-8"))
     kept = fit["out_of_fold"]
@@ -580,6 +594,15 @@ MEASURES = (
         "python -m tests.benchmarks log-templates --logs ARCHIVE",
         _log_templates,
         archive="loghub-2k/loghub-2k.tar.xz",
+    ),
+    Measure(
+        "footprint",
+        "Time and memory",
+        "How long does it take to start and to answer, and how much memory does an idle bot hold?",
+        "The sample company in the repository: 290 documents, with Slack and Teams loaded.",
+        "Nothing. The figures depend on the machine and on what else runs there; yours will differ.",
+        "python -m tests.benchmarks footprint",
+        _footprint,
     ),
 )
 
