@@ -162,6 +162,11 @@ def test_the_full_example_has_every_section_and_every_kind() -> None:
     assert known == kinds(full)
 
 
+def test_every_sender_of_webhooks_is_named() -> None:
+    page = (ROOT / "docs" / "webhooks.md").read_text(encoding="utf-8")
+    assert [name for name in json_schema()["$defs"]["WebhooksSection"]["properties"] if f"`{name}`" not in page] == []
+
+
 def test_the_minimal_example_is_shown_as_it_is() -> None:
     minimal = (ROOT / "docs" / "examples" / "minimal.yaml").read_text(encoding="utf-8")
     assert ("docs/configuration.md", minimal) in list(blocks("yaml"))
