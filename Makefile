@@ -11,10 +11,11 @@ export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export UV_SYSTEM_CERTS := 1
+export NO_MKDOCS_2_WARNING := 1
 # The tests start many processes, each of which would compile everything that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check format external fuzz lock clean
+.PHONY: help demo test install check format external fuzz benchmarks screenshots docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what each target does
@@ -27,6 +28,8 @@ demo: $(VENV)/.runtime ## start the bot on the sample company, and print the add
 test: $(VENV)/.dev ## run the tests that need nothing but Python
 	@echo "Running the tests with $(WORKERS) workers."
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+
+install: $(VENV)/.runtime ## install into .venv what the bot needs
 
 check: $(VENV)/.dev ## lint, formatting, types and layers
 	@echo "Linting with ruff."
@@ -50,6 +53,21 @@ fuzz: $(VENV)/.dev ## send 100 000 requests that make little sense to every door
 	@PLUMBLINE_FUZZ_EXAMPLES=100000 $(BIN)/python -m pytest -q -rP -m external -o faulthandler_timeout=3600 \
 		tests/external/test_fuzzing.py $(PYTEST_ARGS)
 
+# DATA=DIR is the folder of the data; ONLY="answers rca" runs these two, ONLY=all every one. Without DATA only the pages
+# are written, from the figures that were measured last.
+benchmarks: $(VENV)/.dev ## measure on the public data in DATA, and write BENCHMARKS.md and the table in README.md
+	@$(BIN)/python -m tests.benchmarks report $(if $(DATA),--data $(DATA)) $(ONLY)
+
+screenshots: $(VENV)/.dev ## make the pictures of the README in the chat emulators (.ci/run installs them)
+	@$(BIN)/python -m tests.external.screenshots
+
+docs: $(VENV)/.dev ## write what of docs/ follows from the code, and make a site of it with MkDocs in site/
+	@$(BIN)/plumbline schema >docs/plumbline.schema.json
+	@$(BIN)/python -m tests.documentation.architecture
+	@$(BIN)/python -c "import material" 2>/dev/null || VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --group docs
+	@$(BIN)/python -m mkdocs build --quiet --strict
+	@echo "The documentation is in site/index.html."
+
 # Pins that are still allowed stay; `make lock UPGRADE=--upgrade` takes the newest of everything.
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" $(UPGRADE)
@@ -62,8 +80,8 @@ lock: $(VENV)/.bootstrap ## write the locks anew from pyproject.toml
 		--constraint requirements.lock pyproject.toml
 
 clean: ## remove .venv and everything that was built
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	rm -rf tests/external/node_modules
+	rm -rf $(VENV) build dist site *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf tests/external/node_modules tests/external/helm
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One line of shell that prints the newest Python with which the locks install: 3.14 to 3.11 by name, else whatever

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 from collections.abc import Callable, Coroutine
 from enum import StrEnum
@@ -56,11 +57,11 @@ def main() -> None:
 def _run(
     work: Callable[[Settings], Coroutine[Any, Any, int]],
     load: Callable[..., Settings] = load_settings,
-    **overrides: object,
+    level: int = logging.INFO,
 ) -> None:
-    """Run a command with the settings of the environment."""
-    settings = load(**overrides)
-    configure_logging(settings.log)
+    """Run a command with the settings of the environment, and log what is at least as severe as `level`."""
+    settings = load()
+    configure_logging(settings.log, level)
     code = asyncio.run(work(settings))
     if code:
         raise typer.Exit(code)
@@ -143,7 +144,7 @@ def ask(
 
     # Where the terminal's encoding is not known to Python, what it does not understand comes as half characters.
     asked = question.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    _run(lambda settings: run_ask(settings, asked, channel, out, err, as_json=as_json))
+    _run(lambda settings: run_ask(settings, asked, channel, out, err, as_json=as_json), level=logging.ERROR)
 
 
 @app.command()
@@ -195,7 +196,7 @@ def ingest(sources: Annotated[list[str] | None, typer.Argument(help="Sources to 
     """Build or refresh the corpus: only what changed."""
     from bot.commands.commands import run_ingest
 
-    _run(lambda settings: run_ingest(settings, sources or [], out))
+    _run(lambda settings: run_ingest(settings, sources or [], out), level=logging.ERROR)  # the summary has the failures
 
 
 @app.command()
@@ -296,6 +297,14 @@ def openapi() -> None:
     from bot.web.openapi import describe
 
     sys.stdout.write(json.dumps(describe(), indent=2) + "\n")
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of plumbline.yaml, for editors."""
+    from bot.config.workspace import json_schema
+
+    sys.stdout.write(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")
 
 
 @language_model.command("up")

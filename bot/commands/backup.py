@@ -93,6 +93,14 @@ def _embedded(settings: Settings) -> Path:
     return settings.data_dir
 
 
+def is_open(settings: Settings) -> bool:
+    """Return whether a running bot holds the embedded workspace open."""
+    if settings.database_url or not settings.data_dir.is_dir():
+        return False
+    with _alone(settings.data_dir) as is_alone:
+        return not is_alone
+
+
 @contextmanager
 def _alone(folder: Path) -> Generator[bool]:
     """Yield whether no bot works on the workspace; none can begin to before the block ends."""

@@ -109,7 +109,11 @@ async def run_ask(settings: Settings, text: str, channel: str, out: Console, err
         raise ConfigurationError(f"There is no channel {channel} in plumbline.yaml.")
     async with open_core(settings, workspace) as core:
         if not await core.knowledge.index.count():
-            await ingest_with_progress(core, err)
+            report = await ingest_with_progress(core, err)
+            if not await core.knowledge.index.count():
+                told = f"plumbline: Nothing is indexed: {_without_passages(report)}"
+                err.print(told, style="red", markup=False, highlight=False, soft_wrap=True)
+                return 2
         readers = {PUBLIC, f"channel:{channel}"} if channel else {PUBLIC}
         question = Question(
             id=f"terminal:{uuid.uuid4().hex}",
@@ -150,6 +154,11 @@ def _nothing_to_read(settings: Settings) -> str:
         f"plumbline: Nothing is indexed: {lacks}. `plumbline init` writes a plumbline.yaml to begin with; "
         "`plumbline demo` shows a sample company."
     )
+
+
+def _without_passages(report: IngestReport) -> str:
+    told = summary(report).splitlines()[1:]
+    return " ".join(told) or "the sources hold no documents. plumbline.yaml names them."
 
 
 async def run_replay(settings: Settings, file: Path, source: str, out: Console, err: Console, *, as_json: bool) -> int:

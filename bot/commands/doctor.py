@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from adapters.clock import SystemClock
+from bot.commands.backup import is_open
 from bot.commands.llm_check import check_model
 from bot.commands.slack_doctor import check_slack
 from bot.commands.teams_doctor import check_teams
@@ -28,7 +29,7 @@ from bot.wiring.models import llama_server
 from bot.wiring.on_call import open_schedule
 from bot.wiring.sources import open_source
 from bot.wiring.tools import open_tool
-from core.model.errors import PlumblineError
+from core.model.errors import IndexUnavailable, PlumblineError
 from core.ports import CheckedSource, Ingestion
 
 TIMEOUT = 5.0  # seconds for an outside system to answer
@@ -124,6 +125,8 @@ async def _state(settings: Settings, workspace: Workspace) -> list[Finding]:
             async with core.store.transaction() as transaction:
                 ingestions = await transaction.ingestions.all()
     except PlumblineError as error:
+        if isinstance(error, IndexUnavailable) and is_open(settings):
+            return [Finding("database and index", "open in the running bot, whose local page shows the sources")]
         return [Finding("database and index", "cannot be opened", str(error))]
     except OSError as error:
         mend = f"{error}. Check PLUMBLINE_DATABASE_URL and PLUMBLINE_QDRANT_URL."

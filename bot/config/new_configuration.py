@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from rich.console import Console
 from bot.config.workspace import load_workspace
 from core.model.errors import ConfigurationError
 
-FILE = Path("plumbline.yaml")
+COMMANDS = ("ingest", "doctor", "serve")  # in the order in which somebody new runs them
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,18 @@ def run_init(file: Path, answers: FirstAnswers, out: Console, *, force: bool) ->
         raise ConfigurationError(f"{file} cannot be written: {error.strerror}.") from None
     load_workspace(file)
     out.print(f"Wrote {file}. Next:", highlight=False)
-    for step in (f"export PLUMBLINE_CONFIG={file}", "plumbline doctor", "plumbline ingest", "plumbline serve"):
-        out.print(f"  {step}", highlight=False)
+    for step in _next_steps(file, answers):
+        out.print(f"  {step}", highlight=False, soft_wrap=True)
+
+
+def _next_steps(file: Path, answers: FirstAnswers) -> list[str]:
+    """Return the commands to run, called the way that this one was."""
+    plumbline = sys.argv[0] if Path(sys.argv[0]).name == "plumbline" else "plumbline"
+    steps = [f"export PLUMBLINE_CONFIG={shlex.quote(str(file))}", *(f"{plumbline} {name}" for name in COMMANDS)]
+    if not (file.parent / answers.documents).is_dir():
+        folder = shlex.quote(str(file.parent / answers.documents))
+        steps.insert(0, f"mkdir -p {folder}    # and put your runbooks there: Markdown, HTML, PDF or text")
+    return steps
 
 
 def configuration(answers: FirstAnswers) -> str:

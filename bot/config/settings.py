@@ -16,7 +16,7 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class Settings(BaseSettings):
-    """The settings of the operator. Every field is optional; README lists what each does."""
+    """The settings of the operator. Every field is optional; docs/configuration.md describes each."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", populate_by_name=True, env_ignore_empty=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -87,6 +87,8 @@ class AgentSection(Section):
 
 
 class _File(Section):
+    """The configuration of Plumbline: channels, sources, teams, routes and tools."""
+
     name: str = "Plumbline"
     channels: tuple[ChannelSection, ...] = ()
     sources: tuple[SourceSection, ...] = ()
@@ -181,6 +183,15 @@ def load_workspace(path: Path | None) -> Workspace:
         two_step=file.confidence.estimator == "two-step",
         maintenance=maintenance_of(file.maintenance),
         operators=file.operators,
+    )
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of plumbline.yaml, for editors."""
+    return (
+        {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+        | _File.model_json_schema()
+        | {"title": "plumbline.yaml"}
     )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -116,11 +117,12 @@ def run(folder: Path, without: Sequence[str] = ()) -> dict[str, Any]:
 @contextmanager
 def invented(count: int, seed: int) -> Generator[Path]:
     """Write invented incidents to a folder that is removed afterwards. Raises MalformedInput outside of a checkout."""
+    sys.path.append(str(Path(__file__).parents[2]))  # the installed command does not look into the checkout
     try:
         generator = import_module("tests.evaluation.generate_incidents")
     except ModuleNotFoundError:
         raise MalformedInput(
-            "The generator of incidents is in the tests: run `python -m bot eval incidents` at the root of a checkout."
+            "The generator of incidents is among the tests: `eval incidents --generate` needs a checkout."
         ) from None
     with TemporaryDirectory() as folder:
         generator.generate(Path(folder), count, seed)

@@ -60,8 +60,8 @@ def timed(histogram: Histogram, *labels: str) -> Generator[None]:
         histogram.labels(*labels, outcome).observe(time.perf_counter() - started)
 
 
-def configure_logging(style: Literal["console", "json"]) -> None:
-    """Structured logs on standard error, of our own code and of the libraries alike."""
+def configure_logging(style: Literal["console", "json"], level: int = logging.INFO) -> None:
+    """Log to standard error as structured records: our own code from `level` on, libraries from warnings on."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -89,4 +89,4 @@ def configure_logging(style: Literal["console", "json"]) -> None:
     root.handlers = [handler]
     root.setLevel(logging.WARNING)
     for ours in ("bot", "handlers", "adapters", "core"):
-        logging.getLogger(ours).setLevel(logging.INFO)
+        logging.getLogger(ours).setLevel(level)

@@ -33,6 +33,7 @@ SCRIPTS = {
     "footprint": "Import time, idle memory and answer time.",
     "model-cost": "Cost of a confidence estimate at a language model.",
     "model-queue": "Waiting times of many people at one language model.",
+    "report": "Run the measures on public data and write BENCHMARKS.md and the table in README.md.",
     "retrieval": "Speed and size of the embedded index.",
     "slack-latency": "Time from Enter to the answer in Slack's emulator.",
     "triage": "Time and memory of a triage on a long history.",

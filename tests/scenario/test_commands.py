@@ -61,7 +61,7 @@ def _set_up(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setenv("PLUMBLINE_DATA_DIR", str(folder / "data"))
     if not (folder / "company").exists():
         write_company(folder / "company")
-    monkeypatch.setattr(cli, "configure_logging", lambda _: None)  # it is for a whole process
+    monkeypatch.setattr(cli, "configure_logging", lambda *_: None)  # it is for a whole process
 
 
 def complaint(error: str) -> str:

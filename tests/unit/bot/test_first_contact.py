@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from bot import cli
 from bot.cli import app
 from bot.config.new_configuration import FirstAnswers, configuration
 from bot.config.workspace import load_workspace
@@ -17,6 +18,7 @@ from core.model.errors import PlumblineError
 @pytest.fixture(autouse=True)
 def empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli, "configure_logging", lambda *_: None)  # it is for a whole process
     return tmp_path
 
 
@@ -30,6 +32,24 @@ def test_a_question_without_a_configuration_says_how_to_begin_and_creates_nothin
     assert result.exit_code == 2
     assert "plumbline init" in result.output
     assert not list(empty_home.iterdir())
+
+
+def test_a_question_without_documents_says_which_source_failed(
+    empty_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert CliRunner().invoke(app, ["init"]).exit_code == 0
+    monkeypatch.setenv("PLUMBLINE_CONFIG", "plumbline.yaml")
+    result = CliRunner().invoke(app, ["ask", "how do I roll back?"])
+    assert result.exit_code == 2
+    assert "documents could not be read" in result.output
+    (empty_home / "documents").mkdir()
+    assert "the sources hold no documents" in CliRunner().invoke(app, ["ask", "how do I roll back?"]).output
+
+
+def test_the_next_steps_begin_with_the_folder_that_is_missing(empty_home: Path) -> None:
+    (empty_home / "runbooks").mkdir()
+    assert "mkdir" not in CliRunner().invoke(app, ["init", "--documents", "runbooks"]).output
+    assert "mkdir -p 'my docs'" in CliRunner().invoke(app, ["init", "--force", "--documents", "my docs"]).output
 
 
 def test_init_without_a_terminal_writes_a_file_that_loads(empty_home: Path) -> None:
