@@ -124,7 +124,7 @@ class Token:
 
 def basic(user: str, password: str) -> Token:
     """Return the header of HTTP basic authentication (RFC 7617)."""
-    return Token(aiohttp.BasicAuth(user, password, encoding="utf-8").encode())
+    return Token(aiohttp.encode_basic_auth(user, password))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 from adapters.teams.connector import AccessToken
 from adapters.teams.elements import Card
 from adapters.teams.sdk import Sdk, SdkName, StreamPhase, StreamUpdate
-from core.model.errors import PlumblineError
+from core.model.errors import ConfigurationError, PlumblineError
 
 
 class Transport:
@@ -68,7 +68,10 @@ def open_transport(name: SdkName, token: AccessToken | None) -> Transport:
 
 
 def _load_botbuilder() -> Sdk:
-    from adapters.teams.sdk_botbuilder import Botbuilder
+    try:
+        from adapters.teams.sdk_botbuilder import Botbuilder
+    except ModuleNotFoundError:
+        raise ConfigurationError("TEAMS_SDK is botbuilder: install Plumbline's extra `botbuilder` for it.") from None
 
     return Botbuilder()
 

@@ -39,6 +39,7 @@ from bot.wiring.tools import Tools, open_tools
 from core.knowledge.privacy.redactor import Redactor
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Place, Platform
+from core.model.errors import ConfigurationError
 from core.model.incident import AlertDelivery, PastIncident
 from core.model.routing import incident_place, incident_places, routing_facts
 from core.model.team import Route
@@ -163,7 +164,12 @@ def is_shared(engine: AsyncEngine) -> bool:
 
 def _index(settings: Settings) -> PassageIndex:
     if settings.qdrant_url:
-        from adapters.qdrant import QdrantIndex
+        try:
+            from adapters.qdrant import QdrantIndex
+        except ModuleNotFoundError:
+            raise ConfigurationError(
+                "PLUMBLINE_QDRANT_URL names a Qdrant server: install Plumbline's extra `qdrant` to speak with it."
+            ) from None
 
         return QdrantIndex.at(settings.qdrant_url, secret(settings.qdrant_api_key))
     from adapters.qdrant_edge import EdgeIndex
@@ -268,9 +274,9 @@ def records_of(core: Core) -> Records:
 
 def redactor(core: Core) -> Redactor:
     """The redactor, which removes names, addresses and secrets from everything that is kept."""
-    from adapters.secret_detector import DetectSecrets
+    from adapters.secret_detector import SecretPatterns
 
-    return Redactor(DetectSecrets(), core.workspace.private_names)
+    return Redactor(SecretPatterns(), core.workspace.private_names)
 
 
 def incident_platforms(settings: Settings) -> tuple[Platform, ...]:
