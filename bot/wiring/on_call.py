@@ -12,8 +12,7 @@ from adapters.on_call.pagerduty import PagerDuty, PagerDutyIds
 from bot.config.settings import named_secret
 from bot.config.team_sections import OnCallSection, OpsgenieSection, PagerDutySection
 from core.model.errors import ConfigurationError
-from core.model.on_call import TeamRotas
-from core.model.team import Team
+from core.model.team import Team, TeamRotas
 from core.ports import OnCall
 
 

@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from core.confidence.measures import ece, ece_by_chance
+from core.model.prediction import Drift
 
 RECENT = 200  # latest labelled predictions that are looked at
 ENOUGH = 40  # labels below which nothing can be said
 DRAWS = 2_000  # of outcomes, as the badges promise them
 ALARM_LEVEL = 0.99  # share of those draws whose error lies within the interval: one false alarm in 100 nights
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """`error` is the expected calibration error of the recent badges, `limit` the largest that chance would explain.
-
-    `promised` is the mean probability shown, `kept` the share that turned out right.
-    """
-
-    error: float
-    limit: float
-    promised: float
-    kept: float
-    outcomes: int
-
-    @property
-    def alarming(self) -> bool:
-        return self.error > self.limit
 
 
 def measure_drift(shown: Sequence[float], correct: Sequence[bool], seed: int = 0) -> Drift | None:

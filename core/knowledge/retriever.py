@@ -15,7 +15,7 @@ from core.knowledge.spelling import Spelling, spelt
 from core.knowledge.term_numbers import term_number
 from core.model.conversation import Audience
 from core.model.document import Passage
-from core.ports import Embedder, EncoderStore, PassageIndex
+from core.ports import Embedder, LearnedStore, PassageIndex
 
 CANDIDATES = 50  # passages taken from each search
 READ = 16  # best fused passages that are read; 24 took half as long again and changed no figure
@@ -44,7 +44,7 @@ class Retriever:
     Raises IndexUnavailable and StoreUnavailable.
     """
 
-    def __init__(self, index: PassageIndex, encoders: EncoderStore, embedder: Embedder | None = None) -> None:
+    def __init__(self, index: PassageIndex, encoders: LearnedStore[Encoder], embedder: Embedder | None = None) -> None:
         self._index = index
         self._encoders = encoders
         self._embedder = embedder

@@ -7,12 +7,11 @@ from enum import StrEnum
 
 from core.answering.answer import Answer
 from core.confidence.badge_explanation import BadgeExplanation
-from core.confidence.drift import Drift
 from core.model.badge import Badge
 from core.model.conversation import Person
 from core.model.curated import CuratedAnswer
 from core.model.incident import AskedTeam, Incident
-from core.model.prediction import Estimator, PredictionKind
+from core.model.prediction import Drift, Estimator, PredictionKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from core.ports.knowledge import (
     SourceCursor,
     SparseVector,
 )
-from core.ports.models import EncoderStore, LanguageModel, OwnerModelStore
+from core.ports.models import LanguageModel, LearnedStore
 from core.ports.monitoring import (
     AlertMonitor,
     BuildReader,
@@ -84,7 +84,6 @@ __all__ = [
     "DependencyReader",
     "Embedder",
     "EncodedPassage",
-    "EncoderStore",
     "FailedBuild",
     "Forms",
     "HeldIncident",
@@ -96,13 +95,13 @@ __all__ = [
     "IngestionStore",
     "KnowledgeSource",
     "LanguageModel",
+    "LearnedStore",
     "LeftOut",
     "LogLine",
     "LogReader",
     "Messenger",
     "MetricReader",
     "OnCall",
-    "OwnerModelStore",
     "Pacer",
     "PassageIndex",
     "Post",

@@ -17,8 +17,7 @@ from adapters.http import Http
 from adapters.on_call.opsgenie import Opsgenie
 from adapters.on_call.pagerduty import PAGE, PagerDuty, PagerDutyIds
 from core.model.errors import ToolUnavailable
-from core.model.on_call import Rota, TeamRotas
-from core.model.team import Team
+from core.model.team import Rota, Team, TeamRotas
 from core.ports import OnCall
 from tests.fakes.on_call_servers import FakeOnCall, FakeOpsgenie, FakePagerDuty, Shift
 from tests.fakes.tool_servers import reached

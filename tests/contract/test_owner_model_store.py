@@ -1,4 +1,4 @@
-"""The contract of OwnerModelStore, over the fake, the file and SQLite; PostgreSQL is external."""
+"""The contract of LearnedStore, of the owner model, over the fake, the file and SQLite; PostgreSQL is external."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adapters.owner_model_format import OWNER_MODEL
-from core.ports import OwnerModelStore
+from core.ports import LearnedStore
 from core.triage import boosted_trees, ranking
 from core.triage.likeness import IncidentText
 from core.triage.owner_model import OwnerModel
@@ -26,7 +26,7 @@ TEXT = IncidentText("toner lost in hall3", "toner lost in hall3")
 
 
 @pytest.fixture(params=["fake", *PLACES])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[OwnerModelStore]:
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[LearnedStore[OwnerModel]]:
     if request.param == "fake":
         yield FakeOwnerModelStore()
     else:
@@ -41,18 +41,18 @@ def model() -> OwnerModel:
     return fitted
 
 
-async def test_there_is_no_model_at_first(store: OwnerModelStore) -> None:
+async def test_there_is_no_model_at_first(store: LearnedStore[OwnerModel]) -> None:
     assert await store.load() is None
 
 
-async def test_the_model_comes_back_and_says_the_same(store: OwnerModelStore) -> None:
+async def test_the_model_comes_back_and_says_the_same(store: LearnedStore[OwnerModel]) -> None:
     await store.save(model())
     loaded = await store.load()
     assert loaded is not None
     assert loaded.probabilities(TEXT, TEAMS) == model().probabilities(TEXT, TEAMS)
 
 
-async def test_what_an_embedding_model_adds_comes_back_too(store: OwnerModelStore) -> None:
+async def test_what_an_embedding_model_adds_comes_back_too(store: LearnedStore[OwnerModel]) -> None:
     embeddings = await embed_past_incidents(puzzles(), FakeEmbedder(SENSES))
     meant = OwnerModel.fitted(puzzles(), TEAMS, embeddings=embeddings)
     assert meant is not None
@@ -66,7 +66,7 @@ async def test_what_an_embedding_model_adds_comes_back_too(store: OwnerModelStor
         assert loaded.probabilities(TEXT, TEAMS, vector) == meant.probabilities(TEXT, TEAMS, vector)
 
 
-async def test_its_trees_come_back_too(store: OwnerModelStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_its_trees_come_back_too(store: LearnedStore[OwnerModel], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranking, "MIN_TREE_PAIRS", 100)
     monkeypatch.setattr(boosted_trees, "TREES", 5)
     grown = OwnerModel.fitted(past_incidents(), TEAMS)
@@ -78,7 +78,7 @@ async def test_its_trees_come_back_too(store: OwnerModelStore, monkeypatch: pyte
     assert loaded.probabilities(TEXT, TEAMS) == grown.probabilities(TEXT, TEAMS)
 
 
-async def test_the_last_one_saved_counts(store: OwnerModelStore) -> None:
+async def test_the_last_one_saved_counts(store: LearnedStore[OwnerModel]) -> None:
     await store.save(model())
     await store.load()
     await store.save(replace(model(), teams=("a", "b", "c")))
@@ -87,6 +87,6 @@ async def test_the_last_one_saved_counts(store: OwnerModelStore) -> None:
     assert loaded.teams == ("a", "b", "c")
 
 
-async def test_nothing_is_read_again_while_it_is_the_same(store: OwnerModelStore) -> None:
+async def test_nothing_is_read_again_while_it_is_the_same(store: LearnedStore[OwnerModel]) -> None:
     await store.save(model())
     assert await store.load() is await store.load()
