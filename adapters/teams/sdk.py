@@ -84,9 +84,9 @@ def failure(status: int, retry_after: float | None, detail: str) -> PlumblineErr
     if may_pass(status):
         return ChatUnavailable(f"Teams did not take the message now (HTTP {status}).", retry_after)
     if status == 404:
-        return MessageNotFound("Teams knows no such conversation or message (any more).")
+        return MessageNotFound("Teams has no such conversation or message, or it was deleted.")
     if status == 413:
-        return MessageTooLarge("Teams takes no message of this size.")
+        return MessageTooLarge("The message is too large for Teams.")
     if status in (401, 403):
         return ConfigurationError(
             f"Teams does not let the bot speak there (HTTP {status}): install the app in that team or chat, "

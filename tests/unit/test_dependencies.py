@@ -38,7 +38,7 @@ def imports() -> Iterator[str]:
                 elif isinstance(node, ast.ImportFrom) and node.module:
                     yield node.module
                 elif isinstance(node, ast.Call) and ast.unparse(node.func) == "import_module":
-                    yield from (each.value for each in node.args if isinstance(each, ast.Constant))
+                    yield from (str(each.value) for each in node.args if isinstance(each, ast.Constant))
 
 
 def test_every_import_is_declared_and_every_declared_library_imported() -> None:
