@@ -76,7 +76,7 @@ lock: $(VENV)/.bootstrap ## write the locks anew from pyproject.toml
 	@echo "Resolving the dependencies for Python 3.11 and later."
 	@printf 'setuptools>=77\nuv\n' | $(COMPILE) --output-file requirements-bootstrap.lock -
 	@$(COMPILE) --output-file requirements.lock pyproject.toml
-	@$(COMPILE) --output-file requirements-dev.lock --group dev --extra postgres --extra otel \
+	@$(COMPILE) --output-file requirements-dev.lock --group dev --extra qdrant --extra botbuilder --extra otel \
 		--constraint requirements.lock pyproject.toml
 
 clean: ## remove .venv and everything that was built

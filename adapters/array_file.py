@@ -22,7 +22,7 @@ class _Loaded(Generic[T]):
 
 
 class ArrayFile(Generic[T]):
-    """An EncoderStore or an OwnerModelStore. Replaced by renaming: a reader sees the old content or the new one."""
+    """Implements `core.ports.LearnedStore`. Replaced by renaming: a reader sees the old content or the new one."""
 
     def __init__(self, path: Path, form: ArrayFormat[T]) -> None:
         self._path = path

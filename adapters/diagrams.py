@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from html import escape
 from io import BytesIO
-from typing import Any
 
 from core.confidence.measures import BINS, Reliability, ece, ece_floor, reliability
 from core.confidence.tally import FloatArray
 
+GRID, PALE = "#e4e7ea", "#d3d8dc"
 INK, FAINT, ACCENT = "#15191d", "#8c97a1", "#12909c"  # the accent reads on a light and on a dark page
 SAID, CAME_TRUE = "said", "came true"
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -16,7 +16,9 @@ TICK_LABELS = [f"{100 * tick:.0f} %" for tick in TICKS]
 BIN = 1 / BINS
 HISTOGRAM = 0.16  # height of the tallest bar of counts, as a share of the plot
 
-PNG_INCHES, PNG_DPI = (5.0, 5.3), 160
+PNG_SCALE = 2.0  # pixels for each of the SVG's
+COLORS = 64  # of a PNG
+SMOOTHING = 2  # times as large as it is shown, a picture is drawn
 SVG_SIDE, SVG_LEFT, SVG_TOP, SVG_RIGHT, SVG_BOTTOM = 320, 60, 56, 28, 44  # pixels, of the plot and of what is around it
 
 
@@ -27,33 +29,60 @@ def summary(probabilities: FloatArray, correct: FloatArray) -> str:
     return f"{outcomes} · off by {error:.1f} %, by chance alone {floor:.1f} %"
 
 
-def reliability_png(title: str, probabilities: FloatArray, correct: FloatArray, dpi: int = PNG_DPI) -> bytes:
-    """`probabilities` in [0, 1] and `correct`, 0 or 1 each, both shape (n,), n ≥ 1. Bars below count the predictions."""
-    from matplotlib.figure import Figure
+def reliability_png(title: str, probabilities: FloatArray, correct: FloatArray, scale: float = PNG_SCALE) -> bytes:
+    """`probabilities` in [0, 1] and `correct`, 0 or 1 each, both shape (n,), n ≥ 1. Bars below count the predictions.
+
+    `scale` is the number of pixels for each of the SVG's. The font has the letters of English alone.
+    """
+    from PIL import Image
 
     found = reliability(probabilities, correct)
-    figure = Figure(figsize=PNG_INCHES, dpi=dpi, layout="constrained", facecolor="white")
-    axes: Any = figure.subplots()
-    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=TICKS, yticks=TICKS)
-    axes.set_xlabel(SAID, color=INK)
-    axes.set_ylabel(CAME_TRUE, color=INK)
-    axes.set_xticklabels(TICK_LABELS)
-    axes.set_yticklabels(TICK_LABELS)
-    axes.tick_params(color=FAINT, labelcolor=INK)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(FAINT)
-    axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1, linestyle=(0, (4, 4)))
-    axes.bar(found.upper - BIN / 2, _bars(found), width=0.8 * BIN, color=FAINT, alpha=0.35)
+    width, height = SVG_LEFT + SVG_SIDE + SVG_RIGHT, SVG_TOP + SVG_SIDE + SVG_BOTTOM
+    drawn = _Drawing(width, height, scale * SMOOTHING)
+    for tick, label in zip(TICKS, TICK_LABELS, strict=True):
+        drawn.line(0, tick, 1, tick, GRID, 1)
+        drawn.text(SVG_LEFT - 8, _y(tick), label, 12, "rm")
+        drawn.text(_x(tick), _y(0) + 8, label, 12, "mt")
     low, high = found.interval
-    axes.vlines(found.confidence, low, high, color=ACCENT, linewidth=2, alpha=0.55)
-    axes.plot(found.confidence, found.accuracy, color=ACCENT, marker="o", markersize=7, linewidth=0, clip_on=False)
-    # A name is no formula, whatever dollar signs it holds.
-    above = {"transform": axes.transAxes, "color": INK, "parse_math": False}
-    axes.text(0, 1.10, title, fontsize=13, fontweight="bold", **above)
-    axes.text(0, 1.05, summary(probabilities, correct), fontsize=10, **above)
+    for upper, bar in zip(found.upper, _bars(found), strict=True):
+        drawn.line(float(upper) - BIN / 2, 0, float(upper) - BIN / 2, float(bar), PALE, 0.8 * BIN * SVG_SIDE)
+    drawn.line(0, 0, 1, 1, FAINT, 1)
+    for said, came_true, least, most in zip(found.confidence, found.accuracy, low, high, strict=True):
+        drawn.line(float(said), float(least), float(said), float(most), ACCENT, 2)
+        drawn.dot(float(said), float(came_true), ACCENT)
+    drawn.text(SVG_LEFT, 10, title, 15, "lt")
+    drawn.text(SVG_LEFT, 32, summary(probabilities, correct), 12, "lt")
+    drawn.text(_x(0.5), height - 6, SAID, 12, "mb")
+    drawn.text(SVG_LEFT - 8, _y(0.875), CAME_TRUE, 11, "rm")
     picture = BytesIO()
-    figure.savefig(picture, format="png")
+    size = (round(width * scale), round(height * scale))
+    smooth = drawn.image.resize(size, Image.Resampling.LANCZOS).quantize(COLORS)
+    smooth.save(picture, format="PNG", optimize=True)
     return picture.getvalue()
+
+
+class _Drawing:
+    """A picture in the coordinates of the SVG: shares of the plot for lines and dots, its pixels for texts."""
+
+    def __init__(self, width: int, height: int, scale: float) -> None:
+        from PIL import Image, ImageDraw
+
+        self._scale = scale
+        self.image = Image.new("RGB", (round(width * scale), round(height * scale)), "white")
+        self._draw = ImageDraw.Draw(self.image)
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, color: str, width: float) -> None:
+        ends = [self._scale * each for each in (_x(x1), _y(y1), _x(x2), _y(y2))]
+        self._draw.line(ends, fill=color, width=max(1, round(self._scale * width)))
+
+    def dot(self, x: float, y: float, color: str) -> None:
+        self._draw.circle((self._scale * _x(x), self._scale * _y(y)), self._scale * 5, fill=color)
+
+    def text(self, x: float, y: float, text: str, size: float, anchor: str) -> None:
+        from PIL import ImageFont
+
+        font = ImageFont.load_default(self._scale * size)
+        self._draw.text((self._scale * x, self._scale * y), text, fill=INK, font=font, anchor=anchor)
 
 
 def reliability_svg(title: str, probabilities: FloatArray, correct: FloatArray) -> str:

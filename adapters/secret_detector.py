@@ -1,16 +1,33 @@
-"""Passwords, keys and tokens: the formats that detect-secrets knows, and values that a text calls one."""
+"""Passwords, keys and tokens: the formats of well-known issuers, and values that a text calls a secret."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
-# Formats that the library does not know. Each begins with what its issuer puts in front of every token.
+# Each begins with what its issuer puts in front of every token.
 _ISSUED = re.compile(
-    r"(?<![A-Za-z0-9])(?:github_pat_\w{40,}|glpat-[\w-]{20,}|glrt-[\w-]{20,}|sk-(?:proj-|ant-|svcacct-)?[\w-]{32,}|AIza[\w-]{35}|"
+    r"(?<![A-Za-z0-9])(?:"
+    r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[A-Z0-9]{16}\b|AKC[A-Za-z0-9]{10,200}|npm_[A-Za-z0-9]{36}|gh[pousr]_\w{36,}|"
+    r"xox[a-z]-(?:\d+-)+[A-Za-z0-9]+|SG\.[\w-]{22}\.[\w-]{43}|sq0[a-z]{3}-[\w-]{22,43}|[rs]k_(?:live|test)_[0-9A-Za-z]{24,}|"
+    r"(?:AC|SK)[0-9a-z]{32}|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}|[0-9a-z]{32}-us\d{1,2}|"
+    r"(?<![\w=-])eyJ[\w=-]+\.[\w=-]+(?:\.[\w.+/=-]*)?|github_pat_\w{40,}|glpat-[\w-]{20,}|glrt-[\w-]{20,}|sk-(?:proj-|ant-|svcacct-)?[\w-]{32,}|AIza[\w-]{35}|"
     r"pypi-[\w-]{50,}|hf_[A-Za-z]{30,}|hv[sbr]\.[\w-]{20,}|dop_v1_[a-f0-9]{64}|xapp-\d-[\w-]{20,}|"
     r"\d{8,10}:AA[\w-]{33}|ATATT3[\w-]{50,}=?[A-F0-9]{0,8}|shp(?:at|ss)_[a-fA-F0-9]{32}|ya29\.[\w-]{40,})"
+)
+# Formats with nothing in front of them, but with something near.
+_NEAR = (
+    re.compile(r"(?i:artif|jfrog|buildkit).{0,100}[\s=:\"](AP[0-9A-F][A-Za-z0-9]{8,200})(?=[\s\"]|$)"),
+    re.compile(r"(?i:aws).{0,20}(?i:key|pwd|pw|password|pass|token).{0,20}?\b([0-9A-Za-z/+]{40})(?![0-9A-Za-z/+])"),
+    re.compile(r"(?<![A-Za-z0-9+/])([A-Za-z0-9+/]{86,88}==)"),  # Azure's storage
+    re.compile(r"https://hooks\.slack\.com/services/(T\w+/B\w+/\w+)", re.IGNORECASE),
+    re.compile(r"://[^\s:/?#@]{1,200}:([^\s:/?#@$&'()*+,;=!\[\]]{1,200})@"),
+    # IBM's cloud and those that it bought: a key of digits and letters alone, after its name.
+    re.compile(
+        r"(?i:key|pwd|pass(?:word)?|token)[\"'\]]{0,2} {0,4}(?::=|=>|::|[=: ]) {0,4}[\"']?"
+        r"((?:[0-9a-f]{48}|[0-9a-z]{64}|[A-Za-z0-9_-]{44})(?![A-Za-z0-9_-]))"
+    ),
+    re.compile(r"(?:NPM[ _-]?TOKEN|_authToken)\W{1,5}(?:NpmToken\.)?([a-z0-9-]{36})", re.IGNORECASE),
 )
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
@@ -37,7 +54,7 @@ _IN_COMMAND = re.compile(
     r"://[^\s/@:]{0,100}:(?P<userinfo>[^\s/@]{3,200})@|"
     r"(?<!\S)root +/ +(?P<console>\S{6,})"
 )
-# Texts are looked through in pieces: patterns of others may take the square of the length of what they look at.
+# Texts are looked through in pieces: a pattern may take the square of the length of what it looks at.
 PIECE = re.compile(r".{1,4000}(?!\S)|\S{1,20000}", re.DOTALL)
 _MARK = re.compile(r"[^\w./:-]")  # that no word or name has
 MIN_PASSWORD = 6  # characters
@@ -56,8 +73,8 @@ _IDENTIFIER = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)+$")
 _PHRASE = re.compile(r"^[a-z]{3,}(?:[-_ ][a-z]{3,}){2,}$")
 
 
-class DetectSecrets:
-    """Implements `core.ports.SecretDetector` with the plugins of detect-secrets. Nothing is verified over the network."""
+class SecretPatterns:
+    """Implements `core.ports.SecretDetector`. Nothing is verified over the network."""
 
     def find(self, text: str) -> list[tuple[int, int]]:
         spans = [match.span() for match in (*_PRIVATE_KEY.finditer(text), *_ISSUED.finditer(text))]
@@ -66,25 +83,11 @@ class DetectSecrets:
         return _merged(spans)
 
 
-@cache
-def _formats() -> tuple[re.Pattern[str], ...]:
-    # Loaded with the first text: it takes a tenth of a second, and whoever starts the bot waits for its first page.
-    from adapters.secret_formats import FORMATS
-
-    return tuple(pattern for detector in FORMATS for pattern in detector().denylist)
-
-
 def _in_piece(text: str) -> Iterator[tuple[int, int]]:
-    yield from (_secret_of(match) for pattern in _formats() for match in pattern.finditer(text))
+    yield from (match.span(1) for pattern in _NEAR for match in pattern.finditer(text))
     yield from _named(_ASSIGNED, text)
     yield from _named(_OPTION, text)
     yield from _in_commands(text)
-
-
-def _secret_of(match: re.Match[str]) -> tuple[int, int]:
-    """The plugins' patterns put the secret into their last group, if they do not put its prefix there."""
-    groups = [group for group in range(1, match.re.groups + 1) if match[group]]
-    return match.span(0 if not groups or match[0].startswith(match[groups[-1]]) else groups[-1])
 
 
 def _named(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:

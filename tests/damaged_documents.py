@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.secret_detector import DetectSecrets
+from adapters.secret_detector import SecretPatterns
 from adapters.sources import parsing
 from adapters.sources.folder import FolderSource
 from core.knowledge.privacy.redactor import Redactor
@@ -35,7 +35,7 @@ async def damaged_documents_read(folder: Path, numbers: Iterable[int]) -> Ingest
     index, source = FakePassageIndex(), FolderSource("docs", folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parsing, "PROCESSOR_SECONDS", BUDGET)
-        report = await ingest_knowledge([source], index, FakeEncoderStore(), redact=Redactor(DetectSecrets(), ()))
+        report = await ingest_knowledge([source], index, FakeEncoderStore(), redact=Redactor(SecretPatterns(), ()))
     assert report.failed == {}
     left_out = report.left_out.get("docs", [])
     limits = "seconds of processor time", "cannot be read within", "MiB of memory", "ends the process"

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 
 from aiohttp import web
 
+from adapters.http import read_body
 from core.model.errors import InputTooLarge, MalformedInput
 
 MAX_BODY = 64 * 1024  # bytes; 4 000 characters of any script, percent-encoded, are at most 48 000
@@ -22,11 +23,8 @@ async def read_form(request: web.Request) -> dict[str, str]:
     """The fields of a form. Raises MalformedInput, InputTooLarge."""
     if request.content_type != "application/x-www-form-urlencoded":
         raise MalformedInput("The local page accepts only forms. Send application/x-www-form-urlencoded.")
-    body = bytearray()
-    async for chunk in request.content.iter_chunked(8192):
-        body += chunk
-        if len(body) > MAX_BODY:
-            raise InputTooLarge(f"The form is over {MAX_BODY // 1024} KiB: send less text.")
+    too_large = InputTooLarge(f"The form is over {MAX_BODY // 1024} KiB: send less text.")
+    body = await read_body(request.content, MAX_BODY, too_large)
     try:
         return dict(parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS))
     except ValueError:

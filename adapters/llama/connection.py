@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
+from adapters.http import may_pass, read_body, retry_after
 from core.model.errors import ModelUnavailable, PromptTooLong
 
 TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5.0)  # seconds; the rest is each request's deadline
@@ -109,12 +110,8 @@ class LlamaConnection:
                 yield line
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytes:
-        body = bytearray()
-        async for chunk in response.content.iter_any():
-            body += chunk
-            if len(body) > MAX_BODY:
-                raise ModelUnavailable(f"The model server at {self.host} answered with more than {MAX_BODY} bytes.")
-        return bytes(body)
+        too_large = ModelUnavailable(f"The model server at {self.host} answered with more than {MAX_BODY} bytes.")
+        return await read_body(response.content, MAX_BODY, too_large)
 
     async def _object(self, response: aiohttp.ClientResponse) -> dict[str, Any]:
         return self._parsed(await self._body(response))
@@ -135,8 +132,8 @@ class LlamaConnection:
             raise TooLong(message, reason)
         if status in {401, 403}:
             raise ModelUnavailable(f"The model server at {self.host} refuses the API key: set the right one.")
-        if status in {408, 429} or (status >= 500 and status not in {500, 501}):
-            pause = _seconds((headers or {}).get("Retry-After", ""))
+        if may_pass(status) and status != 500:  # with which these servers refuse
+            pause = retry_after(headers or {})
             raise ModelUnavailable(
                 f"The model server at {self.host} is busy or starting (HTTP status {status}).", pause
             )
@@ -164,8 +161,3 @@ def _code(error: object) -> int:
     """The HTTP status code that an error within a stream names."""
     code = error.get("code") if isinstance(error, dict) else None
     return code if isinstance(code, int) else 500
-
-
-def _seconds(retry_after: str) -> float | None:
-    """A Retry-After header's number of seconds; a date is not worth following for a server on the next machine."""
-    return float(retry_after) if retry_after.strip().isdecimal() else None

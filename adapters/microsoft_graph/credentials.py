@@ -1,17 +1,25 @@
-"""The token that requests to Microsoft Graph carry: the client-credentials grant (RFC 6749, section 4.4)."""
+"""Tokens that Microsoft issues to an application, and the one that requests to Microsoft Graph carry."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import aiohttp
 
-from adapters.rest import RETRIED, TryAgain, asked_pause
+from adapters.http import SOURCE, TryAgain, exchange, may_pass
 from core.model.errors import SourceUnavailable
 
 GRAPH_URL = "https://graph.microsoft.com/v1.0"
 LOGIN_URL = "https://login.microsoftonline.com"
-TIMEOUT = aiohttp.ClientTimeout(total=15.0)  # seconds
+RESOURCE = "https://graph.microsoft.com"
+TIMEOUT = 10.0  # seconds
+
+
+class CredentialsRefused(SourceUnavailable):
+    """Microsoft issues no token for these credentials, and will not until somebody corrects them."""
 
 
 class GraphCredentials:
@@ -24,15 +32,8 @@ class GraphCredentials:
         client_secret: str,
         session: aiohttp.ClientSession,
         login_url: str = LOGIN_URL,
-        resource: str = "https://graph.microsoft.com",
     ) -> None:
-        self._url = f"{login_url.rstrip('/')}/{tenant_id}/oauth2/v2.0/token"
-        self._form = {
-            "grant_type": "client_credentials",
-            "client_id": client_id,
-            "client_secret": client_secret,
-            "scope": f"{resource}/.default",
-        }
+        self._url, self._form = client_credentials(login_url, tenant_id, client_id, client_secret, RESOURCE)
         self._session = session
         self._token = ""
         self._fetching = asyncio.Lock()
@@ -40,7 +41,7 @@ class GraphCredentials:
     async def header(self) -> str:
         async with self._fetching:
             if not self._token:
-                self._token = await self._issued()
+                self._token = (await issue_token(self._session, self._url, self._form)).value
             return f"Bearer {self._token}"
 
     def refused(self, header: str) -> bool:
@@ -49,18 +50,40 @@ class GraphCredentials:
             self._token = ""
         return True
 
-    async def _issued(self) -> str:
-        try:
-            async with self._session.post(self._url, data=self._form, timeout=TIMEOUT) as response:
-                if response.status in RETRIED:
-                    problem = f"Microsoft issues no token for Graph now (HTTP status {response.status})."
-                    raise TryAgain(problem, asked_pause(response.headers))
-                answer = await response.json(content_type=None)
-                if response.status == 200:
-                    return str(answer["access_token"])
-                code = str(answer.get("error") or f"HTTP status {response.status}")
-        except (aiohttp.ClientError, TimeoutError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise TryAgain(f"Microsoft issues no token for Graph now: {type(error).__name__}.") from None
-        raise SourceUnavailable(
-            f"Microsoft issues no token for Graph ({code}): check the tenant, the client id and the client secret."
-        )
+
+def client_credentials(
+    login_url: str, tenant_id: str, client_id: str, client_secret: str, resource: str
+) -> tuple[str, dict[str, str]]:
+    """Return where a token for a resource is asked for, and the form that asks for it (RFC 6749, section 4.4)."""
+    form = {
+        "grant_type": "client_credentials",
+        "client_id": client_id,
+        "client_secret": client_secret,
+        "scope": f"{resource}/.default",
+    }
+    return f"{login_url.rstrip('/')}/{tenant_id}/oauth2/v2.0/token", form
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedToken:
+    """`lifetime` in seconds."""
+
+    value: str
+    lifetime: float
+
+
+async def issue_token(session: aiohttp.ClientSession, url: str, form: Mapping[str, str]) -> IssuedToken:
+    """Ask Microsoft for a token. Raises TryAgain if it issues none now, CredentialsRefused if never."""
+    answer = await exchange(session, "POST", url, system="Microsoft's login", errors=SOURCE, seconds=TIMEOUT, data=form)
+    if may_pass(answer.status):
+        raise TryAgain(f"Microsoft issues no token now (HTTP status {answer.status}).", answer.retry_after)
+    try:
+        said = json.loads(answer.body)
+        if answer.status == 200:
+            return IssuedToken(str(said["access_token"]), float(said["expires_in"]))
+        code = str(said.get("error") or f"HTTP status {answer.status}")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise TryAgain(f"Microsoft issues no token now: {type(error).__name__}.") from None
+    raise CredentialsRefused(
+        f"Microsoft issues no token ({code}): check the tenant, the client id and the client secret."
+    )

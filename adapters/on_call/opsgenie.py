@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel, TypeAdapter
 
-from adapters.tools.http import Http
+from adapters.http import Http
 
 
 class _OnCalls(BaseModel):

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from pydantic import AwareDatetime, BaseModel, TypeAdapter
 
-from adapters.tools.http import Http
+from adapters.http import Http
 from core.model.errors import ToolUnavailable
 
 PAGE = 100  # entries asked for at once, the most that PagerDuty gives

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import Any
 
 import aiohttp
 from slack_sdk.errors import SlackApiError
-from slack_sdk.http_retry.builtin_async_handlers import AsyncRateLimitErrorRetryHandler
+from slack_sdk.http_retry.async_handler import AsyncRetryHandler
 from slack_sdk.http_retry.request import HttpRequest
 from slack_sdk.http_retry.response import HttpResponse
 from slack_sdk.http_retry.state import RetryState
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from adapters.http import PATIENT, Retries, may_pass, retry_after
 from core.model.errors import ChatBusy, ChatUnavailable, MessageNotFound, PlumblineError, Undeliverable
 
 TIMEOUT = 10  # seconds for one call
-LONGEST_PAUSE = 3.0  # seconds of Retry-After that are waited out here; a longer pause is left to the workflow
+MAX_PAGES = 10_000  # of one list
+SHORT = Retries(attempts=2, longest_pause=3.0)  # a longer pause is left to the workflow
 
 GONE = frozenset({"message_not_found", "thread_not_found"})
 
@@ -42,18 +44,26 @@ NEVER = {
 REMEDIES = {
     "account_inactive": "install the app again",
     "channel_not_found": "check the channel's id, and invite the bot if the channel is private",
-    "invalid_auth": "check SLACK_BOT_TOKEN",
+    "invalid_auth": "check the token",
     "is_archived": "unarchive the channel or take it out of the routes",
     "missing_scope": "install the app again with the scopes of its manifest",
-    "not_authed": "set SLACK_BOT_TOKEN",
+    "not_authed": "set the token",
     "not_in_channel": "invite the bot to the channel",
     "token_expired": "install the app again",
     "token_revoked": "install the app again",
 }
 
 
-class _ShortRateLimitRetryHandler(AsyncRateLimitErrorRetryHandler):
-    """Waits out a short pause that Slack asks for; the SDK's own handler sleeps however long it is told."""
+class _RetryHandler(AsyncRetryHandler):
+    """Repeats what `retries` allows; the SDK's own handlers sleep for however long they are told.
+
+    Of calls that only read, everything that may pass is repeated; of others nothing but a rate limit.
+    """
+
+    def __init__(self, retries: Retries, *, only_reads: bool) -> None:
+        super().__init__(retries.attempts)
+        self._retries = retries
+        self._only_reads = only_reads
 
     async def _can_retry_async(
         self,
@@ -63,45 +73,115 @@ class _ShortRateLimitRetryHandler(AsyncRateLimitErrorRetryHandler):
         response: HttpResponse | None = None,
         error: Exception | None = None,
     ) -> bool:
-        pause = _retry_after(response.headers) if response is not None and response.status_code == 429 else None
-        return pause is not None and pause <= LONGEST_PAUSE
+        return self._pause(state, response, error) is not None
+
+    async def prepare_for_next_attempt_async(
+        self,
+        *,
+        state: RetryState,
+        request: HttpRequest,
+        response: HttpResponse | None = None,
+        error: Exception | None = None,
+    ) -> None:
+        state.next_attempt_requested = True
+        await self._retries.sleep(self._pause(state, response, error) or 0.0)
+        state.increment_current_attempt()
+
+    def _pause(self, state: RetryState, response: HttpResponse | None, error: Exception | None) -> float | None:
+        asked = retry_after(response.headers) if response is not None else None
+        if self._only_reads:
+            again = (
+                isinstance(error, aiohttp.ClientError | TimeoutError)
+                if response is None
+                else may_pass(response.status_code)
+            )
+        else:
+            again = response is not None and response.status_code == 429 and asked is not None
+        return self._retries.pause(state.current_attempt + 1, asked) if again else None
 
 
-def slack_client(bot_token: str, api_url: str, session: aiohttp.ClientSession | None = None) -> AsyncWebClient:
-    """A client that waits out short rate limits and repeats nothing else.
+def slack_client(
+    bot_token: str, api_url: str, session: aiohttp.ClientSession | None = None, retries: Retries | None = None
+) -> AsyncWebClient:
+    """Return a client that waits out short rate limits and repeats nothing else.
 
     A lost connection is not repeated here: Slack may have posted the message all the same, and only the caller knows
     how to look for it. With `session`, connections are kept open between calls; the caller closes it.
     """
-    return AsyncWebClient(
-        bot_token,
-        base_url=api_url,
-        timeout=TIMEOUT,
-        session=session,
-        retry_handlers=[_ShortRateLimitRetryHandler(max_retry_count=1)],
-    )
+    handlers: list[AsyncRetryHandler] = [_RetryHandler(retries or SHORT, only_reads=False)]
+    return AsyncWebClient(bot_token, base_url=api_url, timeout=TIMEOUT, session=session, retry_handlers=handlers)
+
+
+def slack_reader(
+    token: str, api_url: str, session: aiohttp.ClientSession, retries: Retries = PATIENT
+) -> AsyncWebClient:
+    """Return a client for reading alone: whatever may pass is repeated, with the patience of a knowledge source."""
+    handlers: list[AsyncRetryHandler] = [_RetryHandler(retries, only_reads=True)]
+    return AsyncWebClient(token, base_url=api_url, timeout=TIMEOUT, session=session, retry_handlers=handlers)
 
 
 async def call(method: str, response: Awaitable[AsyncSlackResponse]) -> dict[str, Any]:
-    """The body of Slack's answer.
+    """Return the body of Slack's answer.
 
     Raises ChatUnavailable when Slack does not answer, refuses, or asks to wait; MessageNotFound when the message or
     thread is gone.
     """
     try:
-        answered = await response
+        answered = await _answer(method, response)
     except SlackApiError as error:
         raise _translated(method, error) from error
+    return answered.data if isinstance(answered.data, dict) else {}
+
+
+async def ask(client: AsyncWebClient, method: str, **arguments: str) -> tuple[dict[str, Any], Mapping[str, str]]:
+    """Return the body and the headers of Slack's answer, also of a refusal. Raises ChatUnavailable if there is none."""
+    try:
+        answered = await _answer(method, client.api_call(method, data=arguments))
+    except SlackApiError as error:
+        if not isinstance(error.response, AsyncSlackResponse) or error.response.status_code != 200:
+            raise _translated(method, error) from error
+        answered = error.response
+    return (answered.data if isinstance(answered.data, dict) else {}), answered.headers
+
+
+async def _answer(method: str, response: Awaitable[AsyncSlackResponse]) -> AsyncSlackResponse:
+    try:
+        return await response
     except (aiohttp.ClientError, TimeoutError, UnicodeDecodeError, AttributeError) as error:
         # AttributeError: the SDK trips over an answer that is plain text, as a proxy's may be.
         reason = str(error) or type(error).__name__
         raise ChatUnavailable(f"Slack did not answer {method} ({reason}): it is tried again.") from error
-    return answered.data if isinstance(answered.data, dict) else {}
+
+
+async def pages(
+    client: AsyncWebClient, method: str, arguments: Mapping[str, Any], at_most: int = MAX_PAGES
+) -> AsyncIterator[dict[str, Any]]:
+    """Yield the pages of a method that lists something. Raises what `call` raises, also for pages in a circle."""
+    cursor, before = "", set[str]()
+    for _ in range(at_most):
+        asked = dict(arguments) | ({"cursor": cursor} if cursor else {})
+        page = await call(method, client.api_call(method, http_verb="GET", params=asked))
+        yield page
+        cursor = str((page.get("response_metadata") or {}).get("next_cursor") or "")
+        if not cursor:
+            return
+        if cursor in before:
+            raise ChatUnavailable(f"Slack goes on with a page of {method} that it gave before.")
+        before.add(cursor)
 
 
 def error_code(error: PlumblineError) -> str:
     """Return Slack's name for the error that caused this one; empty if Slack gave none."""
+    return _code(getattr(error.__cause__, "response", None))
+
+
+def refusal_code(error: PlumblineError) -> str:
+    """Return Slack's name for the error if Slack answered and refused; empty if it did not answer, or not now."""
     response = getattr(error.__cause__, "response", None)
+    return _code(response) if getattr(response, "status_code", None) == 200 else ""
+
+
+def _code(response: object) -> str:
     body = getattr(response, "data", None)
     code = body.get("error", "") if isinstance(body, dict) else ""
     return code if isinstance(code, str) else ""
@@ -109,8 +189,7 @@ def error_code(error: PlumblineError) -> str:
 
 def _translated(method: str, error: SlackApiError) -> PlumblineError:
     # The SDK attaches its own response, or aiohttp's when the body was no JSON.
-    body = getattr(error.response, "data", None)
-    code = body.get("error", "") if isinstance(body, dict) else ""
+    code = _code(error.response)
     if code in GONE:
         return MessageNotFound(f"Slack has no such message any more ({method}: {code}): somebody deleted it.")
     if method in WRITES and code in NEVER:
@@ -120,16 +199,11 @@ def _translated(method: str, error: SlackApiError) -> PlumblineError:
     status = getattr(error.response, "status_code", None) or getattr(error.response, "status", "no status")
     reason = code or f"HTTP {status}"
     if status == 429:
-        return ChatBusy(f"Slack asks to wait with {method}: it is tried again.", _retry_after(_headers(error)))
-    return ChatUnavailable(f"Slack refused {method} with {reason}: it is tried again.", _retry_after(_headers(error)))
-
-
-def _headers(error: SlackApiError) -> Any:
-    return getattr(error.response, "headers", None) or {}
-
-
-def _retry_after(headers: Any) -> float | None:
-    """Seconds, from the header that Slack sends; aiohttp gives one value, the SDK's retry state a list of them."""
-    value = next((value for name, value in headers.items() if name.lower() == "retry-after"), None)
-    text = str(value[0] if isinstance(value, list) and value else value)
-    return float(text) if text.isascii() and text.isdigit() else None
+        return ChatBusy(
+            f"Slack asks to wait with {method}: it is tried again.",
+            retry_after(getattr(error.response, "headers", None) or {}),
+        )
+    return ChatUnavailable(
+        f"Slack refused {method} with {reason}: it is tried again.",
+        retry_after(getattr(error.response, "headers", None) or {}),
+    )

@@ -36,5 +36,5 @@ def drift_alarm(alarm: DriftAlarm) -> Rendered:
 
 
 def alarm_diagram(alarm: DriftAlarm) -> bytes:
-    """The reliability diagram as PNG. Takes about a second: drawn in a thread."""
+    """The reliability diagram as PNG, drawn in a thread."""
     return reliability_png(alarm.title, np.array(alarm.shown), np.array(alarm.correct, dtype=np.float64))

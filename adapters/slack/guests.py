@@ -15,7 +15,7 @@ from typing import Any
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.client import call
+from adapters.slack.client import pages
 from adapters.slack.identity import BotIdentity
 from core.model.errors import PlumblineError
 from core.ports import Clock
@@ -67,7 +67,7 @@ class GuestDirectory:
             return known[0]
         try:
             async with asyncio.timeout(PATIENCE):
-                found = not people.guests.isdisjoint(await self._members(channel_id))
+                found = not people.guests.isdisjoint(await self._members("conversations.members", channel=channel_id))
         except (PlumblineError, TimeoutError) as error:
             logger.warning("Slack does not say who is in channel %s, so nothing public is shown: %s", channel_id, error)
             return True
@@ -93,7 +93,7 @@ class GuestDirectory:
     async def _read(self) -> None:
         try:
             own = await self._identity()
-            people = await self._all("users.list", self._client.users_list, "members")
+            people = await self._members("users.list")
         except PlumblineError as error:
             logger.warning("Slack does not say who is a guest, so nothing public is shown: %s", error)
             return
@@ -102,20 +102,9 @@ class GuestDirectory:
         self._people = _People(guests, members, self._clock.now())
         self._channels.clear()
 
-    async def _members(self, channel_id: str) -> list[str]:
-        return await self._all(
-            "conversations.members", self._client.conversations_members, "members", channel=channel_id
-        )
-
-    async def _all(self, method: str, ask: Any, field: str, **options: Any) -> list[Any]:
-        found: list[Any] = []
-        cursor = ""
-        while True:
-            page = await call(method, ask(limit=PAGE, cursor=cursor or None, **options))
-            found += page.get(field, ())
-            cursor = page.get("response_metadata", {}).get("next_cursor", "")
-            if not cursor:
-                return found
+    async def _members(self, method: str, **arguments: str) -> list[Any]:
+        read = pages(self._client, method, {"limit": PAGE, **arguments})
+        return [member async for page in read for member in page.get("members", ())]
 
 
 def _is_outsider(person: dict[str, Any], own: AuthorizeResult) -> bool:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.answers import whole_answer
-from adapters.slack.client import call, error_code
+from adapters.slack.client import call, error_code, pages
 from adapters.slack.confidence import alarm_diagram
 from adapters.slack.files import ThreadFiles
 from adapters.slack.intents import intent_of, metadata
@@ -87,15 +86,13 @@ class SlackMessenger:
         """None for a person: Slack lists direct messages by their own id alone, which the answer to a post tells."""
         if place.channel.startswith(PERSON):
             return None
-        cursor = ""
-        for _ in range(MAX_PAGES):
-            page = await self._page(place, cursor)
+        method = "conversations.history" if place.thread is None else "conversations.replies"
+        thread = {} if place.thread is None else {"ts": place.thread}
+        options = {"channel": place.channel, **thread, "include_all_metadata": True, "limit": PAGE}
+        async for page in pages(self._client, method, options, MAX_PAGES):
             for message in page.get("messages", ()):
                 if intent_of(message) == intent:
                     return MessageReference(place, message["ts"])
-            cursor = page.get("response_metadata", {}).get("next_cursor", "")
-            if not cursor:
-                break
         return None
 
     async def link(self, reference: MessageReference) -> str:
@@ -170,14 +167,6 @@ class SlackMessenger:
             self._without_file[_key(reference)] = None
             if len(self._without_file) > MAX_LINKS:
                 del self._without_file[next(iter(self._without_file))]
-
-    async def _page(self, place: Place, cursor: str) -> dict[str, Any]:
-        options: dict[str, Any] = {"include_all_metadata": True, "limit": PAGE, "cursor": cursor or None}
-        if place.thread is None:
-            history = self._client.conversations_history(channel=place.channel, **options)
-            return await call("conversations.history", history)
-        replies = self._client.conversations_replies(channel=place.channel, ts=place.thread, **options)
-        return await call("conversations.replies", replies)
 
 
 def _key(reference: MessageReference) -> tuple[str, str]:

@@ -13,11 +13,11 @@ from aiohttp import web
 from slack_sdk.signature import Clock as SlackClock
 from slack_sdk.signature import SignatureVerifier
 
+from adapters.http import read_body
 from core.model.errors import InputTooLarge, MalformedInput, Unauthorized
 from core.ports import Clock
 
 MAX_BODY = 1024 * 1024  # bytes; Slack's own payloads stay far below
-CHUNK = 64 * 1024  # bytes
 MAX_TIMESTAMP_DIGITS = 12
 MAX_FIELDS = 100  # of a form
 
@@ -34,7 +34,8 @@ class SignedRequests:
         Raises InputTooLarge, MalformedInput when it is no UTF-8, and Unauthorized when the signature is missing, wrong
         or more than five minutes old.
         """
-        raw = await _bounded(request)
+        too_large = InputTooLarge(f"The body is larger than {MAX_BODY // 1024 // 1024} MiB.")
+        raw = await read_body(request.content, MAX_BODY, too_large)
         timestamp = request.headers.get("X-Slack-Request-Timestamp", "")
         signature = request.headers.get("X-Slack-Signature", "")
         # The SDK's verifier raises on these instead of refusing them.
@@ -76,18 +77,6 @@ def _object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise MalformedInput("The body is not a JSON object.")
     return value
-
-
-async def _bounded(request: web.Request) -> bytes:
-    too_large = InputTooLarge(f"The body is larger than {MAX_BODY // 1024 // 1024} MiB.")
-    if (request.content_length or 0) > MAX_BODY:
-        raise too_large
-    body = bytearray()
-    async for chunk in request.content.iter_chunked(CHUNK):
-        body += chunk
-        if len(body) > MAX_BODY:
-            raise too_large
-    return bytes(body)
 
 
 class _SlackClock(SlackClock):

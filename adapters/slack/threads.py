@@ -7,7 +7,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.client import call
+from adapters.slack.client import pages
 from adapters.slack.entities import plain_text
 from adapters.slack.identity import BotIdentity
 from core.model.conversation import Place, Speaker, Turn, cut_message
@@ -44,16 +44,10 @@ class SlackThreads:
 
     async def _messages(self, channel: str, thread: str) -> list[dict[str, Any]]:
         """The thread's messages, oldest first."""
-        messages: list[dict[str, Any]] = []
-        cursor = ""
-        for _ in range(MAX_PAGES):
-            replies = self._client.conversations_replies(channel=channel, ts=thread, limit=PAGE, cursor=cursor or None)
-            page = await call("conversations.replies", replies)
-            messages += page.get("messages", ())
-            cursor = page.get("response_metadata", {}).get("next_cursor", "")
-            if not cursor:
-                break
-        return messages
+        read = pages(
+            self._client, "conversations.replies", {"channel": channel, "ts": thread, "limit": PAGE}, MAX_PAGES
+        )
+        return [message async for page in read for message in page.get("messages", ())]
 
 
 def _text_of(message: dict[str, Any]) -> str:

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from adapters.rest import Refused, Rest, followed
+from adapters.http import Http, Refused, followed
 from adapters.sources.confluence_pages import NOBODY, Access, Page, Restrictions, names_of
 from adapters.sources.parsing import confluence_text
 from core.model.anchors import AnchorStyle
@@ -65,12 +65,12 @@ class _Position:
 class ConfluenceSource:
     """The pages of some spaces. A page is readable by whom it, and every page above it, is not restricted for."""
 
-    def __init__(self, name: str, rest: Rest, url: str, spaces: Sequence[str], access: Access) -> None:
+    def __init__(self, name: str, server: Http, url: str, spaces: Sequence[str], access: Access) -> None:
         """`url` is the site's, with its context path (`https://acme.atlassian.net/wiki`)."""
         if wrong := [space for space in spaces if not _SPACE.match(space)]:
             raise ConfigurationError(f"Source {name}: {wrong[0]!r} is not the key of a Confluence space.")
         self._name = name
-        self._rest = rest
+        self._server = server
         self._url = url.rstrip("/")
         is_cloud = (urlsplit(url).hostname or "").endswith(".atlassian.net")
         self._anchors = AnchorStyle.CONFLUENCE_CLOUD if is_cloud else AnchorStyle.CONFLUENCE_SERVER
@@ -151,7 +151,7 @@ class ConfluenceSource:
 
     async def _search(self, cql: str, expand: str, limit: int) -> AsyncIterator[dict[str, Any]]:
         """Every result, on however many pages: the link to the next holds an offset (Data Center) or a cursor (Cloud)."""
-        answer = await self._rest.get(SEARCH, {"cql": cql, "expand": expand, "limit": str(limit)})
+        answer = await self._server.get(SEARCH, {"cql": cql, "expand": expand, "limit": str(limit)})
         before = set[str]()
         while True:
             for result in answer.get("results", ()):
@@ -159,7 +159,7 @@ class ConfluenceSource:
             following = (answer.get("_links") or {}).get("next")
             if not following:
                 return
-            answer = await self._rest.get(self._absolute(followed(str(following), before, self._name)))
+            answer = await self._server.get(self._absolute(followed(str(following), before, self._name)))
 
     def _absolute(self, link: str) -> str:
         """Links come with or without the context path, and without the host."""
@@ -188,7 +188,7 @@ class ConfluenceSource:
     async def _restrictions_of(self, page_id: str) -> frozenset[str] | None:
         """Of a page above, that is not listed itself; nobody reads what is below one that we may not see."""
         try:
-            answer = await self._rest.get(f"rest/api/content/{page_id}", {"expand": RESTRICTIONS})
+            answer = await self._server.get(f"rest/api/content/{page_id}", {"expand": RESTRICTIONS})
             return self._access.of(Restrictions.model_validate(answer.get("restrictions")))
         except (Refused, ValidationError):
             return frozenset({NOBODY})

@@ -10,34 +10,27 @@ thread is read again.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 import structlog
 from pydantic import ValidationError
+from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.rest import Rest, followed
+from adapters.slack.client import call, pages, refusal_code
 from adapters.sources.positions import cursor_of, mark, positions_of
 from adapters.sources.slack_messages import Directory, Message, SlackChannel, thread_document
 from core.model.document import Document
-from core.model.errors import SourceUnavailable
+from core.model.errors import ChatUnavailable, MessageNotFound, SourceUnavailable
 from core.ports import Changes, Clock
 
 PAGE = 200  # messages or users of one answer; Slack may give fewer
 FULL_READ_EVERY = timedelta(days=7)
 CLOCK_SKEW = timedelta(minutes=10)  # how far our clock may be ahead of Slack's
 GONE = "channel_not_found"
-REMEDIES = {
-    GONE: "check the channel's id, and invite the bot if the channel is private",
-    "invalid_auth": "check the token",
-    "missing_scope": "install the app again with the scopes of its manifest",
-    "not_authed": "set the token",
-    "not_in_channel": "invite the bot to the channel",
-    "token_expired": "install the app again",
-    "token_revoked": "install the app again",
-}
 
 log = structlog.get_logger()
 
@@ -45,8 +38,8 @@ log = structlog.get_logger()
 class _SlackRefusal(SourceUnavailable):
     """Slack answered, and said no. `code` is Slack's own."""
 
-    def __init__(self, method: str, code: str) -> None:
-        super().__init__(f"Slack refused {method} with {code}: {REMEDIES.get(code, 'it is tried again')}.")
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
         self.code = code
 
 
@@ -78,10 +71,10 @@ class _Workspace:
 class SlackChannelsSource:
     """The threads of some channels, each a document. What the bot itself said is none."""
 
-    def __init__(self, name: str, rest: Rest, channels: Sequence[str], clock: Clock) -> None:
+    def __init__(self, name: str, client: AsyncWebClient, channels: Sequence[str], clock: Clock) -> None:
         """`channels` are ids; the bot is a member of each."""
         self._name = name
-        self._rest = rest
+        self._client = client
         self._channels = channels
         self._clock = clock
 
@@ -202,7 +195,7 @@ class SlackChannelsSource:
     async def _channel(self, channel_id: str, workspace: _Workspace) -> SlackChannel:
         info = (await self._call("conversations.info", {"channel": channel_id})).get("channel") or {}
         if info.get("is_im") or info.get("is_mpim"):
-            raise _SlackRefusal("conversations.info", "direct messages, which are nobody else's business")
+            raise _SlackRefusal("It holds direct messages, which are not read.")
         arguments = {"channel": channel_id}
         pages = [answer.get("members", ()) async for answer in self._pages("conversations.members", arguments)]
         return SlackChannel(
@@ -225,21 +218,13 @@ class SlackChannelsSource:
         return _Workspace(str(identity.get("url") or ""), bot_id, bot_user, Directory(people))
 
     async def _pages(self, method: str, arguments: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
-        following, before = "", set[str]()
-        while True:
-            asked = {**arguments, "limit": str(PAGE)} | ({"cursor": following} if following else {})
-            answer = await self._call(method, asked)
-            yield answer
-            following = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
-            if not following:
-                return
-            followed(following, before, self._name)
+        with _in_our_terms():
+            async for page in pages(self._client, method, {"limit": PAGE, **arguments}):
+                yield page
 
     async def _call(self, method: str, arguments: Mapping[str, str]) -> dict[str, Any]:
-        answer = await self._rest.get(method, arguments)
-        if not answer.get("ok"):
-            raise _SlackRefusal(method, str(answer.get("error") or "no reason"))
-        return answer
+        with _in_our_terms():
+            return await call(method, self._client.api_call(method, http_verb="GET", params=dict(arguments)))
 
     def _messages(self, answer: Mapping[str, Any]) -> list[Message]:
         messages = list[Message]()
@@ -249,6 +234,17 @@ class SlackChannelsSource:
             except ValidationError as error:
                 log.warning("message_left_out", source=self._name, error=str(error.errors()[0]["msg"]))
         return messages
+
+
+@contextmanager
+def _in_our_terms() -> Generator[None]:
+    """Raise the errors of the chat as those of a source."""
+    try:
+        yield
+    except (ChatUnavailable, MessageNotFound) as error:
+        if code := refusal_code(error):
+            raise _SlackRefusal(str(error), code) from error
+        raise SourceUnavailable(str(error), getattr(error, "retry_after", None)) from error
 
 
 def names_of(user: Mapping[str, Any]) -> tuple[str, ...]:

@@ -19,8 +19,8 @@ from urllib.parse import quote
 import structlog
 from pydantic import ValidationError
 
+from adapters.http import Http, Refused, followed
 from adapters.microsoft_graph.messages import ChatMessage
-from adapters.rest import Refused, Rest, followed
 from adapters.sources.positions import cursor_of, mark, positions_of
 from adapters.sources.teams_messages import TeamsChannel, readers_of, thread_document
 from core.model.document import Document
@@ -56,11 +56,11 @@ class TeamsChannelsSource:
     """The threads of the channels of some teams, each a document. What the bot itself said is none."""
 
     def __init__(
-        self, name: str, rest: Rest, teams: Mapping[str, Sequence[str]], clock: Clock, bot_id: str = ""
+        self, name: str, server: Http, teams: Mapping[str, Sequence[str]], clock: Clock, bot_id: str = ""
     ) -> None:
         """`teams` maps a team's id to those of the channels to read; none: all that the application can see."""
         self._name = name
-        self._rest = rest
+        self._server = server
         self._teams = teams
         self._clock = clock
         self._bot_id = bot_id
@@ -71,7 +71,7 @@ class TeamsChannelsSource:
 
     async def check(self) -> None:
         for team_id in self._teams:
-            await self._rest.get(f"teams/{quote(team_id)}/channels")
+            await self._server.get(f"teams/{quote(team_id)}/channels")
 
     async def changes(self, cursor: str, known_ids: frozenset[str]) -> AsyncIterator[Changes]:
         positions = positions_of(cursor, _Position)
@@ -171,7 +171,9 @@ class TeamsChannelsSource:
         address = f"{base}/{quote(root_id)}"
         try:
             root = (
-                item if str(item.get("id")) == root_id and "createdDateTime" in item else await self._rest.get(address)
+                item
+                if str(item.get("id")) == root_id and "createdDateTime" in item
+                else await self._server.get(address)
             )
             replies = [
                 each
@@ -194,7 +196,7 @@ class TeamsChannelsSource:
         return thread_document(self._name, channel, [each for each in messages if not self._is_own(each)])
 
     async def _channels(self, team_id: str, wanted: Sequence[str]) -> list[TeamsChannel]:
-        team = await self._rest.get(f"teams/{quote(team_id)}")
+        team = await self._server.get(f"teams/{quote(team_id)}")
         values = [
             each async for page in self._pages(f"teams/{quote(team_id)}/channels") for each in page.get("value", ())
         ]
@@ -231,13 +233,13 @@ class TeamsChannelsSource:
         }
 
     async def _pages(self, address: str, parameters: Mapping[str, str] | None = None) -> AsyncIterator[dict[str, Any]]:
-        answer = await self._rest.get(address, parameters)
+        answer = await self._server.get(address, parameters)
         before = set[str]()
         while True:
             yield answer
             if not (following := answer.get("@odata.nextLink")):
                 return
-            answer = await self._rest.get(followed(str(following), before, self._name))
+            answer = await self._server.get(followed(str(following), before, self._name))
 
     def _message(self, value: Any) -> ChatMessage | None:
         try:

@@ -30,7 +30,7 @@ MIGRATIONS = Path(__file__).with_name("migrations")
 OUTAGES = ("08", "53", "57P")  # SQLSTATE classes: no connection, no room or too many clients, shutting down or starting
 MIGRATING = 0x706C756D62  # PostgreSQL's advisory lock for it; any number that means nothing to others
 # A machine that vanished without a word keeps its locks for half a minute, and not for the two hours of the kernel.
-KEEPALIVE = {"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
+KEEPALIVE = "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"  # of the server
 DEADLOCK = "40P01"  # SQLSTATE
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 DAMAGE = (
@@ -56,16 +56,9 @@ def open_database(url: str) -> AsyncEngine:
         sqlalchemy.event.listen(engine.sync_engine, "connect", _configure_sqlite)
         sqlalchemy.event.listen(engine.sync_engine, "begin", _begin_sqlite)
         return FlushedEngine(engine)
-    try:
-        return create_async_engine(
-            parsed.set(drivername="postgresql+asyncpg"),
-            pool_pre_ping=True,
-            connect_args={"server_settings": KEEPALIVE},
-        )
-    except ModuleNotFoundError:
-        raise ConfigurationError(
-            "PLUMBLINE_DATABASE_URL names a PostgreSQL server: install Plumbline's extra `postgres` to speak with it."
-        ) from None
+    return create_async_engine(
+        parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True, connect_args={"options": KEEPALIVE}
+    )
 
 
 def _parsed(url: str) -> sa.URL:

@@ -30,7 +30,7 @@ class _Loaded(Generic[T]):
 
 
 class SqlLearnedModel(Generic[T]):
-    """An EncoderStore or an OwnerModelStore on one row of a table. Everything raises StoreUnavailable."""
+    """Implements `core.ports.LearnedStore` on one row of a table. Everything raises StoreUnavailable."""
 
     def __init__(self, engine: AsyncEngine, name: str, form: ArrayFormat[T], clock: Clock) -> None:
         self._engine = engine

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from adapters.teams.activity import Activity
+from adapters.teams.connector import TeamsGuests
 from adapters.teams.events import person_of, place_of
-from adapters.teams.guests import TeamsGuests
 from core.model.audience import channel_audience, kept_private, person_audience, with_outsiders
 from core.model.conversation import Audience, Channel
 

@@ -14,15 +14,16 @@ from datetime import UTC, datetime, timedelta
 import aiohttp
 import jwt
 
+from adapters.http import Http
 from adapters.teams.cloud import Cloud
-from core.model.errors import ChatUnavailable, Unauthorized
+from core.model.errors import ChatUnavailable, Unauthorized, Unavailable
 from core.ports import Clock
 
 CLOCK_SKEW = timedelta(minutes=5)
 KEY_LIFETIME = timedelta(hours=24)
 UNKNOWN_KEY_PAUSE = timedelta(minutes=5)  # or anybody could make us fetch keys with every request
 FAILURE_PAUSE = timedelta(seconds=10)
-FETCH_TIMEOUT = aiohttp.ClientTimeout(total=5.0)  # seconds
+FETCH_TIMEOUT = 5.0  # seconds
 
 KEYS_UNAVAILABLE = "The keys that Teams signs with cannot be fetched from {url}: this request cannot be checked now."
 
@@ -38,14 +39,19 @@ class SigningKey:
 class SigningKeys:
     """The keys that Microsoft publishes, fetched without blocking and kept for a day."""
 
-    def __init__(self, metadata_url: str, clock: Clock) -> None:
+    def __init__(self, metadata_url: str, clock: Clock, session: aiohttp.ClientSession) -> None:
         self._metadata_url = metadata_url
         self._clock = clock
-        self._session: aiohttp.ClientSession | None = None
+        self._session = session
         self._fetching = asyncio.Lock()
         self._keys: dict[str, SigningKey] = {}
         self._stale_at = datetime.min.replace(tzinfo=UTC)
         self._not_before = datetime.min.replace(tzinfo=UTC)
+
+    async def count(self) -> int:
+        """Return how many keys are published. Raises ChatUnavailable if that cannot be known."""
+        await self.find("")
+        return len(self._keys)
 
     async def find(self, key_id: str) -> SigningKey | None:
         """The key of this id, None if Microsoft publishes none. Raises ChatUnavailable if that cannot be known."""
@@ -68,20 +74,14 @@ class SigningKeys:
                 for key in published["keys"]
                 if key.get("kty") == "RSA"
             }
-        except (aiohttp.ClientError, TimeoutError, ValueError, KeyError, TypeError, jwt.PyJWTError):
+        except (Unavailable, ValueError, KeyError, TypeError, jwt.PyJWTError):
             return
         self._stale_at = now + KEY_LIFETIME
         self._not_before = now + UNKNOWN_KEY_PAUSE
 
     async def _get(self, url: str) -> dict:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(timeout=FETCH_TIMEOUT)
-        async with self._session.get(url, raise_for_status=True) as response:
-            return await response.json(content_type=None)
-
-    async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        server = Http("The login service", url, self._session, timeout=FETCH_TIMEOUT)
+        return await server.get(url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +102,10 @@ class Credential:
 class Authenticator:
     """Checks the tokens that come with Teams' requests."""
 
-    def __init__(self, app_id: str, cloud: Cloud, clock: Clock) -> None:
+    def __init__(self, app_id: str, cloud: Cloud, clock: Clock, session: aiohttp.ClientSession) -> None:
         self._app_id = app_id
         self._cloud = cloud
-        self._keys = SigningKeys(cloud.metadata_url, clock)
+        self._keys = SigningKeys(cloud.metadata_url, clock, session)
 
     async def check(self, authorization: str | None) -> Credential:
         """Return the claims of the token in an Authorization header.
@@ -132,6 +132,3 @@ class Authenticator:
         except jwt.PyJWTError as error:
             raise Unauthorized(f"The token is not valid: {error}.") from None
         return Credential(str(claims.get("serviceurl", "")), key.endorsements)
-
-    async def close(self) -> None:
-        await self._keys.close()

@@ -25,7 +25,7 @@ from adapters.teams.elements import (
 from core.confidence.badge_explanation import BadgeExplanation, BadgeReference
 from core.model.messages import JUDGED_BY, WHY, DriftAlarm
 
-PICTURE_DPI = 72  # small enough for a card: a message of Teams holds 28 KB in all
+PICTURE_SCALE = 1.0  # small enough for a card: a message of Teams holds 28 KB in all
 MAX_SENTENCE = 500  # characters
 
 
@@ -55,6 +55,6 @@ def alarm_card(alarm: DriftAlarm, picture: bytes) -> Card:
 
 
 def alarm_picture(alarm: DriftAlarm) -> bytes:
-    """The diagram as PNG. Takes about a second: drawn in a thread."""
+    """The diagram as PNG, drawn in a thread."""
     shown, correct = np.array(alarm.shown), np.array(alarm.correct, dtype=np.float64)
-    return reliability_png(alarm.title, shown, correct, PICTURE_DPI)
+    return reliability_png(alarm.title, shown, correct, PICTURE_SCALE)

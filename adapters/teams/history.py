@@ -18,12 +18,11 @@ import aiohttp
 import structlog
 from pydantic import ValidationError
 
+from adapters.http import Http, Refused, Retries, TryAgain, source_server
 from adapters.microsoft_graph.credentials import GraphCredentials
 from adapters.microsoft_graph.messages import ChatMessage
-from adapters.rest import Refused, Rest, TryAgain
-from adapters.teams.access_token import AccessToken
 from adapters.teams.cloud import Cloud
-from adapters.teams.groups import TeamGroups
+from adapters.teams.connector import AccessToken, Connector, TeamGroups
 from adapters.teams.references import ConversationReference, ConversationReferences, recall
 from core.model.conversation import Place
 from core.model.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError, SourceUnavailable
@@ -32,8 +31,7 @@ from core.ports import Clock
 PAGE = "50"  # messages of one answer: the most that Graph gives
 MAX_PAGES = 5  # of one conversation
 MAX_CLOSED = 1_000  # conversations that are known not to be readable
-ATTEMPTS = 2  # for one answer
-LONGEST_PAUSE = 2.0  # seconds that Graph may ask to wait before the second
+RETRIES = Retries(attempts=2, longest_pause=2.0)  # somebody waits for what is read
 CLOSED_FOR = timedelta(minutes=10)  # after which a conversation without consent is tried again
 GONE = frozenset({404, 410})
 CLOSED = frozenset({401, 403})
@@ -57,7 +55,7 @@ class Unreadable(PlumblineError):
 class _Conversation:
     """`address` is that of its messages in Graph; `permission` is what reads them. Only a channel has threads."""
 
-    rest: Rest
+    server: Http
     address: str
     permission: str
     is_channel: bool
@@ -86,11 +84,11 @@ class TeamsHistory:
         self._app_password = app_password
         self._tenant_ids = tenant_ids
         self._references = references
-        self._groups = TeamGroups(references, token, session)
+        self._groups = TeamGroups(references, Connector(token, session))
         self._cloud = cloud
         self._clock = clock
         self._session = session
-        self._graphs: dict[str, Rest] = {}
+        self._graphs: dict[str, Http] = {}
         self._closed: dict[str, tuple[datetime, str]] = {}
 
     async def root(self, place: Place) -> ChatMessage | None:
@@ -140,20 +138,15 @@ class TeamsHistory:
         address = f"teams/{quote(group, safe='')}/channels/{channel}/messages"
         return _Conversation(self._graph(home), address, "ChannelMessage.Read.Group", True)
 
-    def _graph(self, home: ConversationReference) -> Rest:
+    def _graph(self, home: ConversationReference) -> Http:
         """Graph, with the app's token of the conversation's own tenant."""
         tenant = home.tenant_id
         if tenant not in self._graphs:
             credentials = GraphCredentials(
                 quote(tenant, safe=""), self.app_id, self._app_password, self._session, self._cloud.login_url
             )
-            self._graphs[tenant] = Rest(
-                "Microsoft Graph",
-                self._cloud.graph_url,
-                credentials,
-                self._session,
-                attempts=ATTEMPTS,
-                longest_pause=LONGEST_PAUSE,
+            self._graphs[tenant] = source_server(
+                "Microsoft Graph", self._cloud.graph_url, self._session, credentials, RETRIES
             )
         return self._graphs[tenant]
 
@@ -165,7 +158,7 @@ class TeamsHistory:
         if now < until:
             raise Unreadable(reason)
         try:
-            return await conversation.rest.get(address, parameters)
+            return await conversation.server.get(address, parameters)
         except TryAgain as error:
             raise ChatUnavailable(str(error), error.retry_after) from None
         except Refused as error:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import aiohttp
 import structlog
 from aiohttp import web
 from pydantic import ValidationError
 
+from adapters.http import read_body
 from adapters.teams.activity import Activity, Pressed, parse_activity
 from adapters.teams.audiences import TeamsAudiences
 from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE, Cloud
@@ -40,10 +42,10 @@ RESTORED = "undeleteMessage"
 log = structlog.get_logger()
 
 
-def _authenticator(app_id: str, cloud: Cloud, clock: Clock) -> Authenticator:
+def _authenticator(app_id: str, cloud: Cloud, clock: Clock, session: aiohttp.ClientSession) -> Authenticator:
     from adapters.teams.authentication import Authenticator  # and with it cryptography, which a playground needs not
 
-    return Authenticator(app_id, cloud, clock)
+    return Authenticator(app_id, cloud, clock, session)
 
 
 class TeamsInbound:
@@ -65,12 +67,13 @@ class TeamsInbound:
         standing: Standing,
         references: ConversationReferences,
         clock: Clock,
+        session: aiohttp.ClientSession,
         cloud: Cloud = PUBLIC_CLOUD,
     ) -> None:
         if anonymous == bool(app_id):
             raise ConfigurationError("Teams needs TEAMS_APP_ID, or no credentials at all and PLUMBLINE_HOST=127.0.0.1.")
         self._cloud = THIS_MACHINE if anonymous else cloud
-        self._authenticator = None if anonymous else _authenticator(app_id, cloud, clock)
+        self._authenticator = None if anonymous else _authenticator(app_id, cloud, clock, session)
         self._tenant_ids = frozenset(tenant.lower() for tenant in tenant_ids)
         self._audiences = audiences
         self._inbox = inbox
@@ -79,10 +82,6 @@ class TeamsInbound:
         self._invokes = Invokes(
             inbox=inbox, forms=forms, standing=standing, audiences=audiences, references=references, clock=clock
         )
-
-    async def close(self) -> None:
-        if self._authenticator is not None:
-            await self._authenticator.close()
 
     async def handle(self, request: web.Request) -> web.Response:
         """One activity. Answers as soon as it is recorded; what is answered in the chat is posted later.
@@ -98,7 +97,8 @@ class TeamsInbound:
         # A page in the operator's browser could post a form to this machine, but no JSON without being asked first.
         if request.content_type != "application/json":
             raise MalformedInput("An activity must be JSON. Send Content-Type: application/json.")
-        activity = parse_activity(await _body(request))
+        too_large = InputTooLarge(f"The body is larger than {MAX_BODY} bytes.")
+        activity = parse_activity(await read_body(request.content, MAX_BODY, too_large))
         if credential is not None:
             credential.vouch(activity.service_url, activity.channel_id)
         if not self._cloud.serves(activity.service_url):
@@ -201,12 +201,3 @@ class TeamsInbound:
 
 def _is_question(activity: Activity) -> bool:
     return activity.is_addressed and activity.sender.role != "bot"
-
-
-async def _body(request: web.Request) -> bytes:
-    body = bytearray()
-    async for chunk in request.content.iter_chunked(64 * 1024):
-        body += chunk
-        if len(body) > MAX_BODY:
-            raise InputTooLarge(f"The body is larger than {MAX_BODY} bytes, more than any activity has.")
-    return bytes(body)

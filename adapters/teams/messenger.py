@@ -15,8 +15,9 @@ from adapters.teams.intents import marked
 from adapters.teams.posted import PostedMessages
 from adapters.teams.references import ConversationReference, ConversationReferences, recall
 from adapters.teams.render import render, streamed
+from adapters.teams.sdk import MessageTooLarge
 from adapters.teams.streams import Streams
-from adapters.teams.transport import MessageTooLarge, Transport
+from adapters.teams.transport import Transport
 from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatUnavailable, MessageNotFound
 from core.model.messages import Message

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 import structlog
 
 from adapters.teams.elements import Card, plain
-from adapters.teams.transport import StreamPhase, StreamUpdate, Transport
+from adapters.teams.sdk import StreamPhase, StreamUpdate
+from adapters.teams.transport import Transport
 from core.model.errors import ChatUnavailable, PlumblineError
 
 INTERVAL = 1.0  # seconds between two updates

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from pydantic import AwareDatetime, BaseModel, TypeAdapter
 
-from adapters.tools.http import Http
+from adapters.http import Http
 from core.model.incident import AlertStatus, Incident
 from core.model.silences import Matcher, Silence
 

@@ -10,7 +10,6 @@ from typing import Protocol
 
 from yarl import URL
 
-from adapters.tools.http import MAX_BODY
 from core.ports import FailedBuild, TimeWindow, Tool
 from core.rca.build_log import plain
 from core.rca.observation_tools import ServiceTool
@@ -18,6 +17,7 @@ from core.rca.observation_tools import ServiceTool
 MAX_RUNS = 20  # listed, the latest ones
 EXPLAINED = 5  # runs that failed whose steps are asked for
 MAX_LOG = 64 * 1024  # bytes of a log that a language model may read, the last ones
+MAX_FAILED_LOG = 16 * 1024 * 1024  # bytes asked for of the log of a run that failed, the last ones
 MAX_WHOLE_LOG = 1024 * 1024  # characters of a log in which the failing lines are looked for, the last ones
 ALWAYS = datetime(9999, 1, 1, tzinfo=UTC)
 
@@ -145,7 +145,7 @@ class Builds:
         project = self._projects[service]
         steps = await self._server.failed_steps(project, run)
         step = next((each for each in steps if each.job == job), steps[0] if steps else None)
-        log = await self._server.log(project, run, step, MAX_BODY) if step else ""
+        log = await self._server.log(project, run, step, MAX_FAILED_LOG) if step else ""
         return FailedBuild(
             self._name, project, service, run.id, step.name if step else "", whole_lines(log), run.url, run.at
         )

@@ -9,8 +9,8 @@ from urllib.parse import quote
 from pydantic import AwareDatetime, BaseModel, TypeAdapter
 from yarl import URL
 
+from adapters.http import Http
 from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, page_of
-from adapters.tools.http import Http
 
 FAILED = frozenset({"failure", "timed_out", "startup_failure"})
 JOBS = 100  # of a run: the most that one answer holds

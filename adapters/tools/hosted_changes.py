@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from pydantic import AwareDatetime, BaseModel, TypeAdapter
 
-from adapters.tools.http import Http
+from adapters.http import Http
 from core.ports import Change, TimeWindow
 
 MAX_COMMITS = 50  # of one repository within a window, the last ones

@@ -9,8 +9,8 @@ from urllib.parse import quote
 from pydantic import BaseModel, TypeAdapter
 from yarl import URL
 
+from adapters.http import Http
 from adapters.tools.ci import MAX_RUNS, BuildLink, Run, Step, page_of
-from adapters.tools.http import Http
 
 FAILED = frozenset({"FAILURE", "UNSTABLE"})
 CONSOLE = "console"  # the one log of a build

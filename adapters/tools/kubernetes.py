@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from pydantic import TypeAdapter
 
-from adapters.tools.http import Http
+from adapters.http import Http
 from adapters.tools.kubernetes_objects import EVENTS_HEAD, Event, List, Pod, described, told
 from adapters.tools.loki import level_of
 from core.ports import LogLine, TimeWindow, Tool

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel, TypeAdapter
 
-from adapters.tools.http import Http
+from adapters.http import Http
 from core.ports import LogLine, TimeWindow
 
 PAGE = 5_000  # records of one answer: the server's own limit unless it was raised

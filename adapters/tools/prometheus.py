@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Literal
 
-import aiohttp
-from pydantic import BaseModel, ValidationError
-from yarl import URL
+from pydantic import BaseModel, TypeAdapter
 
-from core.model.errors import ToolRefused, ToolUnavailable
+from adapters.http import Http
+from core.model.errors import ToolUnavailable
 from core.ports import Series, TimeWindow
 
 SERVICE_LABELS = ("service", "job", "app")  # any of them may name a series' service
@@ -26,11 +26,9 @@ HIDDEN_METRICS = r"ALERTS|ALERTS_FOR_STATE|scrape_.+|.+_bucket|.+_created|go_.+|
 """Left out by the server: alerts' own series, histogram buckets, and what every process exports about itself."""
 
 COUNTER_SUFFIXES = ("_total", "_count", "_sum")  # OpenMetrics: these only grow
-TIMEOUT = 6.0  # seconds for one answer
 MIN_STEP = 15.0  # seconds between points
 MAX_POINTS = 240  # per series
 MAX_SERIES = 500  # raw series of one service; more are refused
-MAX_BODY = 16 * 1024 * 1024  # bytes of one answer
 MAX_SERVICE = 128  # characters of a service's name
 
 
@@ -49,59 +47,35 @@ class _Answer(BaseModel):
     data: _Matrix
 
 
+_ANSWER = TypeAdapter(_Answer)
+
+
+@dataclass(frozen=True, slots=True)
 class Prometheus:
     """MetricReader over one Prometheus, or anything that answers like one. A counter is given as its rate per second."""
 
-    def __init__(self, name: str, url: str, session: aiohttp.ClientSession) -> None:
-        self._name = name
-        self._url = url.rstrip("/")
-        self._shown = URL(self._url).with_user(None)  # errors are shown in chats
-        self._session = session
+    name: str
+    http: Http
 
-    @property
-    def name(self) -> str:
-        return self._name
+    async def check(self) -> None:
+        """Raises ToolUnavailable unless Prometheus says that it is ready."""
+        await self.http.text("-/ready")
 
     async def series(self, service: str, window: TimeWindow) -> list[Series]:
         if not 0 < len(service) <= MAX_SERVICE:
             return []
         step = max(MIN_STEP, (window.end - window.start).total_seconds() / MAX_POINTS)
-        body = await self._query_range(
-            {
-                "query": _selector(service),
-                "start": str(window.start.timestamp()),
-                "end": str(window.end.timestamp()),
-                "step": str(step),
-                "timeout": f"{TIMEOUT:.0f}s",
-            }
-        )
-        try:
-            rows = _Answer.model_validate_json(body).data.result
-        except ValidationError as error:
-            raise ToolUnavailable(f"Prometheus at {self._shown} did not answer with a range of values.") from error
+        asked = {
+            "query": _selector(service),
+            "start": str(window.start.timestamp()),
+            "end": str(window.end.timestamp()),
+            "step": str(step),
+            "timeout": f"{self.http.timeout:.0f}s",
+        }
+        rows = (await self.http.parsed("api/v1/query_range", _ANSWER, form=asked)).data.result
         if len(rows) > MAX_SERIES:
-            raise ToolUnavailable(f"Prometheus at {self._shown} has more than {MAX_SERIES} series for one service.")
+            raise ToolUnavailable(f"{self.http.system} has more than {MAX_SERIES} series for one service.")
         return _series(service, rows, window)
-
-    async def _query_range(self, form: Mapping[str, str]) -> bytes:
-        timeout = aiohttp.ClientTimeout(total=TIMEOUT)
-        try:
-            async with self._session.post(f"{self._url}/api/v1/query_range", data=form, timeout=timeout) as response:
-                status, body = response.status, bytearray()
-                async for chunk in response.content.iter_any():
-                    body += chunk
-                    if len(body) > MAX_BODY:
-                        raise ToolUnavailable(f"Prometheus at {self._shown} answered with more than {MAX_BODY} bytes.")
-        except (aiohttp.ClientError, TimeoutError) as error:
-            problem = str(error) or type(error).__name__
-            raise ToolUnavailable(f"Prometheus at {self._shown} cannot be reached: {problem}.") from error
-        if status in {401, 403}:
-            raise ToolRefused(
-                f"Prometheus at {self._shown} refuses access (HTTP status {status}): check its credentials."
-            )
-        if status != 200:
-            raise ToolUnavailable(f"Prometheus at {self._shown} answered with HTTP status {status}.")
-        return bytes(body)
 
 
 def _selector(service: str) -> str:

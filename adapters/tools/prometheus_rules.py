@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, TypeAdapter
 
-from adapters.tools.http import Http
+from adapters.http import Http
 from core.model.incident import Alert, AlertStatus, Incident
 from core.model.silences import Silence
 

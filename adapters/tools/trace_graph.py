@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from pydantic import BaseModel, TypeAdapter
 
-from adapters.tools.http import Http
+from adapters.http import Http
 from core.ports import TimeWindow
 
 MAX_CALLS = 10_000  # pairs of services that are read

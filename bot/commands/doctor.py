@@ -12,6 +12,7 @@ from rich.text import Text
 
 from adapters.clock import SystemClock
 from bot.commands.backup import is_open
+from bot.commands.finding import Finding
 from bot.commands.llm_check import check_model
 from bot.commands.slack_doctor import check_slack
 from bot.commands.teams_doctor import check_teams
@@ -24,7 +25,6 @@ from bot.config.workspace import Workspace, load_workspace
 from bot.observability.model_metrics import TokenTally
 from bot.wiring.application import open_core
 from bot.wiring.catalogues import read_catalogue
-from bot.wiring.finding import Finding
 from bot.wiring.models import llama_server
 from bot.wiring.on_call import open_schedule
 from bot.wiring.sources import open_source
@@ -206,8 +206,6 @@ async def check_tool(tool: sections.ToolSection, session: aiohttp.ClientSession)
             if tool.path.is_dir():
                 return Finding(tool.name, str(tool.path))
             return Finding(tool.name, "missing", f"Correct its path: {tool.path}.")
-        case sections.PrometheusTool():
-            return await _prometheus(tool, session)
         case _:
             return await _asked(tool, session)
 
@@ -251,13 +249,3 @@ async def check_catalogue(section: CatalogueSection, workspace: Workspace, setti
     return Finding(
         what, f"{len(found.teams)} teams, {rules} rules, {len(found.dependencies)} services that call others"
     )
-
-
-async def _prometheus(tool: sections.PrometheusTool, session: aiohttp.ClientSession) -> Finding:
-    try:
-        async with session.get(f"{tool.url.rstrip('/')}/-/ready") as response:
-            if response.status == 200:
-                return Finding(tool.name, f"{tool.url} is ready")
-            return Finding(tool.name, f"answers {response.status}", f"Check that {tool.url} is a Prometheus.")
-    except (aiohttp.ClientError, TimeoutError) as error:
-        return Finding(tool.name, "does not answer", f"{tool.url}: {error}. Check the address in plumbline.yaml.")

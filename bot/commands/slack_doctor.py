@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import aiohttp
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
+from slack_sdk.signature import SignatureVerifier
+from slack_sdk.web.async_client import AsyncWebClient
 
+from adapters.http import ONCE
+from adapters.slack.client import ask, slack_client
 from adapters.slack.needs import AGENT_EVENTS, ASSISTANT_EVENTS, COMMANDS, EVENTS, SCOPES, SHORTCUTS
+from bot.commands.finding import Finding, knock
 from bot.config.settings import Settings
 from bot.config.workspace import Workspace
-from bot.wiring.finding import Finding
 from core.model.conversation import Platform
+from core.model.errors import ChatUnavailable
 
 CHALLENGE = "plumbline-doctor"
 TO_AGENT = (
@@ -31,36 +34,26 @@ async def check_slack(
     if settings.slack_bot_token is None:
         yield Finding("Slack", "off (SLACK_BOT_TOKEN is not set)")
         return
-    slack = _Slack(settings.slack_api_url, settings.slack_bot_token.get_secret_value(), session)
+
+    def client(token: SecretStr) -> AsyncWebClient:
+        return slack_client(token.get_secret_value(), settings.slack_api_url, session, ONCE)
+
+    slack = client(settings.slack_bot_token)
     try:
-        answer, headers = await slack.ask("auth.test")
+        answer, headers = await ask(slack, "auth.test")
         yield _token(answer)
         if answer.get("ok"):
             for finding in _scopes(headers):
                 yield finding
-            yield await _way_in(settings, slack, session)
+            yield await _way_in(settings, client, session)
             async for finding in _channels(workspace, slack):
                 yield finding
             if settings.slack_config_token is not None:
-                yield await _manifest(slack, answer, settings.slack_config_token.get_secret_value())
-    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-        mend = f"{settings.slack_api_url}: {error or 'no answer'}. Check the network and SLACK_API_URL."
-        yield Finding("Slack", "does not answer", mend)
-
-
-class _Slack:
-    """Slack's Web API, without any patience."""
-
-    def __init__(self, url: str, token: str, session: aiohttp.ClientSession) -> None:
-        self._url = url
-        self._token = token
-        self._session = session
-
-    async def ask(self, method: str, token: str = "", **arguments: str) -> tuple[dict[str, Any], Mapping[str, str]]:
-        """The body and the headers of the answer."""
-        authorization = {"Authorization": f"Bearer {token or self._token}"}
-        async with self._session.post(f"{self._url}{method}", data=arguments, headers=authorization) as response:
-            return await response.json(), response.headers
+                yield await _manifest(slack, answer, client(settings.slack_config_token))
+    except ChatUnavailable as error:
+        yield Finding(
+            "Slack", "does not answer", f"{error} Check the network and SLACK_API_URL ({settings.slack_api_url})."
+        )
 
 
 def _token(answer: Mapping[str, Any]) -> Finding:
@@ -85,10 +78,12 @@ def _scopes(headers: Mapping[str, str]) -> list[Finding]:
     return findings or [Finding("Slack scopes", "are those of the manifest")]
 
 
-async def _way_in(settings: Settings, slack: _Slack, session: aiohttp.ClientSession) -> Finding:
+async def _way_in(
+    settings: Settings, client: Callable[[SecretStr], AsyncWebClient], session: aiohttp.ClientSession
+) -> Finding:
     """Socket Mode, or a signed request to our own address: what Slack itself sends to try one."""
     if settings.slack_app_token is not None:
-        answer, _ = await slack.ask("apps.connections.open", settings.slack_app_token.get_secret_value())
+        answer, _ = await ask(client(settings.slack_app_token), "apps.connections.open")
         if answer.get("ok"):
             return Finding("Slack events", "come through Socket Mode")
         mend = "Make an app-level token with connections:write, and turn Socket Mode on in the app."
@@ -106,19 +101,18 @@ async def _way_in(settings: Settings, slack: _Slack, session: aiohttp.ClientSess
 async def _address(address: str, secret: str, session: aiohttp.ClientSession) -> Finding:
     body = json.dumps({"type": "url_verification", "challenge": CHALLENGE, "token": "none"})
     timestamp = str(int(time.time()))
-    digest = hmac.new(secret.encode(), f"v0:{timestamp}:{body}".encode(), hashlib.sha256).hexdigest()
     headers = {
         "Content-Type": "application/json",
         "X-Slack-Request-Timestamp": timestamp,
-        "X-Slack-Signature": f"v0={digest}",
+        "X-Slack-Signature": SignatureVerifier(secret).generate_signature(timestamp=timestamp, body=body) or "",
     }
     try:
-        async with session.post(address, data=body, headers=headers) as response:
-            status, said = response.status, await response.text()
-    except (aiohttp.ClientError, TimeoutError) as error:
-        mend = f"{error or 'No answer'}. Is `plumbline serve` running there, and the address the public one?"
+        answer = await knock(session, address, data=body, headers=headers)
+    except ChatUnavailable as error:
+        mend = f"{error} Is `plumbline serve` running there, and the address the public one?"
         return Finding("Slack events", f"{address} does not answer", mend)
-    if status == 200 and CHALLENGE in said:
+    status = answer.status
+    if status == 200 and CHALLENGE.encode() in answer.body:
         return Finding("Slack events", f"reach {address}")
     if status == 401:
         mend = "SLACK_SIGNING_SECRET is another one there, or its clock is more than five minutes off."
@@ -127,12 +121,12 @@ async def _address(address: str, secret: str, session: aiohttp.ClientSession) ->
     return Finding("Slack events", f"{address} answers {status}", mend)
 
 
-async def _channels(workspace: Workspace, slack: _Slack) -> AsyncIterator[Finding]:
+async def _channels(workspace: Workspace, slack: AsyncWebClient) -> AsyncIterator[Finding]:
     """Channels that the bot is not in, and those that only Slack calls private: incidents would be named to everybody."""
     for channel in workspace.channels:
         if not (id_ := channel.ids.get(Platform.SLACK)):
             continue
-        answer, _ = await slack.ask("conversations.info", channel=id_)
+        answer, _ = await ask(slack, "conversations.info", channel=id_)
         known: dict[str, Any] = answer.get("channel") or {}
         if not answer.get("ok") or known.get("is_member") is False:
             mend = f"Invite it there with /invite, or correct the id {id_} in plumbline.yaml."
@@ -142,12 +136,12 @@ async def _channels(workspace: Workspace, slack: _Slack) -> AsyncIterator[Findin
             yield Finding(f"channel {channel.name}", "is private in Slack", mend)
 
 
-async def _manifest(slack: _Slack, identity: Mapping[str, Any], config_token: str) -> Finding:
+async def _manifest(slack: AsyncWebClient, identity: Mapping[str, Any], owner: AsyncWebClient) -> Finding:
     """The app as Slack has it against what we need; needs a configuration token of the app's owner."""
-    bot, _ = await slack.ask("bots.info", bot=str(identity.get("bot_id", "")))
+    bot, _ = await ask(slack, "bots.info", bot=str(identity.get("bot_id", "")))
     known: dict[str, Any] = bot.get("bot") or {}
     app_id = str(known.get("app_id", ""))
-    answer, _ = await slack.ask("apps.manifest.export", config_token, app_id=app_id)
+    answer, _ = await ask(owner, "apps.manifest.export", app_id=app_id)
     if not answer.get("ok"):
         mend = "Make a new configuration token at https://api.slack.com/apps and set SLACK_CONFIG_TOKEN; they live 12 hours."
         return Finding("Slack manifest", f"cannot be read: {answer.get('error')}", mend, fatal=False)

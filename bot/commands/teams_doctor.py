@@ -8,7 +8,6 @@ import zipfile
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 import aiohttp
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -16,13 +15,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from adapters.clock import SystemClock
 from adapters.store.database import migrate, open_database
 from adapters.store.teams_conversations import SqlTeamsConversations
-from adapters.teams.access_token import AccessToken
 from adapters.teams.cloud import PUBLIC_CLOUD, Cloud
+from adapters.teams.connector import NOT_OURS, AccessToken, Connector
 from adapters.teams.history import TeamsHistory, Unreadable
 from adapters.teams.needs import manifest_differences
+from bot.commands.finding import Finding, knock
 from bot.config.settings import Settings
 from bot.config.workspace import Workspace
-from bot.wiring.finding import Finding
 from core.model.conversation import Channel, Place, Platform
 from core.model.errors import ChatUnavailable, MessageNotFound, PlumblineError
 
@@ -52,11 +51,11 @@ async def check_teams(
         yield Finding("Teams", "has no password", "Set TEAMS_APP_PASSWORD, or unset TEAMS_APP_ID.")
         return
     password = settings.teams_app_password.get_secret_value()
-    token = AccessToken(settings.teams_app_id, password, settings.teams_tenant_ids, cloud)
+    token = AccessToken(settings.teams_app_id, password, settings.teams_tenant_ids, cloud, session)
     try:
-        bearer = await token.get()
+        await token.get()
         yield Finding("Teams token", f"is issued to {settings.teams_app_id}")
-        async for finding in _service(service_url, bearer, workspace, session):
+        async for finding in _service(service_url, Connector(token, session), workspace):
             yield finding
         async for finding in _histories(settings, workspace, session, token, cloud):
             yield finding
@@ -92,26 +91,21 @@ def _is_uuid(text: str) -> bool:
         return False
 
 
-async def _service(
-    service_url: str, bearer: str, workspace: Workspace, session: aiohttp.ClientSession
-) -> AsyncIterator[Finding]:
+async def _service(service_url: str, connector: Connector, workspace: Workspace) -> AsyncIterator[Finding]:
     """Check that the connector service answers, and that the app is in the channels that plumbline.yaml names."""
-    headers = {"Authorization": f"Bearer {bearer}"}
     channels = [channel for channel in workspace.channels if Platform.TEAMS in channel.ids]
     try:
-        async with session.get(service_url, headers=headers):
-            yield Finding("Teams service", f"{service_url} answers")
+        await connector.get(service_url)
+        yield Finding("Teams service", f"{service_url} answers")
         for channel in channels:
-            id_ = quote(channel.ids[Platform.TEAMS], safe="")
-            members = f"{service_url}v3/conversations/{id_}/pagedmembers?pageSize=50"
-            async with session.get(members, headers=headers) as response:
-                if response.status in (401, 403, 404):
-                    mend = "Add the app to the team of this channel, or correct its id in plumbline.yaml."
-                    yield Finding(f"Teams channel {channel.name}", f"is closed (HTTP {response.status})", mend)
-                elif response.status < 300:
-                    yield Finding(f"Teams channel {channel.name}", "is open to the app")
-    except (aiohttp.ClientError, TimeoutError) as error:
-        mend = f"{error or 'No answer'}. Is the way there open? In a proxy, allow this host."
+            status = (await connector.members(service_url, channel.ids[Platform.TEAMS], {"pageSize": "50"})).status
+            if status in NOT_OURS:
+                mend = "Add the app to the team of this channel, or correct its id in plumbline.yaml."
+                yield Finding(f"Teams channel {channel.name}", f"is closed (HTTP {status})", mend)
+            else:
+                yield Finding(f"Teams channel {channel.name}", "is open to the app")
+    except ChatUnavailable as error:
+        mend = f"{error} Is the way there open? In a proxy, allow this host."
         yield Finding("Teams service", f"{service_url} does not answer", mend)
 
 
@@ -168,13 +162,12 @@ async def _history(history: TeamsHistory, channel: Channel) -> Finding:
 
 
 async def _signing_keys(cloud: Cloud, session: aiohttp.ClientSession) -> Finding:
+    from adapters.teams.authentication import SigningKeys  # and with it cryptography
+
     try:
-        async with session.get(cloud.metadata_url, raise_for_status=True) as response:
-            keys_url = (await response.json(content_type=None))["jwks_uri"]
-        async with session.get(keys_url, raise_for_status=True) as response:
-            count = len((await response.json(content_type=None))["keys"])
-    except (aiohttp.ClientError, TimeoutError, ValueError, KeyError, TypeError) as error:
-        mend = f"{cloud.metadata_url}: {error or 'no answer'}. Without them nothing that Teams sends can be believed."
+        count = await SigningKeys(cloud.metadata_url, SystemClock(), session).count()
+    except ChatUnavailable as error:
+        mend = f"{error} Without them nothing that Teams sends can be believed."
         return Finding("Teams signing keys", "cannot be fetched", mend)
     return Finding("Teams signing keys", f"{count} are published")
 
@@ -186,10 +179,9 @@ async def _way_in(settings: Settings, session: aiohttp.ClientSession) -> Finding
         return Finding("Teams messages", "the way in is not checked", mend, fatal=False)
     address = f"{settings.public_url.rstrip('/')}/api/messages"
     try:
-        async with session.post(address, json={}) as response:
-            status = response.status
-    except (aiohttp.ClientError, TimeoutError) as error:
-        mend = f"{error or 'No answer'}. Is `plumbline serve` running there, and the address the public one?"
+        status = (await knock(session, address, json={})).status
+    except ChatUnavailable as error:
+        mend = f"{error} Is `plumbline serve` running there, and the address the public one?"
         return Finding("Teams messages", f"{address} does not answer", mend)
     if status == 401:
         return Finding("Teams messages", f"reach {address}, which asks for a token")

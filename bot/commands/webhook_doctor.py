@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bot.commands.finding import Finding
 from bot.config.settings import Settings, missing_secrets
 from bot.config.webhook_sections import WebhooksSection
 from bot.web.webhook_sources import webhook_sources
-from bot.wiring.finding import Finding
 from core.model.errors import ConfigurationError
 
 SHORT = 16  # characters; a shorter secret can be guessed

@@ -15,8 +15,7 @@ from bot.config.time_zone_name import TimeZoneName
 from bot.config.tool_sections import Url
 from core.model.conversation import Platform
 from core.model.errors import ConfigurationError
-from core.model.on_call import Rota
-from core.model.team import TAG, Team
+from core.model.team import TAG, Rota, Team
 
 Id = Annotated[str, Field(min_length=1)]  # an empty one names no schedule, and asked for might stand for all
 Ids = Annotated[tuple[Id, ...], Field(min_length=1)]

@@ -21,7 +21,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from adapters.secret_detector import DetectSecrets
+from adapters.secret_detector import SecretPatterns
 from bot.evaluation.intervals import SEED, bootstrap_interval
 from bot.evaluation.report import print_whole
 from core.knowledge.privacy.names import People
@@ -59,7 +59,7 @@ def run(cases: Path) -> dict[str, Any]:
     `untouched` is the share of the texts without anything to hide that stay as they are. Raises MalformedInput.
     """
     people, loaded = load_cases(cases)
-    redactor = Redactor(DetectSecrets())
+    redactor = Redactor(SecretPatterns())
     return {"measure": "privacy", "seed": SEED, "cases": len(loaded)} | measured(
         loaded, [redactor.findings(case.text, people) for case in loaded]
     )

@@ -12,9 +12,9 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from core.confidence.quality import Drift, measure_drift
+from core.confidence.quality import measure_drift
 from core.model.errors import StoreUnavailable
-from core.model.prediction import Estimator
+from core.model.prediction import Drift, Estimator
 from core.ports import Backlog, Clock, Ingestion, Store
 
 CALIBRATION_EVERY = timedelta(minutes=15)  # the labels of a night are many, and change slowly

@@ -36,9 +36,11 @@ from bot.wiring.models import open_exam, open_model
 from bot.wiring.on_call import open_on_call
 from bot.wiring.sources import open_source, source_setting
 from bot.wiring.tools import Tools, open_tools
+from core.knowledge.encoder import Encoder
 from core.knowledge.privacy.redactor import Redactor
 from core.knowledge.retriever import Retriever
 from core.model.conversation import Place, Platform
+from core.model.errors import ConfigurationError
 from core.model.incident import AlertDelivery, PastIncident
 from core.model.routing import incident_place, incident_places, routing_facts
 from core.model.team import Route
@@ -46,13 +48,13 @@ from core.ports import (
     ChangingSource,
     Clock,
     Embedder,
-    EncoderStore,
     Ingestion,
     KnowledgeSource,
+    LearnedStore,
     OnCall,
-    OwnerModelStore,
     PassageIndex,
 )
+from core.triage.owner_model import OwnerModel
 from handlers.feedback.fit_severity import fit_severity
 from handlers.feedback.fit_triage import fit_triage
 from handlers.knowledge.ingest_knowledge import IngestProgress, IngestReport, ingest_knowledge
@@ -68,7 +70,7 @@ class Knowledge:
 
     sources: tuple[KnowledgeSource | ChangingSource, ...]
     index: PassageIndex
-    encoders: EncoderStore
+    encoders: LearnedStore[Encoder]
     embedder: Embedder | None
     retriever: Retriever
 
@@ -87,7 +89,7 @@ class Core:
     tools: Tools
     schedules: tuple[OnCall, ...]
     history: GrowingHistory
-    owner_models: OwnerModelStore
+    owner_models: LearnedStore[OwnerModel]
     model: ModelPool | None  # None: the evidence engine works alone
     examined: ExaminedModel | None  # the same, for answers
     awaiting_index: asyncio.Lock = field(default_factory=asyncio.Lock)  # held by the ingestion that is next
@@ -147,14 +149,14 @@ def _knowledge(
     return Knowledge(sources, index, encoders, model, Retriever(index, encoders, model))
 
 
-def _encoders(settings: Settings, engine: AsyncEngine, clock: Clock) -> EncoderStore:
+def _encoders(settings: Settings, engine: AsyncEngine, clock: Clock) -> LearnedStore[Encoder]:
     """In the database if several replicas share the index; beside the index where that is in the data directory."""
     if settings.qdrant_url and is_shared(engine):
         return SqlLearnedModel(engine, "encoder", ENCODER, clock)
     return ArrayFile(settings.data_dir / "encoder.npz", ENCODER)
 
 
-def _owner_models(settings: Settings, engine: AsyncEngine, clock: Clock) -> OwnerModelStore:
+def _owner_models(settings: Settings, engine: AsyncEngine, clock: Clock) -> LearnedStore[OwnerModel]:
     if is_shared(engine):
         return SqlLearnedModel(engine, "owner model", OWNER_MODEL, clock)
     return ArrayFile(settings.data_dir / "owners.npz", OWNER_MODEL)
@@ -167,7 +169,12 @@ def is_shared(engine: AsyncEngine) -> bool:
 
 def _index(settings: Settings) -> PassageIndex:
     if settings.qdrant_url:
-        from adapters.qdrant import QdrantIndex
+        try:
+            from adapters.qdrant import QdrantIndex
+        except ModuleNotFoundError:
+            raise ConfigurationError(
+                "PLUMBLINE_QDRANT_URL names a Qdrant server: install Plumbline's extra `qdrant` to speak with it."
+            ) from None
 
         return QdrantIndex.at(settings.qdrant_url, secret(settings.qdrant_api_key))
     from adapters.qdrant_edge import EdgeIndex
@@ -272,9 +279,9 @@ def records_of(core: Core) -> Records:
 
 def redactor(core: Core) -> Redactor:
     """The redactor, which removes names, addresses and secrets from everything that is kept."""
-    from adapters.secret_detector import DetectSecrets
+    from adapters.secret_detector import SecretPatterns
 
-    return Redactor(DetectSecrets(), core.workspace.private_names)
+    return Redactor(SecretPatterns(), core.workspace.private_names)
 
 
 def incident_platforms(settings: Settings) -> tuple[Platform, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from functools import partial
 
 from aiohttp import web
 
@@ -65,13 +64,11 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     settings = core.settings
     if not settings.teams_enabled:
         return None
-    from adapters.teams.access_token import AccessToken
     from adapters.teams.audiences import TeamsAudiences
     from adapters.teams.cloud import PUBLIC_CLOUD, THIS_MACHINE
-    from adapters.teams.guests import TeamsGuests
+    from adapters.teams.connector import AccessToken, Connector, TeamsGuests
     from adapters.teams.history import TeamsHistory
     from adapters.teams.inbound import TeamsInbound
-    from adapters.teams.late_transport import LateTransport
     from adapters.teams.messenger import TeamsMessenger
     from adapters.teams.posted import PostedMessages
     from adapters.teams.threads import TeamsThreads
@@ -81,8 +78,8 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
     cloud = THIS_MACHINE if settings.teams_anonymous else PUBLIC_CLOUD
     app_id, password = settings.teams_app_id, secret(settings.teams_app_password) or ""
     tenant_ids = settings.teams_tenant_ids
-    token = AccessToken(app_id, password, tenant_ids, cloud) if app_id else None
-    transport = LateTransport(partial(open_transport, settings.teams_sdk, token))
+    token = AccessToken(app_id, password, tenant_ids, cloud, core.session) if app_id else None
+    transport = open_transport(settings.teams_sdk, token)
     history = token and TeamsHistory(
         app_id=app_id,
         app_password=password,
@@ -100,7 +97,7 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
         cloud=cloud,
         posted=PostedMessages(history, core.clock) if history else None,
     )
-    guests = TeamsGuests(token, core.clock) if token else None
+    guests = TeamsGuests(Connector(token, core.session), core.clock) if token else None
 
     async def link_in_teams(reference: MessageReference) -> str:
         return await messenger.link(reference) if reference.place.platform is Platform.TEAMS else ""
@@ -115,10 +112,10 @@ async def open_teams(core: Core, inbox: Inbox, stack: AsyncExitStack) -> Chat | 
         standing=ShownAgain(core.store, core.workspace.policy, core.workspace.channels, link_in_teams),
         references=references,
         clock=core.clock,
+        session=core.session,
         cloud=cloud,
     )
     stack.push_async_callback(messenger.close)
-    stack.push_async_callback(inbound.close)
     threads = TeamsThreads(history, core.clock) if history else None
     # A bot without an app is one that may never hear of Teams, and is spared the SDK.
     return Chat(messenger, inbound.handle, threads, transport.opened if app_id else None)

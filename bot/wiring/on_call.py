@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import aiohttp
 
+from adapters.http import Http, Token
 from adapters.on_call.opsgenie import Opsgenie
 from adapters.on_call.pagerduty import PagerDuty, PagerDutyIds
-from adapters.tools.http import Http
 from bot.config.settings import named_secret
 from bot.config.team_sections import OnCallSection, OpsgenieSection, PagerDutySection
 from core.model.errors import ConfigurationError
-from core.model.on_call import TeamRotas
-from core.model.team import Team
+from core.model.team import Team, TeamRotas
 from core.ports import OnCall
 
 
@@ -34,18 +33,15 @@ def open_on_call(
 
 def open_schedule(section: OnCallSection, session: aiohttp.ClientSession) -> PagerDuty | Opsgenie:
     """Open what one section describes. Raises ConfigurationError."""
-    token = named_secret(section.token_env, section.name)
+    token, system = named_secret(section.token_env, section.name), f"{section.name} at {section.url}"
     match section:
         case PagerDutySection():
-            headers = {"Authorization": f"Token token={token}", "Accept": "application/vnd.pagerduty+json;version=2"}
-            return PagerDuty(section.name, _http(section, session, headers), _pagerduty(section))
+            headers = {"Accept": "application/vnd.pagerduty+json;version=2"}
+            http = Http(system, section.url, session, Token(f"Token token={token}"), headers)
+            return PagerDuty(section.name, http, _pagerduty(section))
         case OpsgenieSection():
-            http = _http(section, session, {"Authorization": f"GenieKey {token}"})
+            http = Http(system, section.url, session, Token(f"GenieKey {token}"))
             return Opsgenie(section.name, http, _ids(section.schedules))
-
-
-def _http(section: OnCallSection, session: aiohttp.ClientSession, headers: Mapping[str, str]) -> Http:
-    return Http(f"{section.name} at {section.url}", section.url, session, headers)
 
 
 def _pagerduty(section: PagerDutySection) -> dict[str, PagerDutyIds]:

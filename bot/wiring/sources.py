@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from typing import TYPE_CHECKING
 
@@ -75,39 +74,36 @@ def open_repository(section: sections.GitRepositorySection, settings: Settings) 
 
 
 def _confluence(section: sections.ConfluenceSection, session: aiohttp.ClientSession) -> ChangingSource:
-    from adapters.rest import Rest, Token
+    from adapters.http import Token, basic, source_server
     from adapters.sources.confluence import ConfluenceSource
     from adapters.sources.confluence_pages import Access
 
     secret = named_secret(section.token_env, section.name)
-    login = base64.b64encode(f"{section.email}:{secret}".encode()).decode()
-    token = Token(f"Basic {login}" if section.email else f"Bearer {secret}")
-    rest = Rest(f"Confluence at {section.url}", section.url, token, session)
+    token = basic(section.email, secret) if section.email else Token(f"Bearer {secret}")
+    server = source_server(f"Confluence at {section.url}", section.url, session, token)
     identities = {key: frozenset(readers) for key, readers in section.identities.items()}
     access = Access(frozenset(section.readers), identities)
-    return ConfluenceSource(section.name, rest, section.url, section.spaces, access)
+    return ConfluenceSource(section.name, server, section.url, section.spaces, access)
 
 
 def _slack(
     section: sections.SlackChannelsSection, settings: Settings, session: aiohttp.ClientSession, clock: Clock
 ) -> ChangingSource:
-    from adapters.rest import Rest, Token
+    from adapters.slack.client import slack_reader
     from adapters.sources.slack_channels import SlackChannelsSource
 
-    token = Token(f"Bearer {named_secret(section.token_env, section.name)}")
-    return SlackChannelsSource(
-        section.name, Rest("Slack", settings.slack_api_url, token, session), section.channels, clock
-    )
+    client = slack_reader(named_secret(section.token_env, section.name), settings.slack_api_url, session)
+    return SlackChannelsSource(section.name, client, section.channels, clock)
 
 
 def _teams(
     section: sections.TeamsChannelsSection, settings: Settings, session: aiohttp.ClientSession, clock: Clock
 ) -> ChangingSource:
+    from adapters.http import source_server
     from adapters.microsoft_graph.credentials import GRAPH_URL, GraphCredentials
-    from adapters.rest import Rest
     from adapters.sources.teams_channels import TeamsChannelsSource
 
     secret = named_secret(section.client_secret_env, section.name)
     credentials = GraphCredentials(section.tenant_id, section.client_id, secret, session)
-    rest = Rest("Microsoft Graph", GRAPH_URL, credentials, session)
-    return TeamsChannelsSource(section.name, rest, section.teams, clock, settings.teams_app_id)
+    server = source_server("Microsoft Graph", GRAPH_URL, session, credentials)
+    return TeamsChannelsSource(section.name, server, section.teams, clock, settings.teams_app_id)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import aiohttp
 from yarl import URL
 
+from adapters.http import Http, Token, basic
 from adapters.tools.change_files import ChangeFiles
 from adapters.tools.ci import Builds, BuildServer
-from adapters.tools.http import Http
 from adapters.tools.kubernetes import Kubernetes, Workload
 from adapters.tools.log_files import LogFiles
 from adapters.tools.loki import Loki
@@ -78,17 +78,15 @@ def open_tool(section: sections.ToolSection, session: aiohttp.ClientSession) -> 
             from adapters.tools.prometheus import Prometheus
             from adapters.tools.prometheus_rules import PrometheusRules
 
-            http = Http(_system(section.name, section.url), section.url, session)
+            http = _http(section, session)
             return Tools(
-                metrics=(Prometheus(section.name, section.url, session),),
+                metrics=(Prometheus(section.name, http),),
                 monitors=(PrometheusRules(section.name, http),),
             )
         case sections.AlertmanagerTool():
             from adapters.tools.alertmanager import Alertmanager
 
-            headers = _bearer(section.token_env, section.name) if section.token_env else {}
-            http = Http(_system(section.name, section.url), section.url, session, headers)
-            return Tools(monitors=(Alertmanager(section.name, http, section.source),))
+            return Tools(monitors=(Alertmanager(section.name, _http(section, session), section.source),))
         case sections.TraceFilesTool() | sections.TraceGraphTool():
             return Tools(graphs=(_graph(section, session),))
         case sections.LokiTool():
@@ -113,16 +111,12 @@ def _graph(
 
     if isinstance(section, sections.TraceFilesTool):
         return TraceFiles(section.name, section.path)
-    headers = _bearer(section.token_env, section.name) if section.token_env else {}
-    http = Http(_system(section.name, section.url), section.url, session, headers)
-    return (JaegerGraph if section.kind == "jaeger" else ZipkinGraph)(section.name, http)
+    return (JaegerGraph if section.kind == "jaeger" else ZipkinGraph)(section.name, _http(section, session))
 
 
 def _loki(section: sections.LokiTool, session: aiohttp.ClientSession) -> Loki:
-    headers = _bearer(section.token_env, section.name) if section.token_env else {}
-    if section.tenant:
-        headers["X-Scope-OrgID"] = section.tenant
-    return Loki(section.name, Http(_system(section.name, section.url), section.url, session, headers), section.services)
+    headers = {"X-Scope-OrgID": section.tenant} if section.tenant else {}
+    return Loki(section.name, _http(section, session, headers=headers), section.services)
 
 
 def _kubernetes(section: sections.KubernetesTool, session: aiohttp.ClientSession) -> Kubernetes:
@@ -132,8 +126,7 @@ def _kubernetes(section: sections.KubernetesTool, session: aiohttp.ClientSession
             tls = ssl.create_default_context(cafile=str(section.ca_file))
         except OSError as error:  # ssl.SSLError is one
             raise ConfigurationError(f"{section.name}: {section.ca_file} is no certificate: {error}.") from None
-    headers = _bearer(section.token_env, section.name)
-    http = Http(_system(section.name, section.url), section.url, session, headers, tls)
+    http = _http(section, session, tls=tls)
     workloads = {service: Workload(each.namespace, each.selector) for service, each in section.services.items()}
     return Kubernetes(section.name, http, workloads)
 
@@ -146,7 +139,7 @@ def _hosted_changes(
         return ()
     from adapters.tools.hosted_changes import GitHubRepositories, GitLabRepositories, HostedChanges
 
-    http = Http(_system(section.name, section.url), section.url, session, _bearer(section.token_env, section.name))
+    http = _http(section, session)
     host = GitHubRepositories(http) if isinstance(section, sections.GitHubActionsTool) else GitLabRepositories(http)
     return (HostedChanges(f"{section.name} changes", host, section.services),)
 
@@ -154,27 +147,20 @@ def _hosted_changes(
 def _build_server(
     section: sections.GitHubActionsTool | sections.GitLabCiTool | sections.JenkinsTool, session: aiohttp.ClientSession
 ) -> BuildServer:
-    system = _system(section.name, section.url)
     match section:
         case sections.GitHubActionsTool():
             from adapters.tools.github_actions import GitHubActions
 
-            headers = {
-                **_bearer(section.token_env, section.name),
-                "Accept": "application/vnd.github+json",
-                "X-GitHub-Api-Version": "2022-11-28",
-            }
-            return GitHubActions(Http(system, section.url, session, headers, elsewhere=frozenset(section.log_hosts)))
+            headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+            return GitHubActions(_http(section, session, headers=headers, elsewhere=frozenset(section.log_hosts)))
         case sections.GitLabCiTool():
             from adapters.tools.gitlab_ci import GitLabCi
 
-            return GitLabCi(Http(system, section.url, session, _bearer(section.token_env, section.name)))
+            return GitLabCi(_http(section, session))
         case sections.JenkinsTool():
             from adapters.tools.jenkins import Jenkins
 
-            login = f"{section.user}:{named_secret(section.token_env, section.name)}".encode()
-            headers = {"Authorization": f"Basic {base64.b64encode(login).decode()}"}
-            return Jenkins(Http(system, section.url, session, headers))
+            return Jenkins(_http(section, session, user=section.user))
 
 
 def _code(section: sections.CodeTool) -> Tools:
@@ -194,10 +180,31 @@ def _mcp(section: sections.McpTool) -> Toolbox:
     return McpServer(section.name, section.url, section.tools, token)
 
 
-def _system(name: str, url: str) -> str:
-    """Return the name of a system for errors, which chats show: its address without a name and password."""
-    return f"{name} at {URL(url).with_user(None)}"
+class _Served(Protocol):
+    """A section about a server."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def url(self) -> str: ...
 
 
-def _bearer(variable: str, name: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {named_secret(variable, name)}"}
+def _http(
+    section: _Served,
+    session: aiohttp.ClientSession,
+    *,
+    user: str = "",
+    headers: Mapping[str, str] | None = None,
+    tls: ssl.SSLContext | bool = True,
+    elsewhere: frozenset[str] = frozenset(),
+) -> Http:
+    """Open the server of a section with the token that it names, as that user's password if there is one.
+
+    Errors, which chats show, name the server by its address without a name and password.
+    """
+    variable = getattr(section, "token_env", None)
+    token = named_secret(variable, section.name) if variable else ""
+    credentials = basic(user, token) if user else Token(f"Bearer {token}" if token else "")
+    system = f"{section.name} at {URL(section.url).with_user(None)}"
+    return Http(system, section.url, session, credentials, headers or {}, tls, elsewhere)

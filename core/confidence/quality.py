@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.confidence.measures import auroc, brier, ece, ece_by_chance, ece_floor, ece_interval
+from core.model.prediction import Drift
 
 LATEST = 2_000  # badges that are looked at
 RESAMPLES = 200  # for an interval on a page
@@ -53,24 +54,6 @@ def measure_quality(shown: Sequence[float], correct: Sequence[bool]) -> Quality 
         brier(probabilities, outcomes),
         None if np.isnan(area) else area,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """`error` is the expected calibration error of the recent badges, `limit` the largest that chance would explain.
-
-    `promised` is the mean probability shown, `kept` the share that turned out right.
-    """
-
-    error: float
-    limit: float
-    promised: float
-    kept: float
-    outcomes: int
-
-    @property
-    def alarming(self) -> bool:
-        return self.error > self.limit
 
 
 def measure_drift(shown: Sequence[float], correct: Sequence[bool], seed: int = 0) -> Drift | None:

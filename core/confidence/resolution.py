@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from core.knowledge.terms import terms
+from core.model.incident import Resolution
 
 DEFAULT_THRESHOLD = 0.5  # while too few claims have both a note and a person's label
 MIN_LABELS = 20  # from which on the threshold is fitted
@@ -24,15 +24,6 @@ _FIELD = re.compile(
     rf"^{_MARKS}(?P<name>{_NAME}){_MARKS}:{_MARKS}(?:\n(?!{_MARKS}{_NAME}{_MARKS}:){_MARKS})?(?P<text>\S.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Resolution:
-    """The note on the end of an incident; a field that it lacks is empty. Untrusted text."""
-
-    root_cause: str = ""
-    fix: str = ""
-    owner: str = ""
 
 
 def read_resolution(note: str) -> Resolution:

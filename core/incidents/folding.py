@@ -7,9 +7,18 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from core.confidence.resolution import Resolution, read_resolution
+from core.confidence.resolution import read_resolution
 from core.model.conversation import Place
-from core.model.incident import MAX_KEPT_ALERTS, Alert, AlertDelivery, AlertStatus, Incident, IncidentState, Severity
+from core.model.incident import (
+    MAX_KEPT_ALERTS,
+    Alert,
+    AlertDelivery,
+    AlertStatus,
+    Incident,
+    IncidentState,
+    Resolution,
+    Severity,
+)
 
 REOPEN_WINDOW = timedelta(minutes=30)  # after it was resolved, in which an incident whose group fires again is reopened
 FLAPS = 3  # times that an incident fires again within FLAP_WINDOW, from which on it is called flapping

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from core.knowledge.encoder import K1
+from core.knowledge.encoder import K1, Encoder
 from core.knowledge.spelling import Spelling, spelt
 from core.knowledge.terms import distinct_terms
 from core.model.conversation import Audience
 from core.model.curated import is_curated, question_of
 from core.model.document import DocumentKind, Passage
-from core.ports import Embedder, EncoderStore, Hit, PassageIndex
+from core.ports import Embedder, Hit, LearnedStore, PassageIndex
 
 CANDIDATES = 50  # passages taken from each search
 READ = 16  # best fused passages that are read; 24 took half as long again and changed no figure
@@ -59,7 +59,7 @@ class Retriever:
     Raises IndexUnavailable and StoreUnavailable.
     """
 
-    def __init__(self, index: PassageIndex, encoders: EncoderStore, embedder: Embedder | None = None) -> None:
+    def __init__(self, index: PassageIndex, encoders: LearnedStore[Encoder], embedder: Embedder | None = None) -> None:
         self._index = index
         self._encoders = encoders
         self._embedder = embedder

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.confidence.resolution import Resolution
-from core.model.incident import Incident, IncidentState, PastIncident
+from core.model.incident import Incident, IncidentState, PastIncident, Resolution
 from core.model.team import NOBODY, Team, current_team, means_nobody, team_named
 
 

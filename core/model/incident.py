@@ -7,7 +7,6 @@ from datetime import datetime
 from enum import StrEnum
 
 from core.answering.answer import Citation
-from core.confidence.resolution import Resolution
 from core.model.badge import Badge
 from core.model.conversation import PUBLIC, MessageReference, Place
 from core.model.correlation import current_correlation
@@ -28,6 +27,15 @@ class Severity(StrEnum):
     CRITICAL = "critical"
     WARNING = "warning"
     INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The note on the end of an incident; a field that it lacks is empty. Untrusted text."""
+
+    root_cause: str = ""
+    fix: str = ""
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

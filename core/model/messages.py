@@ -7,11 +7,10 @@ from enum import StrEnum
 
 from core.answering.answer import Answer
 from core.confidence.badge_explanation import BadgeExplanation
-from core.confidence.quality import Drift
 from core.model.badge import Badge
 from core.model.curated import CuratedAnswer
 from core.model.incident import AskedTeam, Incident
-from core.model.prediction import Estimator, PredictionKind
+from core.model.prediction import Drift, Estimator, PredictionKind
 
 
 @dataclass(frozen=True, slots=True)

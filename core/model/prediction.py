@@ -79,3 +79,21 @@ class Outcome:
     labelled_by: str
     labelled_at: datetime
     comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """`error` is the expected calibration error of the recent badges, `limit` the largest that chance would explain.
+
+    `promised` is the mean probability shown, `kept` the share that turned out right.
+    """
+
+    error: float
+    limit: float
+    promised: float
+    kept: float
+    outcomes: int
+
+    @property
+    def alarming(self) -> bool:
+        return self.error > self.limit

@@ -1,16 +1,42 @@
-"""Teams that can own an incident, and the rules that say where an incident is posted."""
+"""Teams that can own an incident and who is on call for them, and the rules that say where an incident is posted."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from core.model.conversation import Platform
-from core.model.on_call import Rota
 
 NOBODY = "nobody"  # whose an incident is that no team owns; a note on its end may say so
 NO_TEAM = frozenset({NOBODY, "no one", "no team", "none", "not ours", "n/a"})  # how people say so in a note
 TAG = "tag:"  # before the id of a tag in Teams, which calls everybody who has it
+
+
+@dataclass(frozen=True, slots=True)
+class Rota:
+    """Turns of equal `length` (above 0), which at least one of `people` takes after the other, over and over.
+
+    The first turn begins at `start`, by whose time zone's clocks all others begin too, also where these are changed.
+    """
+
+    people: tuple[str, ...]
+    start: datetime
+    length: timedelta
+
+    def on_duty(self, at: datetime) -> tuple[str, ...]:
+        """Whose turn it is; nobody's before the rota begins."""
+        if at < self.start:
+            return ()
+        local = at.astimezone(self.start.tzinfo)  # a difference within one zone is that of its clocks
+        return (self.people[(local - self.start) // self.length % len(self.people)],)
+
+    def next_turn(self, at: datetime) -> datetime:
+        """Return when the next turn begins: after `at`, or with the rota."""
+        if at < self.start:
+            return self.start
+        local = at.astimezone(self.start.tzinfo)
+        return self.start + ((local - self.start) // self.length + 1) * self.length
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +65,27 @@ class Team:
     def people(self) -> frozenset[str]:
         """Everybody who is known to belong to it."""
         return self.members.union(self.on_call)
+
+
+class TeamRotas:
+    """An OnCall of the teams themselves: their rotas, and of the others the people to call, whenever it is."""
+
+    def __init__(self, teams: Sequence[Team]) -> None:
+        self._teams = {team.id: team for team in teams if team.on_call}
+
+    @property
+    def name(self) -> str:
+        return "plumbline.yaml"
+
+    @property
+    def teams(self) -> frozenset[str]:
+        return frozenset(self._teams)
+
+    async def people(self, team_id: str, at: datetime) -> tuple[str, ...]:
+        team = self._teams.get(team_id)
+        if team is None:
+            return ()
+        return team.rota.on_duty(at) if team.rota else team.on_call
 
 
 def team_named(text: str, teams: Sequence[Team]) -> Team | None:

@@ -17,7 +17,7 @@ from core.ports.knowledge import (
     SourceCursor,
     SparseVector,
 )
-from core.ports.models import EncoderStore, LanguageModel, OwnerModelStore
+from core.ports.models import LanguageModel, LearnedStore
 from core.ports.monitoring import (
     AlertMonitor,
     BuildReader,
@@ -82,7 +82,6 @@ __all__ = [
     "DependencyReader",
     "Embedder",
     "EncodedPassage",
-    "EncoderStore",
     "FailedBuild",
     "Forms",
     "HeldIncident",
@@ -94,13 +93,13 @@ __all__ = [
     "IngestionStore",
     "KnowledgeSource",
     "LanguageModel",
+    "LearnedStore",
     "LeftOut",
     "LogLine",
     "LogReader",
     "Messenger",
     "MetricReader",
     "OnCall",
-    "OwnerModelStore",
     "Pacer",
     "PassageIndex",
     "Post",

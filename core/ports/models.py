@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol, TypeVar
 
 from core.model.language_model import ModelReply, ModelRequest
 
-if TYPE_CHECKING:
-    from core.knowledge.encoder import Encoder
-    from core.triage.owner_model import OwnerModel
+T = TypeVar("T")
 
 
 class LanguageModel(Protocol):
@@ -51,43 +49,24 @@ class LanguageModel(Protocol):
         ...
 
 
-class EncoderStore(Protocol):
-    """Keeps what the encoder learned from the corpus, for every process on the index whose vectors depend on it.
+class LearnedStore(Protocol[T]):
+    """Keeps one thing that was learned from data, as the encoder of the corpus is, for every process.
 
     Raises StoreUnavailable where it is in a database that cannot be reached.
     """
 
-    async def load(self) -> Encoder | None:
-        """The encoder that was saved last; None if there is none that this version can read.
+    async def load(self) -> T | None:
+        """Return what was saved last; None if there is nothing that this version can read.
 
         By this process at once, by whatever process after at most 2 seconds where it is in a database. Called for
         every query: microseconds while nothing was saved since the last call, but for one look in those 2 seconds.
         """
         ...
 
-    async def load_newest(self) -> Encoder | None:
-        """The same, and surely the one that was saved last by whatever process: for whoever is about to change it."""
+    async def load_newest(self) -> T | None:
+        """Return surely what was saved last by whatever process, for whoever is about to change it."""
         ...
 
-    async def save(self, encoder: Encoder, /) -> None:
-        """Replace the encoder: whole or, after a crash, not at all."""
-        ...
-
-
-class OwnerModelStore(Protocol):
-    """Keeps what was learned of which team owns which incidents, for every process.
-
-    Raises StoreUnavailable where it is in a database that cannot be reached.
-    """
-
-    async def load(self) -> OwnerModel | None:
-        """The model that was saved last; None if there is none that this version can read.
-
-        By this process at once, by whatever process after at most 2 seconds where it is in a database. Called for
-        every triage: microseconds while nothing was saved since the last call, but for one look in those 2 seconds.
-        """
-        ...
-
-    async def save(self, model: OwnerModel, /) -> None:
-        """Replace the model: whole or, after a crash, not at all."""
+    async def save(self, learned: T, /) -> None:
+        """Replace it: whole or, after a crash, not at all."""
         ...

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 
 from core.answering.answer import Answer, Citation, Excerpt, Sentence
 from core.confidence.badge_explanation import BadgeExplanation, BadgeReference, TrackRecord
-from core.confidence.quality import Drift
 from core.model.badge import Badge, Strength
 from core.model.conversation import Person, Place, Platform
 from core.model.curated import CuratedAnswer
@@ -33,7 +32,7 @@ from core.model.incident import (
 from core.model.messages import (
     DriftAlarm,
 )
-from core.model.prediction import Estimator, Evaluation, PredictionKind
+from core.model.prediction import Drift, Estimator, Evaluation, PredictionKind
 
 START = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 CALIBRATED = Badge(Strength.STRONG, 0.86, outcomes=120, fitted_at=datetime(2026, 3, 1, tzinfo=UTC))

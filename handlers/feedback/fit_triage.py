@@ -13,7 +13,7 @@ from core.model.errors import ModelUnavailable
 from core.model.incident import PastIncident
 from core.model.prediction import Estimator, PredictionKind
 from core.model.team import Team
-from core.ports import Clock, Embedder, OwnerModelStore, Store
+from core.ports import Clock, Embedder, LearnedStore, Store
 from core.triage.embeddings import Embeddings
 from core.triage.owner_model import OwnerModel, learned_from, training_incidents
 from handlers.incidents.triage_incident import ENGINE
@@ -28,7 +28,7 @@ async def fit_triage(
     past: Sequence[PastIncident],
     *,
     teams: Sequence[Team],
-    models: OwnerModelStore,
+    models: LearnedStore[OwnerModel],
     fit: Fit,
     store: Store,
     clock: Clock,
@@ -52,7 +52,7 @@ async def fit_triage(
 
 
 async def _embedded(
-    incidents: Sequence[PastIncident], models: OwnerModelStore, embedder: Embedder
+    incidents: Sequence[PastIncident], models: LearnedStore[OwnerModel], embedder: Embedder
 ) -> Embeddings | None:
     """The vectors of what is learned from; None if the embedding model fails."""
     before = await models.load()

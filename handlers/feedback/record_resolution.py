@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from core.confidence.resolution import Resolution, completed, read_resolution
+from core.confidence.resolution import completed, read_resolution
 from core.model.conversation import Question
+from core.model.incident import Resolution
 from core.model.messages import Notice, NoticeKind
 from core.model.team import Team, team_named
 from core.ports import Store

@@ -9,8 +9,7 @@ from datetime import datetime
 import structlog
 
 from core.model.errors import ToolUnavailable
-from core.model.on_call import TeamRotas
-from core.model.team import Team
+from core.model.team import Team, TeamRotas
 from core.ports import OnCall
 
 DEADLINE = 3.0  # seconds that a schedule may take

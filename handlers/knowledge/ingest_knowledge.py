@@ -18,8 +18,8 @@ from core.ports import (
     ChangingSource,
     Embedder,
     EncodedPassage,
-    EncoderStore,
     KnowledgeSource,
+    LearnedStore,
     LeftOut,
     PassageIndex,
     SourceCursor,
@@ -74,7 +74,7 @@ def _unset(_: str) -> str:
 async def ingest_knowledge(
     sources: Sequence[KnowledgeSource | ChangingSource],
     index: PassageIndex,
-    encoders: EncoderStore,
+    encoders: LearnedStore[Encoder],
     embedder: Embedder | None = None,
     on_progress: Callable[[IngestProgress], None] = _ignore,
     *,
@@ -258,7 +258,7 @@ class _Writer:
     """Keeps the index and the encoder in step, whenever the process is killed."""
 
     index: PassageIndex
-    encoders: EncoderStore
+    encoders: LearnedStore[Encoder]
     embedder: Embedder | None
     on_progress: Callable[[IngestProgress], None]
 

@@ -51,7 +51,7 @@ _processes.set_forkserver_preload(
         "adapters.slack.messenger",
         "adapters.teams.inbound",
         "adapters.teams.messenger",
-        "adapters.teams.transport_agents",
+        "adapters.teams.sdk_agents",
         "aiosqlite",
         "alembic.command",
     ]

@@ -12,8 +12,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from adapters.http import Http
 from adapters.tools.alertmanager import Alertmanager
-from adapters.tools.http import Http
 from adapters.tools.prometheus_rules import PrometheusRules
 from core.model.errors import ToolUnavailable
 from core.model.incident import AlertStatus

@@ -13,10 +13,10 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
+from adapters.http import Http
 from adapters.tools.ci import BuildLink, Builds, BuildServer, whole_lines
 from adapters.tools.github_actions import GitHubActions
 from adapters.tools.gitlab_ci import GitLabCi
-from adapters.tools.http import Http
 from adapters.tools.jenkins import Jenkins
 from core.model.errors import ToolUnavailable
 from core.ports import TimeWindow, Tool

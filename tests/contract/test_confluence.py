@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import aiohttp
 import pytest
 
-from adapters.rest import Rest, Token
+from adapters.http import Token, source_server
 from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import NOBODY, Access
 from adapters.sources.confluence_storage import to_markdown
@@ -125,14 +125,14 @@ async def test_spaces_that_show_nothing_any_more_lose_nothing(
 
 
 async def test_the_key_of_a_space_cannot_become_part_of_the_query(session: aiohttp.ClientSession) -> None:
-    rest = Rest("Confluence", "http://localhost/wiki", Token(""), session)
+    rest = source_server("Confluence", "http://localhost/wiki", session, Token(""))
     with pytest.raises(ConfigurationError, match="not the key"):
         ConfluenceSource("docs", rest, "http://localhost/wiki", ['OPS") or space = ("HR'], MAPPED)
 
 
 async def test_a_link_to_another_server_is_not_followed_with_our_token(session: aiohttp.ClientSession) -> None:
     async with FakeConfluence(cloud=True) as ours, FakeConfluence(cloud=True) as theirs:
-        rest = Rest("Confluence", ours.url, Token(f"Bearer {TOKEN}"), session)
+        rest = source_server("Confluence", ours.url, session, Token(f"Bearer {TOKEN}"))
         with pytest.raises(SourceUnavailable, match="another server"):
             await rest.get(f"{theirs.url.replace('127.0.0.1', 'localhost')}/rest/api/content/search")
         assert theirs.refusals.requests == []

@@ -1,4 +1,4 @@
-"""The contract of EncoderStore, over the fake, the file and SQLite; PostgreSQL is external."""
+"""The contract of LearnedStore, of the encoder, over the fake, the file and SQLite; PostgreSQL is external."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adapters.encoder_format import ENCODER
 from core.knowledge.encoder import FORMAT, Encoder
 from core.knowledge.passages import passages_of
 from core.model.document import Document
-from core.ports import EncoderStore
+from core.ports import LearnedStore
 from tests.contract.learned_models import PLACES, Opened, place
 from tests.fakes.clock import FakeClock
 from tests.fakes.passage_index import FakeEncoderStore
@@ -28,7 +28,7 @@ def encoder() -> Encoder:
 
 
 @pytest.fixture(params=["fake", *PLACES])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EncoderStore]:
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[LearnedStore[Encoder]]:
     if request.param == "fake":
         yield FakeEncoderStore()
     else:
@@ -42,12 +42,12 @@ async def opened(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
         yield opened
 
 
-async def test_there_is_no_encoder_at_first(store: EncoderStore) -> None:
+async def test_there_is_no_encoder_at_first(store: LearnedStore[Encoder]) -> None:
     assert await store.load() is None
     assert await store.load_newest() is None
 
 
-async def test_the_encoder_comes_back_and_encodes_as_before(store: EncoderStore, encoder: Encoder) -> None:
+async def test_the_encoder_comes_back_and_encodes_as_before(store: LearnedStore[Encoder], encoder: Encoder) -> None:
     await store.save(replace(encoder, changed_since_fit=2, settled=False, embedder="m"))
     loaded = await store.load()
     assert loaded is not None
@@ -57,7 +57,7 @@ async def test_the_encoder_comes_back_and_encodes_as_before(store: EncoderStore,
     assert after.lexical == before.lexical
 
 
-async def test_the_last_one_saved_counts(store: EncoderStore, encoder: Encoder) -> None:
+async def test_the_last_one_saved_counts(store: LearnedStore[Encoder], encoder: Encoder) -> None:
     await store.save(encoder)
     await store.load()
     await store.save(replace(encoder, changed_since_fit=9))
@@ -66,7 +66,7 @@ async def test_the_last_one_saved_counts(store: EncoderStore, encoder: Encoder) 
         assert loaded.changed_since_fit == 9
 
 
-async def test_nothing_is_read_again_while_it_is_the_same(store: EncoderStore, encoder: Encoder) -> None:
+async def test_nothing_is_read_again_while_it_is_the_same(store: LearnedStore[Encoder], encoder: Encoder) -> None:
     await store.save(encoder)
     assert await store.load() is await store.load() is await store.load_newest()
 

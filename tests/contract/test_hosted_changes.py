@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from aiohttp import web
 
+from adapters.http import Http
 from adapters.tools.hosted_changes import GitHubRepositories, GitLabRepositories, HostedChanges, RepositoryHost
-from adapters.tools.http import Http
 from core.model.errors import ToolUnavailable
 from core.ports import TimeWindow
 from tests.fakes.tool_servers import FakeToolServer, reached

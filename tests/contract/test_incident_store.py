@@ -8,10 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.confidence.resolution import Resolution
 from core.model.conversation import MessageReference
 from core.model.errors import Conflict
-from core.model.incident import IncidentState
+from core.model.incident import IncidentState, Resolution
 from core.ports import Store
 from core.samples import unclear_owner
 from tests.contract.records import CHANNEL, MANY, NOW, THREAD, got, incident, saved

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from adapters.http import Http
 from adapters.tools.metric_files import MetricFiles
 from adapters.tools.prometheus import Prometheus
 from core.model.errors import ToolUnavailable
@@ -37,7 +39,7 @@ async def prometheus_api() -> AsyncIterator[Callable[[Handler], Awaitable[Promet
         await server.start_server()
         session = aiohttp.ClientSession()
         opened.extend([session, server])
-        return Prometheus("prometheus", str(server.make_url("")), session)
+        return Prometheus("prometheus", Http("Prometheus", str(server.make_url("")), session))
 
     yield serve
     for one in opened:
@@ -173,14 +175,14 @@ async def test_a_prometheus_that_answers_wrongly_is_unavailable(
 async def test_a_prometheus_that_is_not_there_is_unavailable() -> None:
     async with aiohttp.ClientSession() as session:
         with pytest.raises(ToolUnavailable, match="cannot be reached"):
-            await Prometheus("prometheus", "http://127.0.0.1:9", session).series("api", MINUTES)
+            await Prometheus("prometheus", Http("Prometheus", "http://127.0.0.1:9", session)).series("api", MINUTES)
 
 
 async def test_an_endless_answer_is_cut_off(
-    prometheus_api: Callable[[Handler], Awaitable[Prometheus]], monkeypatch: pytest.MonkeyPatch
+    prometheus_api: Callable[[Handler], Awaitable[Prometheus]],
 ) -> None:
-    monkeypatch.setattr("adapters.tools.prometheus.MAX_BODY", 1_000)
     tool = await prometheus_api(plain(200, "x" * 100_000))
+    tool = Prometheus(tool.name, replace(tool.http, max_body=1_000))
     with pytest.raises(ToolUnavailable, match="more than 1000 bytes"):
         await tool.series("api", MINUTES)
 

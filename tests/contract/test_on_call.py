@@ -13,13 +13,11 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from adapters.http import Http
 from adapters.on_call.opsgenie import Opsgenie
 from adapters.on_call.pagerduty import PAGE, PagerDuty, PagerDutyIds
-from adapters.tools import http as http_module
-from adapters.tools.http import Http
 from core.model.errors import ToolUnavailable
-from core.model.on_call import Rota, TeamRotas
-from core.model.team import Team
+from core.model.team import Rota, Team, TeamRotas
 from core.ports import OnCall
 from tests.fakes.on_call_servers import FakeOnCall, FakeOpsgenie, FakePagerDuty, Shift
 from tests.fakes.tool_servers import reached
@@ -103,8 +101,7 @@ async def test_a_refusal_says_that_it_is_not_known_and_the_next_answer_counts(
 
 
 @pytest.mark.parametrize("kind", SERVERS)
-async def test_a_server_that_does_not_answer_is_not_waited_for(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_module, "TIMEOUT", aiohttp.ClientTimeout(total=0.05))
+async def test_a_server_that_does_not_answer_is_not_waited_for(kind: str) -> None:
     silence = asyncio.Event()
 
     async def silent(_: web.Request) -> web.Response:
@@ -114,7 +111,7 @@ async def test_a_server_that_does_not_answer_is_not_waited_for(kind: str, monkey
     app = web.Application()
     app.router.add_get("/{path:.*}", silent)
     async with TestServer(app) as server, aiohttp.ClientSession() as session:
-        schedule = served_by(kind)(Http("the server", str(server.make_url("")), session))
+        schedule = served_by(kind)(Http("the server", str(server.make_url("")), session, timeout=0.05))
         with pytest.raises(ToolUnavailable, match="cannot be reached"):
             await schedule.people("payments", START)
         silence.set()

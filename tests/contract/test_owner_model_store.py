@@ -1,4 +1,4 @@
-"""The contract of OwnerModelStore, over the fake, the file and SQLite; PostgreSQL is external."""
+"""The contract of LearnedStore, of the owner model, over the fake, the file and SQLite; PostgreSQL is external."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adapters.owner_model_format import OWNER_MODEL
-from core.ports import OwnerModelStore
+from core.ports import LearnedStore
 from core.triage.owner_model import OwnerModel
 from core.triage.text_similarity import IncidentText
 from handlers.knowledge.embed_incidents import embed_past_incidents
@@ -25,7 +25,7 @@ TEXT = IncidentText("toner lost in hall3", "toner lost in hall3")
 
 
 @pytest.fixture(params=["fake", *PLACES])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[OwnerModelStore]:
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[LearnedStore[OwnerModel]]:
     if request.param == "fake":
         yield FakeOwnerModelStore()
     else:
@@ -40,18 +40,18 @@ def model() -> OwnerModel:
     return fitted
 
 
-async def test_there_is_no_model_at_first(store: OwnerModelStore) -> None:
+async def test_there_is_no_model_at_first(store: LearnedStore[OwnerModel]) -> None:
     assert await store.load() is None
 
 
-async def test_the_model_comes_back_and_says_the_same(store: OwnerModelStore) -> None:
+async def test_the_model_comes_back_and_says_the_same(store: LearnedStore[OwnerModel]) -> None:
     await store.save(model())
     loaded = await store.load()
     assert loaded is not None
     assert loaded.probabilities(TEXT) == model().probabilities(TEXT)
 
 
-async def test_what_an_embedding_model_adds_comes_back_too(store: OwnerModelStore) -> None:
+async def test_what_an_embedding_model_adds_comes_back_too(store: LearnedStore[OwnerModel]) -> None:
     embeddings = await embed_past_incidents(puzzles(), FakeEmbedder(SENSES))
     meant = OwnerModel.fitted(puzzles(), embeddings)
     assert meant is not None
@@ -65,7 +65,7 @@ async def test_what_an_embedding_model_adds_comes_back_too(store: OwnerModelStor
         assert loaded.probabilities(TEXT, vector) == meant.probabilities(TEXT, vector)
 
 
-async def test_the_last_one_saved_counts(store: OwnerModelStore) -> None:
+async def test_the_last_one_saved_counts(store: LearnedStore[OwnerModel]) -> None:
     await store.save(model())
     await store.load()
     await store.save(replace(model(), teams=("a", "b", "c")))
@@ -74,6 +74,6 @@ async def test_the_last_one_saved_counts(store: OwnerModelStore) -> None:
     assert loaded.teams == ("a", "b", "c")
 
 
-async def test_nothing_is_read_again_while_it_is_the_same(store: OwnerModelStore) -> None:
+async def test_nothing_is_read_again_while_it_is_the_same(store: LearnedStore[OwnerModel]) -> None:
     await store.save(model())
     assert await store.load() is await store.load()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from adapters.rest import Rest
 from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import Access
 from adapters.sources.slack_channels import SlackChannelsSource
@@ -27,32 +27,35 @@ class Circle:
         self.page = page
         self.asked = 0
 
+    async def api_call(self, method: str, **_: Any) -> SimpleNamespace:
+        return SimpleNamespace(data=await self.get(method))
+
     async def get(self, address: str, parameters: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         self.asked += 1
         assert self.asked < PATIENCE, "nobody follows a circle for ever"
         return self.page
 
 
-def source(make: Callable[[Rest], ChangingSource], page: Mapping[str, Any]) -> ChangingSource:
-    return make(cast("Rest", Circle(page)))
+def source(make: Callable[[Any], ChangingSource], page: Mapping[str, Any]) -> ChangingSource:
+    return make(Circle(page))
 
 
 MESSAGE = {"ts": "1773480600.000100", "text": "The till is slow."}
 CIRCLES: dict[str, ChangingSource] = {
     "confluence": source(
-        lambda rest: ConfluenceSource("docs", rest, "https://wiki.example", ["OPS"], Access(frozenset({PUBLIC}))),
+        lambda server: ConfluenceSource("docs", server, "https://wiki.example", ["OPS"], Access(frozenset({PUBLIC}))),
         {"results": [], "_links": {"next": "/rest/api/content/search?cursor=1"}},
     ),
     "teams": source(
-        lambda rest: TeamsChannelsSource("docs", rest, {"team-1": ()}, FakeClock()),
+        lambda server: TeamsChannelsSource("docs", server, {"team-1": ()}, FakeClock()),
         {"value": [], "@odata.nextLink": "https://graph.example/teams?$skip=1"},
     ),
     "slack people": source(
-        lambda rest: SlackChannelsSource("docs", rest, ["C1"], FakeClock()),
+        lambda server: SlackChannelsSource("docs", server, ["C1"], FakeClock()),
         {"ok": True, "response_metadata": {"next_cursor": "1"}},
     ),
     "slack history": source(
-        lambda rest: SlackChannelsSource("docs", rest, ["C1"], FakeClock()),
+        lambda server: SlackChannelsSource("docs", server, ["C1"], FakeClock()),
         {"ok": True, "messages": [MESSAGE], "has_more": True},
     ),
 }

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.secret_detector import DetectSecrets
+from adapters.secret_detector import SecretPatterns
 
-DETECTOR = DetectSecrets()
+DETECTOR = SecretPatterns()
 LETTERS = string.ascii_letters + string.digits
 
 

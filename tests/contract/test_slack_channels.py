@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from adapters.rest import Rest, Token
+from adapters.slack.client import slack_reader
 from adapters.sources.slack_channels import SlackChannelsSource
 from core.model.conversation import PUBLIC
 from core.model.document import Document, DocumentKind
@@ -226,8 +226,8 @@ async def test_a_channel_that_refuses_keeps_no_other_from_being_read(slack: Slac
     slack.server.channel("C0LEFT", "left")
     slack.server.channels["C0LEFT"]["is_member"] = False
     async with aiohttp.ClientSession() as session:
-        rest = Rest("Slack", slack.server.url, Token(f"Bearer {TOKEN}"), session)
-        source = SlackChannelsSource("docs", rest, ["C0GONE", "C0LEFT", CHANNEL], slack.clock)
+        client = slack_reader(TOKEN, slack.server.url, session)
+        source = SlackChannelsSource("docs", client, ["C0GONE", "C0LEFT", CHANNEL], slack.clock)
         reading = source.changes("", frozenset({"docs/C0LEFT/1769910000.000100"}))
         parts = [await anext(reading), await anext(reading)]
         with pytest.raises(SourceUnavailable, match=r"C0GONE.*channel_not_found.*C0LEFT.*invite the bot"):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from pydantic import TypeAdapter
 
-from adapters.tools import http as module
-from adapters.tools.http import Http
+from adapters.http import Http
 from core.model.errors import ToolUnavailable
 from tests.fakes.tool_servers import FakeToolServer, reached
 
@@ -53,11 +54,10 @@ async def test_a_wrong_token_is_named() -> None:
             await http.text("thing")
 
 
-async def test_a_huge_answer_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_BODY", 1_000)
+async def test_a_huge_answer_is_not_read_to_its_end() -> None:
     async with reached(Answers(web.Response(body=b"x" * 5_000))) as http:
         with pytest.raises(ToolUnavailable, match="more than 1000 bytes"):
-            await http.text("thing")
+            await replace(http, max_body=1_000).text("thing")
 
 
 async def test_no_other_host_is_asked_and_none_that_is_allowed_gets_the_token() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapters.secret_detector import DetectSecrets
+from adapters.secret_detector import SecretPatterns
 from adapters.sources.chat_threads import ChatThreadSource
 from adapters.sources.folder import FolderSource
 from bot.evaluation.privacy import KINDS, load_cases, measured, run
@@ -67,7 +67,7 @@ def test_a_file_that_is_none_is_refused(content: str, tmp_path: Path) -> None:
 
 
 async def test_the_handbook_of_the_sample_company_is_left_as_it_is() -> None:
-    redactor = Redactor(DetectSecrets())
+    redactor = Redactor(SecretPatterns())
     source = FolderSource("handbook", COMPANY / "documents")
     documents = [found async for found in source.documents() if isinstance(found, Document)]
     assert len(documents) >= 50
@@ -75,7 +75,7 @@ async def test_the_handbook_of_the_sample_company_is_left_as_it_is() -> None:
 
 
 async def test_nobody_is_named_in_the_chat_of_the_sample_company_any_more() -> None:
-    redactor = Redactor(DetectSecrets())
+    redactor = Redactor(SecretPatterns())
     threads = [document async for document in ChatThreadSource("chat", COMPANY / "chat" / "threads.jsonl").documents()]
     names = {name for thread in threads for names in thread.people for name in names}
     words = {word for name in names for word in name.split() if word[0].isupper()}

@@ -12,8 +12,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from adapters.alerts.alertmanager import SOURCE, parse
+from adapters.http import Http
 from adapters.tools.alertmanager import Alertmanager
-from adapters.tools.http import Http
 from adapters.tools.prometheus_rules import PrometheusRules
 from core.incidents.folding import open_from
 from core.model.conversation import Place, Platform

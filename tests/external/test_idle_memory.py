@@ -18,7 +18,7 @@ pytestmark = pytest.mark.external
 LIMIT = 350.0  # MiB
 SETTLING = 10.0  # seconds after which what was needed to start has been given back
 
-EVERYTHING = "import slack_bolt.async_app, adapters.teams.transport_agents, adapters.teams.transport_botbuilder"
+EVERYTHING = "import slack_bolt.async_app, adapters.teams.sdk_agents, adapters.teams.sdk_botbuilder"
 START = f"{EVERYTHING}; from bot.cli import main; main()"
 
 

@@ -12,5 +12,8 @@ class FakeOwnerModelStore:
     async def load(self) -> OwnerModel | None:
         return self.model
 
+    async def load_newest(self) -> OwnerModel | None:
+        return self.model
+
     async def save(self, model: OwnerModel, /) -> None:
         self.model = model

@@ -6,23 +6,21 @@ import io
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import aiohttp
 from aiohttp.test_utils import TestClient, TestServer
 
-from adapters.teams.access_token import AccessToken
 from adapters.teams.audiences import TeamsAudiences
 from adapters.teams.cloud import THIS_MACHINE
-from adapters.teams.guests import TeamsGuests
+from adapters.teams.connector import AccessToken, Connector, TeamsGuests
 from adapters.teams.history import TeamsHistory
 from adapters.teams.inbound import TeamsInbound
-from adapters.teams.late_transport import LateTransport
 from adapters.teams.messenger import TeamsMessenger
 from adapters.teams.posted import PostedMessages
+from adapters.teams.sdk import SdkName
 from adapters.teams.threads import TeamsThreads
-from adapters.teams.transport import Sdk, open_transport
+from adapters.teams.transport import open_transport
 from bot.web.routes import Webhooks, build_app
 from core.model.conversation import Audience, Channel, MessageReference
 from core.model.messages import Form, Message, Verdict
@@ -93,7 +91,7 @@ class TeamsAdapter:
 
 @asynccontextmanager
 async def open_teams(
-    sdk: Sdk, *, channels: Iterable[Channel] = (), tenant_ids: frozenset[str] = ONE_TENANT, anonymous: bool = False
+    sdk: SdkName, *, channels: Iterable[Channel] = (), tenant_ids: frozenset[str] = ONE_TENANT, anonymous: bool = False
 ) -> AsyncIterator[TeamsAdapter]:
     inbox, references, clock = FakeInbox(), FakeReferences(), FakeClock()
     forms, standing = FakeForms(), FakeStanding()
@@ -101,23 +99,24 @@ async def open_teams(
     async with TeamsConnector() as connector, aiohttp.ClientSession() as session:
         connector.now = clock.now
         cloud = THIS_MACHINE if anonymous else connector.cloud
-        token = None if anonymous else AccessToken(app_id, app_password, tenant_ids, cloud)
+        token = None if anonymous else AccessToken(app_id, app_password, tenant_ids, cloud, session)
         inbound = TeamsInbound(
             app_id=app_id,
             tenant_ids=tenant_ids,
             anonymous=anonymous,
-            audiences=TeamsAudiences(channels, TeamsGuests(token, clock) if token else None),
+            audiences=TeamsAudiences(channels, TeamsGuests(Connector(token, session), clock) if token else None),
             inbox=inbox,
             forms=forms,
             standing=standing,
             references=references,
             clock=clock,
+            session=session,
             cloud=cloud,
         )
 
         def new_messenger() -> TeamsMessenger:
             return TeamsMessenger(
-                transport=LateTransport(partial(open_transport, sdk, token)),
+                transport=open_transport(sdk, token),
                 references=references,
                 tenant_ids=tenant_ids,
                 cloud=cloud,
@@ -130,7 +129,7 @@ async def open_teams(
                 app_password=APP_PASSWORD,
                 tenant_ids=tenant_ids,
                 references=references,
-                token=token or AccessToken("", "", tenant_ids, cloud),
+                token=token or AccessToken("", "", tenant_ids, cloud, session),
                 cloud=cloud,
                 clock=clock,
                 session=session,
@@ -151,7 +150,6 @@ async def open_teams(
                 connector, inbox, references, clock, messenger, new_messenger, threads, client, forms, standing
             )
         await messenger.close()
-        await inbound.close()
 
 
 def _bytes(text: bytes | str) -> bytes:

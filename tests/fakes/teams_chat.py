@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from adapters.teams.activity import THREAD_SEPARATOR
 from adapters.teams.messenger import TeamsMessenger
-from adapters.teams.transport import Sdk
+from adapters.teams.sdk import SdkName
 from core.model.conversation import MessageReference, Place, Platform
 from tests.fakes.adaptive_card import texts
 from tests.fakes.teams_adapter import open_teams
@@ -48,7 +48,7 @@ class TeamsChat:
 
 
 @asynccontextmanager
-async def teams_chat(sdk: Sdk, *, consented: bool) -> AsyncIterator[TeamsChat]:
+async def teams_chat(sdk: SdkName, *, consented: bool) -> AsyncIterator[TeamsChat]:
     async with open_teams(sdk) as adapter:
         adapter.connector.graph.consented = consented
         await adapter.deliver(adapter.connector.activity(type="installationUpdate", action="add"))

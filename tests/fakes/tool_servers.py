@@ -11,7 +11,7 @@ import aiohttp
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from adapters.tools.http import Http
+from adapters.http import Http, Token
 from core.ports import LogLine
 from tests.fakes.refusals import Refusals, as_middleware
 
@@ -45,7 +45,7 @@ async def reached(
     served = TestServer(server.app())
     await served.start_server()
     async with aiohttp.ClientSession() as session:
-        yield Http("the server", str(served.make_url("")), session, {"Authorization": token}, elsewhere=elsewhere)
+        yield Http("the server", str(served.make_url("")), session, Token(token), elsewhere=elsewhere)
     await served.close()
 
 

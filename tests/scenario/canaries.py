@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from adapters.http import Token, source_server
 from adapters.microsoft_graph.credentials import GraphCredentials
-from adapters.rest import Rest, Token
+from adapters.slack.client import slack_reader
 from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import Access
 from adapters.sources.slack_channels import SlackChannelsSource
@@ -128,8 +129,8 @@ async def slack(core: Core) -> AsyncIterator[SlackChannelsSource]:
         server.channel(PAYMENTS, f"payments-{_word('slack thread')}", private=True, members=(INES,))
         server.post(PAYMENTS, "1770000000.000100", f"Please write down {CANARIES['slack thread'].topic}.", INES)
         server.post(PAYMENTS, "1770000000.000200", _said("slack thread"), INES, thread="1770000000.000100")
-        rest = Rest("Slack", server.url, Token(f"Bearer {slack_history_server.TOKEN}"), core.session)
-        yield SlackChannelsSource("slack", rest, [PAYMENTS], core.clock)
+        client = slack_reader(slack_history_server.TOKEN, server.url, core.session)
+        yield SlackChannelsSource("slack", client, [PAYMENTS], core.clock)
 
 
 @asynccontextmanager
@@ -139,9 +140,9 @@ async def confluence(core: Core) -> AsyncIterator[ConfluenceSource]:
         server.pages["101"] = Page("101", title, text, groups=("keepers",))
         # A page below a restricted one is as restricted, whatever it says itself.
         server.pages["102"] = Page("102", f"Annex {title}", text, ancestors=("101",))
-        rest = Rest("Confluence", server.url, Token(f"Bearer {confluence_server.TOKEN}"), core.session)
+        wiki = source_server("Confluence", server.url, core.session, Token(f"Bearer {confluence_server.TOKEN}"))
         access = Access(frozenset({PUBLIC}), {"group:keepers": frozenset({"channel:keepers"})})
-        yield ConfluenceSource("wiki", rest, server.url, ["OPS"], access)
+        yield ConfluenceSource("wiki", wiki, server.url, ["OPS"], access)
 
 
 @asynccontextmanager
@@ -155,7 +156,7 @@ async def teams(core: Core) -> AsyncIterator[TeamsChannelsSource]:
         secrets = (graph_server.TENANT, graph_server.CLIENT_ID, graph_server.CLIENT_SECRET)
         credentials = GraphCredentials(*secrets, core.session, server.login_url)
         yield TeamsChannelsSource(
-            "teams", Rest("Graph", server.url, credentials, core.session), {"team-1": ()}, core.clock
+            "teams", source_server("Graph", server.url, core.session, credentials), {"team-1": ()}, core.clock
         )
 
 

@@ -29,9 +29,8 @@ from adapters.slack.messenger import SlackMessenger
 from adapters.slack.threads import SlackThreads
 from adapters.store.console_messages import SqlConsoleMessages
 from adapters.store.teams_conversations import SqlTeamsConversations
-from adapters.teams.access_token import AccessToken
 from adapters.teams.audiences import TeamsAudiences
-from adapters.teams.guests import TeamsGuests
+from adapters.teams.connector import AccessToken, Connector, TeamsGuests
 from adapters.teams.inbound import TeamsInbound
 from adapters.teams.messenger import TeamsMessenger
 from adapters.teams.transport import open_transport
@@ -247,18 +246,18 @@ async def _opened(core: Core, slack: FakeSlack, teams: TeamsConnector, stack: As
     stack.push_async_callback(slack_inbound.close)
     tenants, cloud = frozenset({teams_connector.TENANT}), teams.cloud
     credentials = {"app_id": teams_connector.APP_ID, "tenant_ids": tenants, "cloud": cloud}
-    token = AccessToken(app_password=teams_connector.APP_PASSWORD, **credentials)
+    token = AccessToken(app_password=teams_connector.APP_PASSWORD, session=core.session, **credentials)
     teams_inbound = TeamsInbound(
         **credentials,
         anonymous=False,
-        audiences=TeamsAudiences(channels, TeamsGuests(token, core.clock)),
+        audiences=TeamsAudiences(channels, TeamsGuests(Connector(token, core.session), core.clock)),
         inbox=inbox,
         forms=AskInForm(core.store, core.workspace.teams, core.workspace.channels),
         standing=ShownAgain(core.store),
         references=references,
         clock=core.clock,
+        session=core.session,
     )
-    stack.push_async_callback(teams_inbound.close)
     transport = open_transport("agents", token)
     console = SqlConsoleMessages(core.engine)
     session = await stack.enter_async_context(aiohttp.ClientSession())

@@ -42,7 +42,7 @@ _processes.set_forkserver_preload(
         "adapters.slack.inbound",
         "adapters.teams.inbound",
         "adapters.teams.messenger",
-        "adapters.teams.transport_agents",
+        "adapters.teams.sdk_agents",
         "adapters.tools.prometheus",
         "aiosqlite",
         "alembic.command",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from types import SimpleNamespace
+from dataclasses import replace
 
 import pytest
 
+from adapters.slack import client
 from adapters.slack.client import slack_client
 from adapters.slack.messenger import SlackMessenger
 from core.model.conversation import MessageReference, Place, Platform
@@ -25,7 +26,7 @@ async def slack() -> AsyncIterator[FakeSlack]:
 
 
 @pytest.fixture
-def messenger(slack: FakeSlack) -> SlackMessenger:
+def messenger(slack: FakeSlack, pauses: list[float]) -> SlackMessenger:
     return SlackMessenger(slack_client(BOT_TOKEN, slack.url))
 
 
@@ -37,7 +38,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def sleep(seconds: float) -> None:
         made.append(seconds)
 
-    monkeypatch.setattr("slack_sdk.http_retry.builtin_async_handlers.asyncio", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(client, "SHORT", replace(client.SHORT, sleep=sleep))
     return made
 
 

@@ -13,14 +13,15 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from adapters.http import ONCE
 from adapters.store.database import migrate, open_database
 from adapters.store.teams_conversations import SqlTeamsConversations
 from adapters.teams import history
 from adapters.teams.references import ConversationReference, remember
+from bot.commands.finding import Finding
 from bot.commands.teams_doctor import check_teams
 from bot.config.settings import Settings
 from bot.config.workspace import load_workspace
-from bot.wiring.finding import Finding
 from core.model.conversation import Channel, Platform
 from tests.fakes.teams_connector import APP_ID, APP_PASSWORD, CHANNEL, TEAM, TENANT, TeamsConnector
 
@@ -95,7 +96,7 @@ async def test_a_channel_whose_team_was_never_heard_is_to_be_spoken_in(connector
 async def test_a_graph_that_does_not_show_a_channel_stops_nobody(
     connector: TeamsConnector, data_folder: Path, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "ATTEMPTS", 1)
+    monkeypatch.setattr(history, "RETRIES", ONCE)
     await is_heard(connector, data_folder)
     connector.graph.refusals.refuse(status)
     found = (await findings(connector))["Teams history of incidents"]

@@ -230,4 +230,5 @@ async def test_it_is_either_credentials_or_anonymous(app_id: str, anonymous: boo
             standing=nothing,
             references=nothing,
             clock=nothing,
+            session=nothing,
         )

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapters import rest
+from adapters.http import ONCE
 from adapters.teams import history, posted, threads
 from adapters.teams.posted import PATIENCE
 from core.model.errors import ChatUnavailable
@@ -74,7 +74,7 @@ async def test_a_team_that_the_app_was_removed_from_is_not_asked_for(teams: Team
 async def test_a_request_that_is_throttled_for_a_moment_is_made_again(
     teams: TeamsAdapter, headers: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rest, "FIRST_PAUSE", 0.1)
+    monkeypatch.setattr(history, "RETRIES", replace(history.RETRIES, first_pause=0.1))
     reference = await lost_post(teams)
     teams.connector.graph.refusals.refuse(429, headers)
     assert await teams.messenger.find(CHANNEL_PLACE, "intent") == reference
@@ -101,7 +101,7 @@ async def test_a_post_does_not_wait_as_long_as_graph_wants_to_be_left_alone(team
 async def test_while_graph_is_down_nothing_is_posted_twice_but_nothing_waits_for_ever(
     teams: TeamsAdapter, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "ATTEMPTS", 1)
+    monkeypatch.setattr(history, "RETRIES", ONCE)
     await lost_post(teams)
     teams.connector.graph.refusals.refuse(status, times=99)
     for _ in range(2):
@@ -114,7 +114,7 @@ async def test_while_graph_is_down_nothing_is_posted_twice_but_nothing_waits_for
 async def test_of_a_storm_of_posts_in_doubt_none_waits_for_ever(
     teams: TeamsAdapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "ATTEMPTS", 1)
+    monkeypatch.setattr(history, "RETRIES", ONCE)
     monkeypatch.setattr(posted, "MAX_DOUBTS", 3)
     teams.connector.graph.refusals.refuse(503, times=99)
     waiting = [f"intent {number}" for number in range(8)]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import aiohttp
 import pytest
 
-from adapters.teams.access_token import AccessToken
+from adapters.teams.connector import AccessToken
 from adapters.teams.transport import open_transport
 from core.model.conversation import MessageReference
 from core.model.errors import ChatUnavailable, ConfigurationError, MessageNotFound, PlumblineError
@@ -94,8 +95,9 @@ async def test_without_an_access_token_nothing_is_sent(
 
 
 async def test_a_wrong_password_is_a_matter_of_the_configuration(teams: TeamsAdapter) -> None:
-    transport = open_transport("agents", AccessToken(APP_ID, "wrong", frozenset({TENANT}), teams.connector.cloud))
     await teams.deliver(teams.connector.activity())
-    teams.messenger._transport = transport
-    with pytest.raises(ConfigurationError, match="TEAMS_APP_PASSWORD"):
-        await teams.messenger.post(THREAD, ANSWER, "answer")
+    async with aiohttp.ClientSession() as session:
+        token = AccessToken(APP_ID, "wrong", frozenset({TENANT}), teams.connector.cloud, session)
+        teams.messenger._transport = open_transport("agents", token)
+        with pytest.raises(ConfigurationError, match="TEAMS_APP_PASSWORD"):
+            await teams.messenger.post(THREAD, ANSWER, "answer")

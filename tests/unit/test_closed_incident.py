@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.confidence.resolution import Resolution
 from core.model.closed_incident import OwnerLabels, closed_incident
-from core.model.incident import Hop, Incident, IncidentState
+from core.model.incident import Hop, Incident, IncidentState, Resolution
 from core.model.team import NOBODY, Team, team_named
 from core.samples import START, resolved_incident
 

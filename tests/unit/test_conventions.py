@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,22 @@ def test_a_docstring_begins_with_a_verb_or_a_noun_and_not_with_a_question_word(p
         if QUESTION_WORD.match(text)
     ]
     assert wrong == []
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Counts imports within functions and for types too: `TopologicalSorter` names the circle that it meets."""
+    paths = [path for package in ("bot", "handlers", "core", "adapters") for path in (ROOT / package).rglob("*.py")]
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+    TopologicalSorter({name: set(imported(path, frozenset(modules))) for name, path in modules.items()}).prepare()
+
+
+def imported(path: Path, modules: frozenset[str]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = (f"{node.module}.{each.name}" for each in node.names)
+            yield from modules & {name if name in modules else node.module for name in names}
+        elif isinstance(node, ast.Import):
+            yield from modules & {each.name for each in node.names}
 
 
 def test_no_test_imports_from_another_test() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from adapters.html import markdown_of, parsed
-from adapters.secret_detector import DetectSecrets
+from adapters.secret_detector import SecretPatterns
 from adapters.slack.payloads import MessageEvent, SlashCommand
 from adapters.slack.payloads import parse as parse_slack
 from adapters.sources.confluence_storage import to_markdown
@@ -158,7 +158,7 @@ def test_log_lines_do_not_stop_who_reads_them() -> None:
 
 def test_secrets_are_found_in_linear_time() -> None:
     pumps = (".", ")", "password=", "a", "://", "token ", "-----BEGIN PRIVATE KEY-----")
-    assert growths(DetectSecrets().find, *(("password: a1", pump, "x") for pump in pumps)) == []
+    assert growths(SecretPatterns().find, *(("password: a1", pump, "x") for pump in pumps)) == []
 
 
 def test_no_more_of_a_message_is_read_than_is_stated() -> None:

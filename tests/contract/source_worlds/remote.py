@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 
+from adapters.http import Retries, Token, source_server
 from adapters.microsoft_graph.credentials import GraphCredentials
-from adapters.rest import Rest, Token
+from adapters.slack.client import slack_reader
 from adapters.sources.confluence import ConfluenceSource
 from adapters.sources.confluence_pages import Access
 from adapters.sources.slack_channels import SlackChannelsSource
@@ -32,7 +33,7 @@ class ConfluenceWorld:
 
     def source_with(self, session: aiohttp.ClientSession, access: Access) -> ConfluenceSource:
         token = Token(f"Bearer {confluence_server.TOKEN}")
-        rest = Rest("Confluence", self.server.url, token, session, _recorded(self.pauses))
+        rest = source_server("Confluence", self.server.url, session, token, _recorded(self.pauses))
         return ConfluenceSource("docs", rest, self.server.url, ["OPS"], access)
 
     def write(self, key: str, text: str) -> None:
@@ -59,8 +60,8 @@ class SlackWorld:
         server.user("U1", "Asha Brandt", "asha.brandt", "asha@marigold.example")
         server.user("U2", "Mateo Silvestri", "msilvestri")
         server.channel(CHANNEL, "ci-cd", members=("U1", "U2"))
-        rest = Rest("Slack", server.url, Token(f"Bearer {slack_history_server.TOKEN}"), session, _recorded(self.pauses))
-        self.source = SlackChannelsSource("docs", rest, [CHANNEL], self.clock)
+        client = slack_reader(slack_history_server.TOKEN, server.url, session, _recorded(self.pauses))
+        self.source = SlackChannelsSource("docs", client, [CHANNEL], self.clock)
 
     def write(self, key: str, text: str) -> None:
         ts = self.ts(key)
@@ -94,7 +95,7 @@ class TeamsWorld:
         server.member(TEAMS_CHANNEL, "u-1", "Asha Brandt", "asha@marigold.example")
         secrets = (graph_server.TENANT, graph_server.CLIENT_ID, graph_server.CLIENT_SECRET)
         credentials = GraphCredentials(*secrets, session, server.login_url)
-        rest = Rest("Graph", server.url, credentials, session, _recorded(self.pauses))
+        rest = source_server("Graph", server.url, session, credentials, _recorded(self.pauses))
         self.source = TeamsChannelsSource("docs", rest, {TEAM: ()}, self.clock)
 
     def write(self, key: str, text: str) -> None:
@@ -118,11 +119,11 @@ class TeamsWorld:
         return f"17699{key}0000000"
 
 
-def _recorded(pauses: list[float]):
+def _recorded(pauses: list[float]) -> Retries:
     async def pause(seconds: float) -> None:
         pauses.append(seconds)
 
-    return pause
+    return Retries(sleep=pause)
 
 
 @asynccontextmanager

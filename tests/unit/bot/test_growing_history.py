@@ -9,9 +9,8 @@ import structlog
 
 from bot.wiring import growing_history
 from bot.wiring.growing_history import WHOLE, GrowingHistory
-from core.confidence.resolution import Resolution
 from core.model.conversation import PUBLIC, Audience, Channel, Place, Platform
-from core.model.incident import Incident, PastIncident, Severity
+from core.model.incident import Incident, PastIncident, Resolution, Severity
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team
 from core.ports import Store

@@ -13,14 +13,26 @@ import pytest
 from bot.loading import loading
 
 NEEDED_LATER = {
-    *("bs4", "markdownify", "pypdf", "jsonpath", "tree_sitter", "igraph", "scipy", "sklearn", "matplotlib", "mcp"),
-    *("slack_bolt", "slack_sdk", "botbuilder", "microsoft_agents", "qdrant_client", "opentelemetry.sdk"),
-    *("alembic", "detect_secrets", "requests", "cryptography"),
+    *(
+        "bs4",
+        "markdownify",
+        "pypdf",
+        "jsonpath",
+        "tree_sitter",
+        "igraph",
+        "scipy",
+        "sklearn",
+        "PIL",
+        "mcp",
+        "slack_sdk",
+    ),
+    *("slack_bolt", "botbuilder", "microsoft_agents", "qdrant_client", "opentelemetry.sdk"),
+    *("alembic", "requests", "cryptography"),
 }
 LOADED = """
 import json, sys
 import bot.cli, bot.commands.commands, bot.server
-import adapters.teams.inbound, adapters.teams.late_transport, adapters.teams.messenger
+import adapters.teams.inbound, adapters.teams.transport, adapters.teams.messenger
 print(json.dumps(sorted(sys.modules)))
 """
 

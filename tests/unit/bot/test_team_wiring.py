@@ -18,7 +18,7 @@ from bot.wiring.on_call import open_on_call
 from core.model.conversation import Platform
 from core.model.errors import ConfigurationError
 from core.model.incident import PastIncident, Severity
-from core.model.on_call import Rota
+from core.model.team import Rota
 from core.triage.history import IncidentHistory
 from core.triage.monitoring import Enrichment
 from tests.fakes.triage import propose_owner

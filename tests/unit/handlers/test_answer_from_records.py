@@ -11,8 +11,7 @@ from core.knowledge.retriever import Retriever
 from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform, Question
 from core.model.document import Document
 from core.model.errors import ToolUnavailable
-from core.model.on_call import Rota
-from core.model.team import Team
+from core.model.team import Rota, Team
 from core.ports import Change, ChangeReader, TimeWindow
 from handlers.knowledge.ingest_knowledge import ingest_knowledge
 from handlers.questions.answer_from_records import MAX_SHOWN, Records, answer_from_records, wanted_record

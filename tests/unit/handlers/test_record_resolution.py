@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.confidence.resolution import MIN_LABELS, Resolution
+from core.confidence.resolution import MIN_LABELS
 from core.model.conversation import Audience, Person, Place, Platform, Question
 from core.model.document import Document
+from core.model.incident import Resolution
 from core.model.messages import Notice, NoticeKind
 from core.model.prediction import Evaluation, Outcome, Prediction, PredictionKind
 from core.model.team import Team

@@ -9,11 +9,10 @@ from functools import partial
 
 import pytest
 
-from core.confidence.resolution import Resolution
 from core.model.conversation import PUBLIC, Audience, Channel, Person, Place, Platform
 from core.model.errors import ModelUnavailable
 from core.model.feedback import Feedback
-from core.model.incident import Incident, IncidentState, PastIncident, Severity
+from core.model.incident import Incident, IncidentState, PastIncident, Resolution, Severity
 from core.model.language_model import ModelRequest
 from core.model.messages import Verdict
 from core.model.prediction import Estimator, PredictionKind

@@ -121,7 +121,7 @@ def test_lines_that_differ_in_blanks_alone_are_embedded_once() -> None:
 
 def test_text_without_end_is_cut_before_it_is_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    monkeypatch.setattr("ftfy.fix_text", lambda text: seen.append(text) or text)
+    monkeypatch.setattr("core.triage.embeddings._repaired", lambda text: seen.append(text) or text)
     text = embedded_text(replace(incident(), title="".join(f"{number}\n" for number in range(100_000))))
     assert len(seen[0]) == MAX_RAW_CHARACTERS
     assert len(text) == MAX_CHARACTERS

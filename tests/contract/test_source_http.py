@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 
 import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from adapters import rest as module
-from adapters.rest import Refused, Rest, Token
+from adapters.http import Http, Refused, Retries, Token, source_server
 from core.model.errors import SourceUnavailable
 
 
@@ -31,26 +31,27 @@ class Server:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[tuple[Server, Rest]]:
+async def server() -> AsyncIterator[tuple[Server, Http]]:
     fake, app = Server(), web.Application()
     app.router.add_route("*", "/{path:.*}", fake.handle)
     async with TestServer(app) as running, aiohttp.ClientSession() as session:
-        yield fake, Rest("The wiki", str(running.make_url("/base")), Token("Bearer t0ken"), session, fake.pause)
+        retries = Retries(sleep=fake.pause)
+        yield fake, source_server("The wiki", str(running.make_url("/base")), session, Token("Bearer t0ken"), retries)
 
 
-async def test_an_answer_is_an_object_and_addresses_are_relative_to_the_base(server: tuple[Server, Rest]) -> None:
-    fake, rest = server
+async def test_an_answer_is_an_object_and_addresses_are_relative_to_the_base(server: tuple[Server, Http]) -> None:
+    fake, wiki = server
     fake.answer = lambda: web.json_response({"a": 1})
-    assert await rest.get("search", {"cql": 'space in ("A")', "$top": "5"}) == {"a": 1}
+    assert await wiki.get("search", {"cql": 'space in ("A")', "$top": "5"}) == {"a": 1}
     request = fake.asked[0]
     assert (request.path, dict(request.query)) == ("/base/search", {"cql": 'space in ("A")', "$top": "5"})
     assert request.headers["Authorization"] == "Bearer t0ken"
 
 
-async def test_an_address_that_the_server_gave_is_asked_as_it_is(server: tuple[Server, Rest]) -> None:
-    fake, rest = server
+async def test_an_address_that_the_server_gave_is_asked_as_it_is(server: tuple[Server, Http]) -> None:
+    fake, wiki = server
     fake.answer = lambda: web.json_response({})
-    await rest.get("/other/delta?$skiptoken=%5bx%2b&a=b%20c")
+    await wiki.get("/other/delta?$skiptoken=%5bx%2b&a=b%20c")
     assert fake.asked[0].raw_path == "/other/delta?$skiptoken=%5bx%2b&a=b%20c"
 
 
@@ -58,53 +59,51 @@ async def test_an_address_that_the_server_gave_is_asked_as_it_is(server: tuple[S
     "address",
     ["https://evil.example/x", "//evil.example/x", "http://localhost:1/x", "http://[/", "ftp://x/y"],
 )
-async def test_no_other_server_is_asked(server: tuple[Server, Rest], address: str) -> None:
-    fake, rest = server
+async def test_no_other_server_is_asked(server: tuple[Server, Http], address: str) -> None:
+    fake, wiki = server
     with pytest.raises(SourceUnavailable):
-        await rest.get(address)
+        await wiki.get(address)
     assert fake.asked == []
 
 
-async def test_a_redirection_is_not_followed(server: tuple[Server, Rest]) -> None:
-    fake, rest = server
+async def test_a_redirection_is_not_followed(server: tuple[Server, Http]) -> None:
+    fake, wiki = server
     fake.answer = lambda: web.Response(status=302, headers={"Location": "https://evil.example/"})
-    with pytest.raises(Refused, match="HTTP status 302"):
-        await rest.get("x")
+    with pytest.raises(Refused, match=r"redirects to evil\.example"):
+        await wiki.get("x")
     assert len(fake.asked) == 1
 
 
 @pytest.mark.parametrize("body", ["", "<html>", "[1]", "null", '"text"'])
-async def test_an_answer_that_is_no_object_is_told(server: tuple[Server, Rest], body: str) -> None:
-    fake, rest = server
+async def test_an_answer_that_is_no_object_is_told(server: tuple[Server, Http], body: str) -> None:
+    fake, wiki = server
     fake.answer = lambda: web.Response(text=body)
     with pytest.raises(SourceUnavailable, match="The wiki answered with something"):
-        await rest.get("x")
+        await wiki.get("x")
 
 
-async def test_an_answer_without_end_is_not_read_to_its_end(
-    server: tuple[Server, Rest], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fake, rest = server
-    monkeypatch.setattr(module, "MAX_BODY", 10)
+async def test_an_answer_without_end_is_not_read_to_its_end(server: tuple[Server, Http]) -> None:
+    fake, wiki = server
     fake.answer = lambda: web.json_response({"long": "x" * 100})
     with pytest.raises(SourceUnavailable, match="more than 10 bytes"):
-        await rest.get("x")
+        await replace(wiki, max_body=10).get("x")
+    assert fake.pauses == []
 
 
-async def test_a_refusal_says_where_and_is_not_repeated(server: tuple[Server, Rest]) -> None:
-    fake, rest = server
+async def test_a_refusal_says_where_and_is_not_repeated(server: tuple[Server, Http]) -> None:
+    fake, wiki = server
     fake.answer = lambda: web.Response(status=403)
-    with pytest.raises(Refused, match="The wiki answered /base/x with HTTP status 403") as caught:
-        await rest.get("x")
+    with pytest.raises(Refused, match="The wiki refuses the token for /base/x") as caught:
+        await wiki.get("x")
     assert (caught.value.status, len(fake.asked)) == (403, 1)
 
 
 @pytest.mark.parametrize("asked", ["soon", "-5", "nan", "inf", "Sun, 99 Feb 2026"])
-async def test_a_time_that_makes_no_sense_is_as_good_as_none(server: tuple[Server, Rest], asked: str) -> None:
-    fake, rest = server
+async def test_a_time_that_makes_no_sense_is_as_good_as_none(server: tuple[Server, Http], asked: str) -> None:
+    fake, wiki = server
     answers = [web.Response(status=429, headers={"Retry-After": asked}), web.json_response({})]
     fake.answer = lambda: answers.pop(0)
-    await rest.get("x")
+    await wiki.get("x")
     assert fake.pauses == [1.0]
 
 
@@ -115,7 +114,7 @@ async def test_a_server_that_does_not_answer_is_asked_again_and_then_told() -> N
         pauses.append(seconds)
 
     async with aiohttp.ClientSession() as session:
-        rest = Rest("The wiki", "http://127.0.0.1:1", Token(""), session, pause)
+        wiki = source_server("The wiki", "http://127.0.0.1:1", session, Token(), Retries(sleep=pause))
         with pytest.raises(SourceUnavailable, match="The wiki cannot be reached"):
-            await rest.get("x")
+            await wiki.get("x")
     assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]

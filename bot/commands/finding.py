@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+
+from adapters.http import CHAT, Answer, exchange
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,3 +22,8 @@ class Finding:
     @property
     def well(self) -> bool:
         return not self.mend
+
+
+async def knock(session: aiohttp.ClientSession, address: str, **options: Any) -> Answer:
+    """Post to an address of our own, to see what answers there. Raises ChatUnavailable if nothing does."""
+    return await exchange(session, "POST", address, system="It", errors=CHAT, seconds=5.0, **options)

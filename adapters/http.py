@@ -1,0 +1,343 @@
+"""HTTP to other systems: limits of time and size, one reading of Retry-After, one table from statuses to our errors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from ssl import SSLContext
+from typing import Any, Protocol, TypeVar
+
+import aiohttp
+import structlog
+from pydantic import TypeAdapter, ValidationError
+from yarl import URL
+
+from core.model.errors import ChatUnavailable, SourceUnavailable, ToolRefused, ToolUnavailable, Unavailable
+
+MAX_BODY = 64 * 1024 * 1024  # bytes of one answer
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+MAY_PASS = frozenset({408, 412, 425, 429})  # HTTP status codes besides those of servers (5xx) that may pass
+NOT_IMPLEMENTED = 501  # the one 5xx that will not
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+class TryAgain(SourceUnavailable):
+    """A server did not answer, or not now. After a pause it may."""
+
+
+class Refused(SourceUnavailable):
+    """A server refused, or gave an answer that cannot be used, and would again.
+
+    `status` is the HTTP status code, 0 if it was not that which is wrong with the answer.
+    """
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """The errors that stand for the failures of one kind of system.
+
+    `later` is raised when there is no answer or a status that may pass, `denied` for 401 and 403, and `refused` for
+    every other status but 200 and for an answer that cannot be used.
+    """
+
+    later: type[Unavailable]
+    denied: Callable[[str, int], Unavailable]
+    refused: Callable[[str, int], Unavailable]
+
+
+SOURCE = Errors(TryAgain, Refused, Refused)
+CHAT = Errors(ChatUnavailable, lambda message, _: ChatUnavailable(message), lambda message, _: ChatUnavailable(message))
+TOOL = Errors(ToolUnavailable, lambda message, _: ToolRefused(message), lambda message, _: ToolUnavailable(message))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer of any status, read to its end."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def retry_after(self) -> float | None:
+        return retry_after(self.headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """The number of attempts for one answer, and the pauses between them.
+
+    A pause is the one that the server asks for, else `first_pause` seconds, twice as long each time. A server that
+    asks for more than `longest_pause` seconds is not asked again.
+    """
+
+    attempts: int = 7
+    first_pause: float = 1.0
+    longest_pause: float = 120.0
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def pause(self, failures: int, asked: float | None) -> float | None:
+        """Return the seconds to wait after so many failed attempts; None to give up."""
+        pause = self.first_pause * 2 ** (failures - 1) if asked is None else asked
+        return pause if failures < self.attempts and pause <= self.longest_pause else None
+
+
+ONCE = Retries(attempts=1)
+
+
+class Credentials(Protocol):
+    """The credentials of a request."""
+
+    async def header(self) -> str:
+        """Return the value of the Authorization header, empty for none. Raises Unavailable."""
+        ...
+
+    def refused(self, header: str) -> bool:
+        """Take note that the server refused this header; return whether there may be a better one now."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A fixed Authorization header."""
+
+    value: str = ""
+
+    async def header(self) -> str:
+        return self.value
+
+    def refused(self, header: str) -> bool:
+        return False
+
+
+def basic(user: str, password: str) -> Token:
+    """Return the header of HTTP basic authentication (RFC 7617)."""
+    return Token(aiohttp.encode_basic_auth(user, password))
+
+
+@dataclass(frozen=True, slots=True)
+class Http:
+    """One server, called `system` in errors. No other server is asked, and a redirect is followed only as told here.
+
+    A redirect is followed once, to one of the hosts `elsewhere`, which get no headers. A host without a port stands
+    for the port of the scheme. Every method raises what `errors` says.
+    """
+
+    system: str
+    url: str
+    session: aiohttp.ClientSession
+    credentials: Credentials = Token()
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    tls: SSLContext | bool = True
+    elsewhere: frozenset[str] = frozenset()
+    errors: Errors = TOOL
+    retries: Retries = ONCE
+    timeout: float = 6.0  # seconds for one answer
+    max_body: int = 16 * 1024 * 1024  # bytes of one answer
+
+    async def get(self, address: str, parameters: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Return the object at `address`, which is relative to the server's URL or was given by the server itself."""
+        try:
+            value = json.loads(await self.body(address, parameters))
+        except (ValueError, RecursionError) as error:
+            raise self.errors.refused(f"{self.system} answered with something that is not JSON.", 0) from error
+        if not isinstance(value, dict):
+            raise self.errors.refused(f"{self.system} answered with something that is no JSON object.", 0)
+        return value
+
+    async def parsed(
+        self,
+        address: str,
+        kind: TypeAdapter[T],
+        parameters: Mapping[str, str] | None = None,
+        *,
+        form: Mapping[str, str] | None = None,
+    ) -> T:
+        """Return the JSON at `address`, or what is answered to a form that is posted there."""
+        body = await self.body(address, parameters, form=form)
+        try:
+            return kind.validate_json(body)
+        except ValidationError as error:
+            path = address.partition("?")[0]
+            raise self.errors.refused(f"{self.system} did not answer {path} as documented.", 0) from error
+
+    async def text(self, address: str, parameters: Mapping[str, str] | None = None, *, last: int = MAX_BODY) -> str:
+        """Return the last bytes at `address` as text."""
+        return (await self.body(address, parameters))[-last:].decode("utf-8", "replace")
+
+    async def body(
+        self,
+        address: str,
+        parameters: Mapping[str, str] | None = None,
+        *,
+        form: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """Return the bytes at `address`. Waits and asks again as `retries` says."""
+        url = self._on_this_server(address, parameters)
+        header, failures, renewed = "", 0, False
+        while True:
+            try:
+                header = await self.credentials.header()
+                answer = await self._ask(url, header, form)
+                if answer.status == 401 and not renewed and self.credentials.refused(header):
+                    renewed = True
+                    continue
+                return self._accepted(url, answer)
+            except self.errors.later as error:
+                failures += 1
+                pause = self.retries.pause(failures, error.retry_after)
+                if pause is None:
+                    raise
+                log.info("http_retry", system=self.system, seconds=pause, reason=str(error))
+                await self.retries.sleep(pause)
+
+    async def _ask(self, url: URL, header: str, form: Mapping[str, str] | None) -> Answer:
+        headers = {"Accept": "application/json"} | dict(self.headers) | ({"Authorization": header} if header else {})
+        answer = await self._exchange(url, headers, form)
+        if answer.status in REDIRECTS:
+            return await self._exchange(self._redirected(url, answer.headers.get("Location", "")), {}, None)
+        return answer
+
+    async def _exchange(self, url: URL, headers: Mapping[str, str], form: Mapping[str, str] | None) -> Answer:
+        return await exchange(
+            self.session,
+            "GET" if form is None else "POST",
+            url,
+            system=self.system,
+            errors=self.errors,
+            seconds=self.timeout,
+            max_body=self.max_body,
+            headers=headers,
+            data=form,
+            ssl=self.tls,
+        )
+
+    def _accepted(self, url: URL, answer: Answer) -> bytes:
+        """Return the body of an answer of status 200. This is the table of what other statuses mean."""
+        status = answer.status
+        if status == 200:
+            return answer.body
+        if may_pass(status):
+            raise self.errors.later(f"{self.system} answered with HTTP status {status}.", answer.retry_after)
+        if status in {401, 403}:
+            problem = (
+                f"{self.system} refuses the token for {url.path} (HTTP status {status}): renew it or give it rights."
+            )
+            raise self.errors.denied(problem, status)
+        raise self.errors.refused(f"{self.system} answered {url.path} with HTTP status {status}.", status)
+
+    def _on_this_server(self, address: str, parameters: Mapping[str, str] | None) -> URL:
+        base = URL(self.url.rstrip("/") + "/")
+        try:
+            url = base.join(URL(address, encoded=True))
+        except ValueError as error:
+            raise self.errors.refused(f"{self.system} gave an address that cannot be read.", 0) from error
+        if url.origin() != base.origin():
+            raise self.errors.refused(f"{self.system} pointed to another server, {url.host}, which is not asked.", 0)
+        return url.update_query(parameters) if parameters else url
+
+    def _redirected(self, url: URL, location: str) -> URL:
+        try:
+            target = url.join(URL(location, encoded=True))
+        except ValueError as error:
+            raise self.errors.refused(f"{self.system} redirects to an address that cannot be read.", 0) from error
+        named = f"{target.host}" if target.is_default_port() else f"{target.host}:{target.port}"
+        if named not in self.elsewhere or target.scheme != url.scheme:
+            raise self.errors.refused(f"{self.system} redirects to {named}, which is not configured and not asked.", 0)
+        return target
+
+
+PATIENT = Retries()
+
+
+def source_server(
+    system: str, url: str, session: aiohttp.ClientSession, credentials: Credentials, retries: Retries = PATIENT
+) -> Http:
+    """Return the server of a knowledge source: it may take its time, and is asked again and again."""
+    return Http(system, url, session, credentials, errors=SOURCE, retries=retries, timeout=60.0, max_body=MAX_BODY)
+
+
+async def exchange(
+    session: aiohttp.ClientSession,
+    method: str,
+    url: URL | str,
+    *,
+    system: str,
+    errors: Errors,
+    seconds: float,
+    max_body: int = MAX_BODY,
+    **options: Any,
+) -> Answer:
+    """Send one request and read its answer, of whatever status, within so many seconds and `max_body` bytes.
+
+    Raises what `errors` says when there is no answer or it is too large. Redirects are not followed. `options` are those
+    of aiohttp.
+    """
+    limit = aiohttp.ClientTimeout(total=seconds)
+    try:
+        async with session.request(method, url, timeout=limit, allow_redirects=False, **options) as response:
+            too_large = errors.refused(f"{system} answered with more than {max_body} bytes.", 0)
+            return Answer(response.status, response.headers, await read_body(response.content, max_body, too_large))
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise errors.later(f"{system} cannot be reached: {str(error) or type(error).__name__}.") from error
+
+
+async def read_body(content: aiohttp.StreamReader, limit: int, too_large: Exception) -> bytes:
+    """Return a whole body of at most `limit` bytes, sent to us or answered. Raises `too_large` as soon as there are more."""
+    body = bytearray()
+    async for chunk in content.iter_any():
+        body += chunk
+        if len(body) > limit:
+            raise too_large
+    return bytes(body)
+
+
+def may_pass(status: int) -> bool:
+    """Return whether a request that was answered with this HTTP status code may succeed later."""
+    return status in MAY_PASS or (status >= 500 and status != NOT_IMPLEMENTED)
+
+
+def retry_after(headers: Mapping[str, Any]) -> float | None:
+    """Return the seconds of a Retry-After header, which holds a number or a date (RFC 9110, section 10.2.3).
+
+    None for a header that is missing or makes no sense. A date counts by the server's own clock where it tells its time.
+    A value may be a list, as in the headers that slack_sdk hands over.
+    """
+    found = {name.lower(): value[0] if isinstance(value, list) and value else value for name, value in headers.items()}
+    asked = str(found.get("retry-after", "")).strip()
+    try:
+        seconds = float(asked)
+    except ValueError:
+        return _until(asked, str(found.get("date", "")))
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
+def _until(asked: str, now: str) -> float | None:
+    try:
+        began = parsedate_to_datetime(now) if now else datetime.now(UTC)
+        return max(0.0, (parsedate_to_datetime(asked) - began).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def followed(link: str, before: set[str], system: str) -> str:
+    """Return a link to the next page of an answer, and remember it among those before.
+
+    Raises SourceUnavailable for one of those: some servers lead from page to page in a circle.
+    """
+    if link in before:
+        raise SourceUnavailable(f"{system} goes on with a page that it gave before.")
+    before.add(link)
+    return link

@@ -1,0 +1,233 @@
+"""The connector service of Teams: the token that we show it, and what it tells of teams, channels and members.
+
+https://learn.microsoft.com/microsoftteams/platform/bots/how-to/get-teams-context
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TypeVar
+from urllib.parse import quote
+
+import aiohttp
+import structlog
+from pydantic import BaseModel
+
+from adapters.http import CHAT, Answer, TryAgain, exchange
+from adapters.microsoft_graph.credentials import CredentialsRefused, client_credentials, issue_token
+from adapters.teams.cloud import Cloud
+from adapters.teams.references import ConversationReference, ConversationReferences, teams_of
+from core.model.errors import ChatUnavailable, ConfigurationError, PlumblineError
+from core.ports import Clock
+
+M = TypeVar("M", bound=BaseModel)
+
+RESOURCE = "https://api.botframework.com"
+MULTI_TENANT = "botframework.com"  # where a bot that belongs to no single tenant gets its token
+RENEW_BEFORE = 300.0  # seconds before a token expires
+ANSWER_TIMEOUT = 5.0  # seconds for one answer
+MAX_ANSWER = 8 * 1024 * 1024  # bytes
+MAX_TEAMS = 50  # that are asked whether an unknown channel is theirs
+MAX_CHANNELS = 1_000  # whose group is remembered
+NOT_OURS = frozenset({400, 401, 403, 404})  # HTTP status codes for a team that the app is not in (any more)
+GUESTS_KEPT = timedelta(minutes=10)  # how long it is believed who is in a conversation
+DEADLINE = 10.0  # seconds for all pages of members; Teams waits 15 s for its acknowledgement
+PAGE = 500  # people asked for at once: the most that Teams gives
+MAX_PAGES = 20  # a team has at most 10 000 members that are told
+MAX_CONVERSATIONS = 1_000  # whose answer is remembered
+GUESTS = frozenset({"guest", "anonymous"})  # roles of members
+
+REFUSED = "{error} They are TEAMS_APP_ID, TEAMS_APP_PASSWORD and TEAMS_TENANT_ID."
+
+log = structlog.get_logger()
+
+
+class AccessToken:
+    """The token of our own requests to Teams: fetched when it is first needed, kept until shortly before it expires.
+
+    Both SDKs take theirs from a library that blocks, without a timeout.
+    """
+
+    def __init__(
+        self,
+        app_id: str,
+        app_password: str,
+        tenant_ids: frozenset[str],
+        cloud: Cloud,
+        session: aiohttp.ClientSession,
+    ) -> None:
+        """`tenant_ids` are those that the bot serves, none for all."""
+        tenant = next(iter(tenant_ids)) if len(tenant_ids) == 1 else MULTI_TENANT
+        self._url, self._form = client_credentials(cloud.login_url, tenant, app_id, app_password, RESOURCE)
+        self._session = session
+        self._token = ""
+        self._renew_at = 0.0
+        self._fetching = asyncio.Lock()
+
+    async def get(self) -> str:
+        """Raises ChatUnavailable if Microsoft does not answer, ConfigurationError if it refuses the credentials."""
+        async with self._fetching:
+            if time.monotonic() >= self._renew_at:
+                try:
+                    issued = await issue_token(self._session, self._url, self._form)
+                except TryAgain as error:
+                    raise ChatUnavailable(str(error), error.retry_after) from None
+                except CredentialsRefused as error:
+                    raise ConfigurationError(REFUSED.format(error=error)) from None
+                self._token = issued.value
+                self._renew_at = time.monotonic() + max(issued.lifetime - RENEW_BEFORE, 0.0)
+            return self._token
+
+
+class Connector:
+    """Asks connector services, with our token."""
+
+    def __init__(self, token: AccessToken, session: aiohttp.ClientSession) -> None:
+        self._token = token
+        self._session = session
+
+    async def get(
+        self,
+        service_url: str,
+        path: str = "",
+        parameters: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Return an answer of a status of success, or of one that tells that the app is not there (NOT_OURS).
+
+        Raises ChatUnavailable, and what the token raises.
+        """
+        answer = await exchange(
+            self._session,
+            "GET",
+            f"{service_url.rstrip('/')}/v3/{path}" if path else service_url,
+            system="Teams",
+            errors=CHAT,
+            seconds=ANSWER_TIMEOUT,
+            max_body=MAX_ANSWER,
+            params=parameters,
+            headers={"Authorization": f"Bearer {await self._token.get()}"},
+        )
+        if answer.status >= 300 and answer.status not in NOT_OURS:
+            raise ChatUnavailable(f"Teams does not tell this now (HTTP {answer.status}).", answer.retry_after)
+        return answer
+
+    async def members(self, service_url: str, conversation_id: str, parameters: Mapping[str, str]) -> Answer:
+        """Return a page of the members of a conversation. Raises what `get` raises."""
+        path = f"conversations/{quote(conversation_id, safe='')}/pagedmembers"
+        return await self.get(service_url, path, parameters)
+
+
+class _Team(BaseModel):
+    aadGroupId: str | None = None
+
+
+class _Channel(BaseModel):
+    id: str = ""
+
+
+class _Channels(BaseModel):
+    conversations: list[_Channel] = []
+
+
+class TeamGroups:
+    """Asks the connector service. What it told is believed until the process ends: a channel never moves."""
+
+    def __init__(self, references: ConversationReferences, connector: Connector) -> None:
+        self._references = references
+        self._connector = connector
+        self._known: dict[str, str] = {}
+
+    async def of(self, channel: str, home: ConversationReference) -> str:
+        """The id of the group; empty if the app is in no team that is known to have this channel.
+
+        Raises ChatUnavailable.
+        """
+        if channel not in self._known:
+            team_id = home.team_id or await self._team_with(channel, home)
+            group = await self._group(team_id, home) if team_id else ""
+            if not group:
+                return ""
+            if len(self._known) >= MAX_CHANNELS:
+                del self._known[next(iter(self._known))]
+            self._known[channel] = group
+        return self._known[channel]
+
+    async def _team_with(self, channel: str, home: ConversationReference) -> str:
+        """Nobody was heard in the channel yet: which team of those that the app is in has it?"""
+        for team in (await teams_of(self._references, home.tenant_id))[:MAX_TEAMS]:
+            path = f"{quote(team.team_id, safe='')}/conversations"
+            if any(each.id == channel for each in (await self._ask(home, path, _Channels)).conversations):
+                return team.team_id
+        return ""
+
+    async def _group(self, team_id: str, home: ConversationReference) -> str:
+        return (await self._ask(home, quote(team_id, safe=""), _Team)).aadGroupId or ""
+
+    async def _ask(self, home: ConversationReference, path: str, kind: type[M]) -> M:
+        """An empty answer if the app is not in that team."""
+        answer = await self._connector.get(home.service_url, f"teams/{path}")
+        if answer.status in NOT_OURS:
+            return kind()
+        try:
+            return kind.model_validate_json(answer.body)
+        except ValueError as error:
+            raise ChatUnavailable("Teams does not say now which team a channel belongs to.") from error
+
+
+class _Member(BaseModel):
+    userRole: str | None = None
+    tenantId: str | None = None
+
+
+class _Page(BaseModel):
+    members: list[_Member]
+    continuationToken: str | None = None
+
+
+class TeamsGuests:
+    """Asks the connector service who is in a conversation. Whatever it does not tell counts as yes."""
+
+    def __init__(self, connector: Connector, clock: Clock) -> None:
+        self._connector = connector
+        self._clock = clock
+        self._known: dict[str, tuple[bool, datetime]] = {}
+
+    async def read_along(self, service_url: str, conversation_id: str, tenant_id: str) -> bool:
+        """Return whether a member is or may be a guest, or of another tenant than this one. Does not raise."""
+        now = self._clock.now()
+        if (known := self._known.get(conversation_id)) is not None and now < known[1]:
+            return known[0]
+        try:
+            async with asyncio.timeout(DEADLINE):
+                found = await self._ask(service_url, conversation_id, tenant_id)
+        except (TimeoutError, ValueError, PlumblineError) as error:
+            reason = str(error) or type(error).__name__
+            log.warning(
+                "teams does not say who reads, so nothing public is shown", place=conversation_id, reason=reason
+            )
+            return True
+        if len(self._known) >= MAX_CONVERSATIONS:
+            self._known.clear()
+        self._known[conversation_id] = found, now + GUESTS_KEPT
+        return found
+
+    async def _ask(self, service_url: str, conversation_id: str, tenant_id: str) -> bool:
+        query = {"pageSize": str(PAGE)}
+        for _ in range(MAX_PAGES):
+            page = _Page.model_validate_json((await self._connector.members(service_url, conversation_id, query)).body)
+            if any(_is_outsider(member, tenant_id) for member in page.members):
+                return True
+            if not page.continuationToken:
+                return False
+            query["continuationToken"] = page.continuationToken
+        return True
+
+
+def _is_outsider(member: _Member, tenant_id: str) -> bool:
+    """Return whether a member is from another organisation: by external access such a person has a user's
+    role, but another tenant.
+    """
+    return (member.userRole or "").lower() in GUESTS or (member.tenantId or tenant_id) != tenant_id

@@ -1,0 +1,94 @@
+"""The port behind which an SDK of Teams stands, what is sent through it, and the errors that its answers stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal, Protocol
+
+from adapters.http import may_pass
+from adapters.teams.elements import Card
+from core.model.errors import (
+    ChatBusy,
+    ChatUnavailable,
+    ConfigurationError,
+    MessageNotFound,
+    PlumblineError,
+    Undeliverable,
+)
+
+TIMEOUT = 30  # seconds; a message may stand in the chat although the answer was lost, so better wait than repeat
+
+SdkName = Literal["botbuilder", "agents"]
+Operation = Literal["send_to_conversation", "update_activity", "delete_activity"]  # as both SDKs call them
+
+
+class MessageTooLarge(Undeliverable):
+    """The message is too large for Teams."""
+
+
+class StreamPhase(StrEnum):
+    """The kind of update of a streamed message: a sign of work, or all of it."""
+
+    INFORMATIVE = "informative"
+    FINAL = "final"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamUpdate:
+    """One update of a message that is streamed into a personal chat. The first has no `stream_id`, and gets one.
+
+    `text` is everything so far; `sequence` counts from 1. `card` stands below the text of the last update.
+    """
+
+    phase: StreamPhase
+    text: str
+    sequence: int
+    stream_id: str = ""
+    card: Card | None = None
+
+    @property
+    def entity(self) -> dict[str, Any]:
+        """How Teams is told: https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux"""
+        numbered = {"streamSequence": self.sequence} if self.phase is not StreamPhase.FINAL else {}
+        known = {"streamId": self.stream_id} if self.stream_id else {}
+        return {"type": "streaminfo", "streamType": str(self.phase), **numbered, **known}
+
+
+class Sdk(Protocol):
+    """An SDK, as far as two of them differ. The classes of a message are its own, and have the same shape in both."""
+
+    Activity: Any
+    CardFactory: Any
+    MessageFactory: Any
+
+    def entity(self, update: StreamUpdate) -> Any:
+        """Return the part of an activity that tells Teams of a stream."""
+        ...
+
+    async def call(self, service_url: str, token: str, operation: Operation, *arguments: Any) -> Any:
+        """Ask a connector service, and return its answer or None.
+
+        Raises ChatUnavailable when it cannot be reached, and what `failure` returns for any status but success.
+        """
+        ...
+
+    async def close(self) -> None: ...
+
+
+def failure(status: int, retry_after: float | None, detail: str) -> PlumblineError:
+    """Return the error that a response other than success stands for."""
+    if status == 429:
+        return ChatBusy("Teams asks to wait (HTTP 429).", retry_after)
+    if may_pass(status):
+        return ChatUnavailable(f"Teams did not take the message now (HTTP {status}).", retry_after)
+    if status == 404:
+        return MessageNotFound("Teams has no such conversation or message, or it was deleted.")
+    if status == 413:
+        return MessageTooLarge("The message is too large for Teams.")
+    if status in (401, 403):
+        return ConfigurationError(
+            f"Teams does not let the bot speak there (HTTP {status}): install the app in that team or chat, "
+            "and check TEAMS_APP_ID, TEAMS_APP_PASSWORD and TEAMS_TENANT_ID."
+        )
+    return Undeliverable(f"Teams refused the message (HTTP {status}): {detail[:200]}")

@@ -1,0 +1,61 @@
+"""The Microsoft 365 Agents SDK.
+
+Mended here: it opens a connection for every message, waits without a limit, cuts a conversation id after 150
+characters, and takes a JSON answer for granted.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import aiohttp
+from microsoft_agents.activity import Activity, Entity
+from microsoft_agents.hosting.core import CardFactory, MessageFactory
+from microsoft_agents.hosting.core.connector.client.connector_client import ConversationsOperations
+
+from adapters.http import retry_after
+from adapters.teams.sdk import TIMEOUT, Operation, StreamUpdate, failure
+from core.model.errors import ChatUnavailable
+
+MAX_CONVERSATION_ID = 1000  # characters
+
+# It logs an error beside the exception that says the same; whatever an operator has to know is raised.
+logging.getLogger("microsoft_agents").setLevel(logging.CRITICAL)
+
+
+class Agents:
+    """Implements `Sdk`."""
+
+    Activity, CardFactory, MessageFactory = Activity, CardFactory, MessageFactory
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, aiohttp.ClientSession] = {}
+
+    def entity(self, update: StreamUpdate) -> Entity:
+        return Entity(**update.entity)
+
+    async def call(self, service_url: str, token: str, operation: Operation, *arguments: Any) -> Any:
+        session = self._session(service_url)
+        if token:
+            session.headers["Authorization"] = f"Bearer {token}"
+        conversations = ConversationsOperations(session, max_conversation_id_length=MAX_CONVERSATION_ID)
+        try:
+            return await getattr(conversations, operation)(*arguments)
+        except aiohttp.ClientResponseError as error:
+            if error.status < 300:  # taken, and answered with something other than JSON
+                return None
+            raise failure(error.status, retry_after(error.headers or {}), error.message) from None
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise ChatUnavailable(f"Teams cannot be reached: {type(error).__name__}.") from None
+
+    async def close(self) -> None:
+        for session in self._sessions.values():
+            await session.close()
+
+    def _session(self, service_url: str) -> aiohttp.ClientSession:
+        base = service_url if service_url.endswith("/") else f"{service_url}/"
+        if base not in self._sessions:
+            timeout = aiohttp.ClientTimeout(total=TIMEOUT)
+            self._sessions[base] = aiohttp.ClientSession(base_url=base, timeout=timeout)
+        return self._sessions[base]

@@ -1,0 +1,80 @@
+"""botbuilder-core.
+
+Mended here: it fetches its token on the event loop, repeats a request on its own and sleeps through a Retry-After in
+a thread, and waits for 100 seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import requests
+from azure.core.exceptions import DeserializationError
+from botbuilder.core import CardFactory, MessageFactory
+from botbuilder.schema import Activity, Entity
+from botframework.connector import BotFrameworkConnectorConfiguration
+from botframework.connector.aio import ConnectorClient
+from msrest.authentication import Authentication
+from msrest.exceptions import ClientException, HttpOperationError
+
+from adapters.http import retry_after
+from adapters.teams.sdk import TIMEOUT, Operation, StreamUpdate, failure
+from core.model.errors import ChatUnavailable
+
+
+class Botbuilder:
+    """Implements `Sdk`."""
+
+    Activity, CardFactory, MessageFactory = Activity, CardFactory, MessageFactory
+
+    def entity(self, update: StreamUpdate) -> Entity:
+        return _StreamInfo(**update.entity)
+
+    async def call(self, service_url: str, token: str, operation: Operation, *arguments: Any) -> Any:
+        try:
+            async with _client(service_url, token) as client:
+                return await getattr(client.conversations, operation)(*arguments)
+        except HttpOperationError as error:
+            response = error.response
+            raise failure(response.status_code, retry_after(response.headers), str(error)) from None
+        except (ClientException, DeserializationError, requests.RequestException) as error:
+            raise ChatUnavailable(f"Teams cannot be reached: {type(error).__name__}.") from None
+
+    async def close(self) -> None:
+        """Every request closes its own connection."""
+
+
+def _client(service_url: str, token: str) -> ConnectorClient:
+    configuration = BotFrameworkConnectorConfiguration(_Bearer(token), service_url)
+    configuration.connection.timeout = TIMEOUT
+    # Our workflows repeat a step, and honour Retry-After; the SDK must hand its first answer on.
+    configuration.retry_policy.retries = 0
+    configuration.retry_policy.policy.status_forcelist = frozenset()
+    configuration.retry_policy.policy.respect_retry_after_header = False
+    return ConnectorClient(None, custom_configuration=configuration)
+
+
+class _Bearer(Authentication):
+    """A token that was fetched before."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def signed_session(self, session: requests.Session | None = None) -> requests.Session:
+        session = session or requests.Session()
+        if self._token:
+            session.headers["Authorization"] = f"Bearer {self._token}"
+        return session
+
+
+class _StreamInfo(Entity):
+    """The SDK's own entity keeps its type alone."""
+
+    _attribute_map = {  # noqa: RUF012 -- as msrest wants it
+        name: {"key": name, "type": "int" if name == "streamSequence" else "str"}
+        for name in ("type", "streamType", "streamSequence", "streamId")
+    }
+
+    def __init__(self, **fields: object) -> None:
+        for name in self._attribute_map:
+            setattr(self, name, fields.get(name))
