@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from importlib.metadata import version
 from typing import Annotated, TypedDict, TypeVar
 
-from core.rca.pasted import QUESTION
 from mcp.server.mcpserver import MCPServer
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
@@ -20,6 +19,7 @@ from core.model.errors import PlumblineError
 from core.model.incident import Incident, SimilarIncident
 from core.model.messages import AnswerMessage, IncidentMessage
 from core.ports import AgentCaller, AgentTools
+from core.rca.observations import QUESTION
 
 INSTRUCTIONS = (
     "Plumbline answers questions about operations from the team's own documents, and investigates incidents. Replies "

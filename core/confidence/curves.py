@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -66,7 +67,9 @@ def fit_curve(tally: Tally, features: Features, prior: Prior) -> Curve:
         return float(value), columns.T @ (counts * _sigmoid(linear) - right) + precision * off
 
     bounds = [(None, None), *[(0.0, None)] * (len(mean) - 1)]
-    weights = minimize(loss, np.zeros(len(mean)), jac=True, method="L-BFGS-B", bounds=bounds, options=EXACT).x
+    options: Any = EXACT
+    found: Any = minimize(loss, np.zeros(len(mean)), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    weights: FloatArray = found.x
     return Curve(features, float(weights[0]), weights[1:])
 
 

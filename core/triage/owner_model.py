@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -114,10 +115,10 @@ class OwnerModel:
             columns = csr_array(np.float32(VECTOR_WEIGHT**0.5) * vectors)
             meant, probabilities = _fit_scores(hstack([rows, columns], format="csr"), owners, groups)
             embedding = EmbeddingSignals(embeddings.embedder, digests, vectors, meant)
-        first = probabilities.argmax(axis=1)
+        first: list[int] = probabilities.argmax(axis=1).tolist()
         held_out = tuple(
             HeldOut(teams[team], float(row[team]), bool(team == owner))
-            for team, row, owner in zip(first.tolist(), probabilities, owners.tolist(), strict=True)
+            for team, row, owner in zip(first, probabilities, owners.tolist(), strict=True)
         )
         return cls(teams, owners, similarity, scores, held_out, embedding)
 
@@ -163,13 +164,14 @@ def _fit_scores(rows: csr_array, owners: NDArray[np.int32], groups: NDArray[np.i
     from scipy.linalg import solve
     from scipy.optimize import minimize_scalar
     from scipy.special import log_softmax
-    from sklearn.model_selection import GroupKFold
+
+    folds: Any = import_module("sklearn.model_selection").GroupKFold(FOLDS)
 
     owned = np.eye(int(owners.max()) + 1, dtype=np.float32)[owners]
     gram = (rows @ rows.T).toarray()
     similarity = np.where(groups[:, np.newaxis] == groups, 0, gram)
     held_out = np.empty(owned.shape)
-    for seen, unseen in GroupKFold(FOLDS).split(owners, groups=groups):
+    for seen, unseen in folds.split(owners, groups=groups):
         held_out[unseen] = _distances(rows[seen], owned[seen], rows[unseen])[0]
 
     def loss(scale: float) -> float:
@@ -195,12 +197,12 @@ def _with_votes(logits: FloatArray, similarity: NarrowArray, owned: NarrowArray)
 
 def _distances(rows: csr_array, owned: NarrowArray, asked: csr_array) -> tuple[FloatArray, FloatArray]:
     """Return how far each row that is asked about is within the border of each team, and the teams' intercepts."""
-    from sklearn.svm import LinearSVC
+    machines = import_module("sklearn.svm")
 
     intercepts = np.where(owned.any(axis=0), -ABSENT, ABSENT)
     distances = np.tile(intercepts, (asked.shape[0], 1))
     for team, own in enumerate(owned.T):
         if own.any() and not own.all():
-            machine: Any = LinearSVC(random_state=SEED).fit(rows, own > 0)
+            machine: Any = machines.LinearSVC(random_state=SEED).fit(rows, own > 0)
             distances[:, team], intercepts[team] = machine.decision_function(asked), machine.intercept_[0]
     return distances, intercepts
