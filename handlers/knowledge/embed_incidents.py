@@ -1,4 +1,4 @@
-"""Incidents as vectors, where an embedding model was configured; without it, triage goes on by what they say."""
+"""Embeddings of incidents, if an embedding model is configured. Without one, triage uses the words alone."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from core.ports import Embedder
 from core.triage.embeddings import Embeddings, Vector, digest_of, embedded_text
 from core.triage.owner_model import OwnerModel
 
-BATCH = 64  # texts embedded at once
-DEADLINE = 5.0  # seconds that a triage waits for the vector of its incident
+BATCH = 64  # texts per embedding call
+DEADLINE = 5.0  # seconds that triage waits for the incident's embedding
 
 log = structlog.get_logger()
 
@@ -24,7 +24,7 @@ log = structlog.get_logger()
 async def embed_past_incidents(
     incidents: Sequence[PastIncident], embedder: Embedder, known: Embeddings | None = None
 ) -> Embeddings:
-    """The vectors of all incidents; what is `known` by the same model is not embedded again. Raises ModelUnavailable."""
+    """Return the embeddings of all incidents, reusing those in `known` from the same model. Raises ModelUnavailable."""
     texts = await asyncio.to_thread(_texts, incidents)
     found: dict[bytes, Vector] = {}
     if known is not None and known.embedder == embedder.name:
@@ -33,7 +33,7 @@ async def embed_past_incidents(
             for digest, vector in known.vectors.items()
             if digest in texts and vector.shape == (embedder.dimensions,)
         }
-    # A batch takes as long as its longest text for each of them.
+    # A batch is padded to its longest text, so texts of similar length are embedded together.
     new = sorted((digest for digest in texts if digest not in found), key=lambda digest: len(texts[digest]))
     for begin in range(0, len(new), BATCH):
         batch = new[begin : begin + BATCH]
@@ -44,7 +44,7 @@ async def embed_past_incidents(
 
 
 async def embed_incident(incident: Incident, model: OwnerModel | None, embedder: Embedder | None) -> Vector | None:
-    """The incident's vector, if the model learned from vectors of this embedder and it answers in time."""
+    """Return the incident's embedding; None if the model was not fitted with this embedder, or it fails or is too slow."""
     if model is None or model.meaning is None or embedder is None or model.meaning.embedder != embedder.name:
         return None
     try:

@@ -1,4 +1,4 @@
-"""A question is answered by a language model or by the evidence engine: whichever says more that can be shown."""
+"""Choose between the language model's answer and the evidence engine's."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from core.model.language_model import ModelRequest, Urgency
 from core.model.prediction import Evaluation
 from core.ports import LanguageModel
 
-MODEL_DEADLINE = 60.0  # seconds that the language model has for the whole answer; then the evidence engine gives it
-QUOTED_DEADLINE = 180.0  # seconds that it has where the documents are quoted meanwhile, so that nobody waits
+MODEL_DEADLINE = 60.0  # seconds for the model's whole answer
+QUOTED_DEADLINE = 180.0  # seconds if quotes are already shown meanwhile
 WITHOUT_MODEL = "The language model gave no usable answer in time; the documents are quoted instead."
 NO_REPLY = "The language model gave no usable answer in time."
 NOT_FOUND_BY_MODEL = "The language model found no answer in these documents."
@@ -30,7 +30,7 @@ log = structlog.get_logger()
 
 
 def nothing_quoted() -> bool:
-    """Return False: nothing was quoted, because somebody waits for the whole answer."""
+    """Return False: no quotes are shown."""
     return False
 
 
@@ -41,10 +41,10 @@ async def answer_of_either(
     draft: ShowDraft = no_draft,
     is_quoted: Callable[[], bool] = nothing_quoted,
 ) -> Judged:
-    """The model's answer, if there is a model and it is done in time, else the evidence engine's.
+    """Return the model's answer if it is ready in time and useful; otherwise the evidence engine's.
 
-    The evidence engine's too where the model finds nothing, is not certain of what the documents say plainly, or cites what
-    was taken away meanwhile. Why the model's is not shown stands in its note. Raises IndexUnavailable.
+    The evidence engine's is also used if the model finds nothing, is uncertain about what the documents state plainly,
+    or cites a document that was deleted meanwhile. The answer's note says why. Raises IndexUnavailable.
     """
     if model is None:
         return await find_answer(question, retriever)
@@ -58,7 +58,7 @@ async def answer_of_either(
         return replace(answer, note=NO_REPLY if answer.abstained else WITHOUT_MODEL), evaluation
     answer, _ = composed
     cited = frozenset(citation.passage_id for citation in answer.citations)
-    if not await retriever.holds(cited, question.audience):  # it was composed for minutes
+    if not await retriever.holds(cited, question.audience):  # documents may have been deleted in the meantime
         return await find_answer(question, retriever)
     if answer.sentences and not answer.tentative:
         return composed
@@ -66,7 +66,7 @@ async def answer_of_either(
 
 
 async def _in_time(composing: Awaitable[Judged], is_quoted: Callable[[], bool]) -> Judged:
-    """Raises TimeoutError after the deadline; nothing of it goes on then."""
+    """Return the result of `composing`. Raises TimeoutError after the deadline, and cancels the work."""
     task = asyncio.ensure_future(composing)
     try:
         await asyncio.wait([task], timeout=MODEL_DEADLINE)
@@ -81,9 +81,9 @@ async def _in_time(composing: Awaitable[Judged], is_quoted: Callable[[], bool]) 
 
 
 def _better(composed: Judged, quoted: Judged) -> Judged:
-    """Return the better of two answers: plain quotes are not lost to a weak model that finds nothing to say.
+    """Return the better of two answers. Plain quotes win over a model that finds nothing.
 
-    Where the model found no answer, the quotes are tentative.
+    Quotes that win because the model found nothing are tentative.
     """
     (answer, _), (quotes, evaluation) = composed, quoted
     if quotes.abstained or (answer.sentences and quotes.tentative):
@@ -94,5 +94,5 @@ def _better(composed: Judged, quoted: Judged) -> Judged:
 
 
 def requester(question: Question) -> str:
-    """For whom a model works, for fairness among channels."""
+    """Return the requester id that the model queue uses for fairness among channels."""
     return f"{question.place.platform}:{question.place.channel}"

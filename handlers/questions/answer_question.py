@@ -1,4 +1,4 @@
-"""A question becomes a cited answer with a badge, or an honest "I don't know"."""
+"""Answer a question with citations and a badge, or say honestly that the answer is unknown."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from handlers.questions.quote_meanwhile import READS_ON, Meanwhile, quoted_meanw
 from handlers.questions.read_thread import said_before
 from handlers.questions.show_waiting import ANSWERED, DRAFT, QUOTED, Waiting, answer_intent, show_answer, shown_waiting
 
-HISTORY_TURNS = 8  # of the thread, the latest ones
-JUDGED_BY = 8  # retrieved passages that a composed answer is judged by
+HISTORY_TURNS = 8  # latest turns of the thread
+JUDGED_BY = 8  # retrieved passages used to judge a model's answer
 
-MAX_WAITS = 3  # times that a chat which asks to wait is waited for with an answer in hand for which a model was asked
-LONGEST_WAIT = 5.0  # seconds each time
+MAX_WAITS = 3  # retries of a rate-limited chat when a model's answer is ready
+LONGEST_WAIT = 5.0  # seconds per retry
 
-# What people say of quotes in which a model found no answer tells nothing of others, nor the other way round.
+# Separate from VERSION, because labels of quotes in which a model found no answer do not apply to other quotes.
 DOUBTED_VERSION = f"{VERSION}-doubted"
 
 UNFINISHED = "Still checking the rest of the answer. No confidence yet."
@@ -48,7 +48,7 @@ NO_RECORDS = Records()
 
 
 def no_queue(_requester: str) -> int:
-    """The place in the queue where nobody has to wait."""
+    """Return 0: there is no queue."""
     return 0
 
 
@@ -65,10 +65,10 @@ async def answer_question(
     records: Records = NO_RECORDS,
     position: Callable[[str], int] = no_queue,
 ) -> None:
-    """Answer in the place of the question, in the context of what was said there before.
+    """Answer in the place of the question, with the earlier conversation as context.
 
-    While a model composes, the documents are quoted. `position` is the place of a requester in the queue for the model,
-    from 1; 0 if it does not wait.
+    While a model composes the answer, quotes from the documents are shown. `position` returns a requester's place in
+    the model queue, from 1; 0 if it is not waiting.
     """
 
     async def quote() -> bool:
@@ -111,14 +111,12 @@ async def prepare_answer(
     draft: ShowDraft = no_draft,
     is_quoted: Callable[[], bool] = nothing_quoted,
 ) -> Answer:
-    """Return the answer with its badge, not posted anywhere; its prediction is stored.
+    """Return the answer with its badge, and store its prediction. Posts nothing.
 
-    The records answer first, where they know what is asked; otherwise the documents.
-
-    `draft` is shown what a model composed as far as it has been checked (see `model_answer`).
-
-    Which engine gives it, `answer_of_either` says; the model has longer where something `is_quoted`. With a `judge`, an
-    answer that a model composed waits for its two-step estimate; without, the checks that it passed anyway are its measure.
+    Questions that the records cover are answered from them; others go to `answer_of_either`. `draft` receives the
+    checked sentences while a model composes (see `model_answer`). The model's deadline is longer while `is_quoted`.
+    With a `judge`, the confidence of a model's answer is estimated in two steps; otherwise it is measured by the checks
+    that the answer passed.
     """
     asked = await _in_context(question, store)
     wanted = await wanted_record(asked, records, store)
@@ -165,7 +163,7 @@ async def _judged(
 
 
 async def _show(message: AnswerMessage, question: Question, waits: int, poster: Poster) -> None:
-    """Show the whole answer. What a model was waited for is not thrown away because the chat asks to wait a bit."""
+    """Show the whole answer. A model's answer waits for a rate-limited chat instead of being discarded."""
     while True:
         try:
             await show_answer(message, question, ANSWERED, poster)
@@ -189,9 +187,9 @@ async def _show_quotes(
     poster: Poster,
     clock: Clock,
 ) -> bool:
-    """Show what the evidence engine says; return whether it says anything, and the chat took it.
+    """Show the evidence engine's quotes. Returns whether there are any and the chat accepted them.
 
-    Nothing is quoted where the records are asked, which are read at once.
+    Quotes are skipped for questions about records, which are answered at once.
     """
     with suppress(Unavailable):
         asked = await _in_context(question, store)
@@ -206,7 +204,7 @@ async def _show_quotes(
         await waiting.end()
         if await _show_meanwhile(message, question, QUOTED, store=store, poster=poster):
             async with store.transaction() as transaction:
-                await _remember(question, answer, clock, transaction)  # for whoever asks on below the quotes
+                await _remember(question, answer, clock, transaction)  # context for follow-up questions to the quotes
             return True
     return False
 
@@ -214,7 +212,7 @@ async def _show_quotes(
 async def _show_meanwhile(
     message: AnswerMessage, question: Question, stage: str, part: str = "", *, store: Store, poster: Poster
 ) -> bool:
-    """Show what the whole answer will take the place of; whether the chat took it. If not, it makes no dead letter."""
+    """Show an interim message. Returns whether the chat accepted it; a refusal leaves no dead letter."""
     try:
         await show_answer(message, question, stage, poster, part)
     except Undeliverable:
@@ -227,10 +225,7 @@ async def _show_meanwhile(
 async def _show_draft(
     draft: Answer, question: Question, waiting: Waiting, meanwhile: Meanwhile, store: Store, poster: Poster
 ) -> None:
-    """Show the sentences that have passed; a chat that does not take them gets the whole answer later.
-
-    Where the documents are quoted already, half an answer does not take their place.
-    """
+    """Show the sentences checked so far. A draft does not replace quotes that are already shown."""
     if await meanwhile.end():
         return
     message = AnswerMessage(replace(draft, note=UNFINISHED), draft_for=question.asker)
@@ -240,14 +235,14 @@ async def _show_draft(
 
 
 async def _in_context(question: Question, store: Store) -> Question:
-    """With what was said before, unless it came with it."""
+    """Return the question with the earlier conversation as its history, unless it has a history."""
     async with store.transaction() as transaction:
         history = await said_before(question, HISTORY_TURNS, transaction)
     return replace(question, history=question.history or history)
 
 
 async def _remember(question: Question, answer: Answer, clock: Clock, transaction: Transaction) -> None:
-    """The question and its latest answer, unless it was asked in other words since."""
+    """Store the question and its latest answer, unless the question has been edited since."""
     known = await transaction.conversations.get(turn_key(question.id, Speaker.PERSON), question.place)
     if known is not None and known.text != question.text:
         return
@@ -265,7 +260,7 @@ def _said(answer: Answer) -> str:
 
 
 def _shown(question: Question, answer: Answer, clock: Clock, how: str = "answered") -> AuditEntry:
-    """Return the audit entry of which documents were shown to whom, including those named beside no answer."""
+    """Return the audit entry of which documents were shown to whom, including those named without an answer."""
     return audit_entry(
         f"{how}:{question.key}",
         clock.now(),

@@ -1,4 +1,4 @@
-"""Nobody waits for a language model: what the documents say stands in the answer's message while the model reads them."""
+"""Show quotes from the documents while the language model composes the answer."""
 
 from __future__ import annotations
 
@@ -6,23 +6,26 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-PATIENCE = 4.0  # seconds that a model has to say something before the documents are quoted
+PATIENCE = 4.0  # seconds that the model gets before quotes are shown
 READS_ON = "The language model is still reading the documents and may improve this answer. No confidence yet."
 
 
 class Meanwhile:
-    """The quotes that stand in for one answer."""
+    """Interim quotes for one answer."""
 
     def __init__(self, quote: Callable[[], Awaitable[bool]]) -> None:
-        self.is_quoted = False  # whether something is
+        self.is_quoted = False  # whether quotes are shown
         self._quote = quote
         self._done = asyncio.Event()
         self._quoting = asyncio.create_task(self._quoted())
 
     async def end(self) -> bool:
-        """Quote no more; whether something is quoted. Showing that has begun is finished, so that it replaces nothing."""
+        """Stop quoting. Returns whether quotes are shown.
+
+        A post that has begun is completed first, so that it cannot replace the answer.
+        """
         self._done.set()
-        return await asyncio.shield(self._quoting)  # whoever gives up waiting for it does not break it off
+        return await asyncio.shield(self._quoting)  # cancelling the caller does not cancel the post
 
     async def _quoted(self) -> bool:
         try:
@@ -34,7 +37,7 @@ class Meanwhile:
 
 @asynccontextmanager
 async def quoted_meanwhile(quote: Callable[[], Awaitable[bool]]) -> AsyncGenerator[Meanwhile]:
-    """`quote` shows what there is, and tells whether there was anything; it is not called if the block ends soon."""
+    """Call `quote` if the block takes longer than PATIENCE. `quote` shows what there is and returns whether it did."""
     meanwhile = Meanwhile(quote)
     try:
         yield meanwhile
