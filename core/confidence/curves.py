@@ -1,4 +1,4 @@
-"""Logistic curves from score to probability: Platt scaling and beta calibration, under a prior on their slopes."""
+"""Logistic curves from score to probability: Platt scaling and beta calibration, with a prior on the slopes."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import numpy as np
 
 from core.confidence.tally import FloatArray, Tally
 
-NEAREST = 0.01  # of a score to 0 and to 1: beyond it the logarithm of either grows faster than what is known
-FLAT = 1e3  # deviation of a slope's prior that says nothing
-MAX_STEPS = 50  # of Newton's method, which takes about six
+NEAREST = 0.01  # distance of clipped scores from 0 and 1, which bounds their logarithms
+FLAT = 1e3  # standard deviation of a practically flat prior
+MAX_STEPS = 50  # of Newton's method, which needs about six
 TOLERANCE = 1e-9  # of the objective, in nats
 
-Features = Callable[[FloatArray], FloatArray]  # scores, shape (n,) → columns that rise with them, shape (n, features)
+Features = Callable[[FloatArray], FloatArray]  # scores, shape (n,) → non-decreasing features, shape (n, features)
 
 
 def beta_features(scores: FloatArray) -> FloatArray:
-    """The logarithms of s and of 1 / (1 − s), for beta calibration (Kull, Silva Filho and Flach 2017)."""
+    """Return log s and −log(1 − s), for beta calibration (Kull, Silva Filho and Flach 2017)."""
     inside = np.clip(scores, NEAREST, 1 - NEAREST)
     return np.stack([np.log(inside), -np.log1p(-inside)], axis=1)
 
 
 def log_odds(scores: FloatArray) -> FloatArray:
-    """The logarithm of s / (1 − s), for Platt scaling (Platt 1999) of scores in [0, 1]."""
+    """Return log(s / (1 − s)), for Platt scaling (Platt 1999) of scores in [0, 1]."""
     return beta_features(scores).sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """Independent normal distributions, one a slope, both shape (features,). The intercept has a flat prior."""
+    """Independent normal priors of the slopes, both of shape (features,). The intercept has a flat prior."""
 
     mean: FloatArray
     deviation: FloatArray
@@ -38,22 +38,22 @@ class Prior:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A logistic curve that never falls: `slopes`, shape (features,), are at least 0."""
+    """A non-decreasing logistic curve: `slopes`, shape (features,), are at least 0."""
 
     features: Features
     intercept: float
     slopes: FloatArray
 
     def at(self, scores: FloatArray) -> FloatArray:
-        """Probabilities strictly between 0 and 1, shape (n,)."""
+        """Return probabilities strictly between 0 and 1, shape (n,)."""
         return _sigmoid(self.intercept + self.features(scores) @ self.slopes)
 
 
 def fit_curve(tally: Tally, features: Features, prior: Prior) -> Curve:
-    """The most probable curve, given at least one label.
+    """Return the maximum a posteriori curve, given at least one label.
 
-    Half a right and half a wrong label are spread over all scores (Jeffreys), so that no share of labels makes it sure.
-    A slope that would be negative is left out.
+    Half a right and half a wrong label are spread over all scores (Jeffreys prior), so that probabilities never reach 0
+    or 1. Slopes that would be negative are set to 0.
     """
     share = tally.counts / tally.counts.sum()
     right, counts = tally.right + share / 2, tally.counts + share
@@ -74,7 +74,7 @@ def fit_curve(tally: Tally, features: Features, prior: Prior) -> Curve:
 def _maximise(
     columns: FloatArray, right: FloatArray, counts: FloatArray, mean: FloatArray, precision: FloatArray
 ) -> FloatArray:
-    """Newton's method on the log posterior, from the flat curve, a step halved until it climbs."""
+    """Maximise the log posterior by Newton's method, halving each step until it improves."""
 
     def loss(weights: FloatArray) -> float:
         linear = columns @ weights

@@ -1,4 +1,4 @@
-"""Return whether the badges shown of late still tell the truth."""
+"""Detection of calibration drift in recent badges."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import numpy as np
 
 from core.confidence.measures import ece, ece_by_chance
 
-RECENT = 200  # latest labelled predictions that are looked at
-ENOUGH = 40  # labels below which nothing can be said
-DRAWS = 2_000  # of outcomes, as the badges promise them
-ALARM_LEVEL = 0.99  # share of those draws whose error lies within the interval: one false alarm in 100 nights
+RECENT = 200  # latest labelled predictions tested
+ENOUGH = 40  # minimum number of labels
+DRAWS = 2_000  # simulated sets of outcomes
+ALARM_LEVEL = 0.99  # quantile of the simulated errors: one false alarm in 100 nights
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """`error` is the expected calibration error of the recent badges, `limit` the largest that chance would explain.
+    """The result of a drift test.
 
-    `promised` is the mean probability shown, `kept` the share that turned out right.
+    `error` is the expected calibration error of the recent badges, and `limit` the largest error that chance explains.
+    `promised` is the mean probability shown, and `kept` the share that was right.
     """
 
     error: float
@@ -34,10 +35,10 @@ class Drift:
 
 
 def measure_drift(shown: Sequence[float], correct: Sequence[bool], seed: int = 0) -> Drift | None:
-    """Compare the badges with their outcomes, oldest first; None while there are fewer than ENOUGH.
+    """Compare badges with their outcomes, oldest first. Returns None for fewer than ENOUGH.
 
-    The limit is a quantile of the error that outcomes have when drawn with the very probabilities that were shown:
-    honest badges leave it once in a hundred times, however few or many they are.
+    The limit is a quantile of the error of outcomes simulated from the shown probabilities, so calibrated badges exceed
+    it once in a hundred tests, whatever their number.
     """
     if len(shown) < ENOUGH:
         return None

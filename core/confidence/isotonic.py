@@ -10,9 +10,9 @@ from core.confidence.tally import FloatArray
 
 
 def ascending(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """The ascending values nearest to `values` in weighted squares, by pooling adjacent violators.
+    """Return the non-decreasing values closest to `values` in weighted squares (pool adjacent violators).
 
-    Weights are at least 0; a value without weight follows its neighbours.
+    Weights are at least 0; a value with weight 0 follows its neighbours.
     """
     blocks: list[_Block] = []
     for value, weight in zip(values.tolist(), weights.tolist(), strict=True):

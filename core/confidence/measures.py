@@ -1,7 +1,7 @@
-"""How true and how telling probabilities are.
+"""Measures of calibration and discrimination.
 
-`probabilities` are in [0, 1], `correct` is 0 or 1 each; both have shape (n,), n ≥ 1. Figures are fractions in [0, 1]
-unless said otherwise.
+`probabilities` are in [0, 1] and `correct` is 0 or 1; both have shape (n,), n ≥ 1. Results are fractions in [0, 1]
+unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from numpy.typing import NDArray
 from core.confidence.tally import FloatArray
 
 BINS = 10
-FLOOR_DRAWS = 20  # outcomes drawn for each set of probabilities
+FLOOR_DRAWS = 20  # simulated outcomes per set of probabilities
 RESAMPLES = 1_000
 SEED = 7
-PERCENTILES = (2.5, 97.5)  # that 95 % of draws lie between
-NORMAL_95 = 1.96  # standard deviations that hold 95 % of a normal distribution
+PERCENTILES = (2.5, 97.5)  # of a 95 % interval
+NORMAL_95 = 1.96  # half the width of a normal 95 % interval, in standard deviations
 
 Edges = Callable[[FloatArray, int], FloatArray]  # probabilities, number of bins → ascending inner edges
 Measure = Callable[..., float]  # columns of one length → figure
 
 
 def equal_width(_probabilities: FloatArray, bins: int = BINS) -> FloatArray:
-    """Bins of the same width, whatever they hold."""
+    """Return the inner edges of equally wide bins."""
     return np.arange(1, bins) / bins
 
 
 def equal_mass(probabilities: FloatArray, bins: int = BINS) -> FloatArray:
-    """Bins of about equally many predictions; equal probabilities stay together, so there may be fewer bins."""
+    """Return the inner edges of bins with about equally many predictions. Ties stay together, so bins may be fewer."""
     return np.unique(np.quantile(probabilities, np.arange(1, bins) / bins, method="inverted_cdf"))
 
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """The bins that hold any prediction, from the least confident: a bin holds its upper edge and not its lower one.
+    """The non-empty bins of a reliability diagram, in ascending order. A bin includes its upper edge.
 
-    All four have one length: `counts` of predictions, `confidence` their mean probability, `accuracy` their share of
-    right ones, `upper` the bin's upper edge.
+    All arrays have the same length: `counts` of predictions, their mean probability `confidence`, their share of right
+    ones `accuracy`, and the bin's upper edge `upper`.
     """
 
     counts: FloatArray
@@ -51,7 +51,7 @@ class Reliability:
 
     @property
     def interval(self) -> tuple[FloatArray, FloatArray]:
-        """Between which shares the accuracy of each bin lies with 95 % confidence, lower and upper (Wilson 1927)."""
+        """Return the lower and upper 95 % confidence bounds of each bin's accuracy (Wilson 1927)."""
         spread = NORMAL_95**2 / self.counts
         centre = (self.accuracy + spread / 2) / (1 + spread)
         variance = self.accuracy * (1 - self.accuracy) / self.counts + spread / self.counts / 4
@@ -62,7 +62,7 @@ class Reliability:
 def reliability(
     probabilities: FloatArray, correct: FloatArray, bins: int = BINS, edges: Edges = equal_width
 ) -> Reliability:
-    """The reliability diagram's figures."""
+    """Return the data of a reliability diagram."""
     inner = edges(probabilities, bins)
     bin_of = np.searchsorted(inner, probabilities)
     counts = np.bincount(bin_of, minlength=len(inner) + 1).astype(float)
@@ -73,7 +73,7 @@ def reliability(
 
 
 def ece(probabilities: FloatArray, correct: FloatArray, bins: int = BINS, edges: Edges = equal_width) -> float:
-    """Expected calibration error (LM-PACE, equation 2)."""
+    """Return the expected calibration error (LM-PACE, equation 2)."""
     found = reliability(probabilities, correct, bins, edges)
     return float(found.counts @ np.abs(found.accuracy - found.confidence) / len(correct))
 
@@ -81,7 +81,7 @@ def ece(probabilities: FloatArray, correct: FloatArray, bins: int = BINS, edges:
 def max_calibration_error(
     probabilities: FloatArray, correct: FloatArray, bins: int = BINS, edges: Edges = equal_width
 ) -> float:
-    """The error of the worst bin, however few predictions it holds."""
+    """Return the calibration error of the worst bin, whatever its size."""
     found = reliability(probabilities, correct, bins, edges)
     return float(np.abs(found.accuracy - found.confidence).max())
 
@@ -89,14 +89,14 @@ def max_calibration_error(
 def ece_floor(
     probabilities: FloatArray, bins: int = BINS, edges: Edges = equal_width, draws: int = FLOOR_DRAWS, seed: int = SEED
 ) -> float:
-    """The mean ECE if every probability were exactly true: chance alone puts it above 0, the more the fewer they are."""
+    """Return the mean ECE of perfectly calibrated probabilities, which chance raises above 0 for few predictions."""
     return float(ece_by_chance(probabilities, draws, seed, bins, edges).mean())
 
 
 def ece_by_chance(
     probabilities: FloatArray, draws: int, seed: int = SEED, bins: int = BINS, edges: Edges = equal_width
 ) -> FloatArray:
-    """The ECE of each of so many sets of outcomes that are drawn with the very probabilities."""
+    """Return the ECE of each of `draws` sets of outcomes simulated from the probabilities."""
     outcomes = np.random.default_rng(seed).random((draws, len(probabilities))) < probabilities
     return np.array([ece(probabilities, drawn.astype(float), bins, edges) for drawn in outcomes])
 
@@ -104,11 +104,11 @@ def ece_by_chance(
 def ece_interval(
     probabilities: FloatArray, correct: FloatArray, resamples: int = RESAMPLES, seed: int = SEED
 ) -> tuple[float, float]:
-    """The 95 % interval of the ECE that endless predictions of the kind would have.
+    """Return the 95 % interval of the ECE for the population.
 
-    Chance raises the error of a sample, and drawing from the sample raises it once more: percentiles of those draws would
-    hold the true error of honest probabilities almost never. So the second is taken off both ends, the first off the lower,
-    which is 0 where honest probabilities would show such an error too.
+    A finite sample raises the error, and resampling raises it again, so plain percentiles would almost never contain
+    the true error of calibrated probabilities. The second increase is subtracted from both ends, and the first from the
+    lower end, which is 0 if calibrated probabilities would show such an error too.
     """
     error = ece(probabilities, correct)
     errors = _resampled(ece, (probabilities, correct), resamples, seed)
@@ -119,7 +119,7 @@ def ece_interval(
 
 
 def brier(probabilities: FloatArray, correct: FloatArray) -> float:
-    """The mean squared error, of honesty and sharpness together; the lower the better."""
+    """Return the mean squared error, which combines calibration and sharpness. Lower is better."""
     return float(np.mean((probabilities - correct) ** 2))
 
 
@@ -127,8 +127,8 @@ def brier(probabilities: FloatArray, correct: FloatArray) -> float:
 class BrierParts:
     """Brier score = reliability − resolution + uncertainty (Murphy 1973), over distinct probabilities.
 
-    `reliability`: squared distance of what was said from what came true, 0 is best. `resolution`: how far the shares
-    that came true differ from the base rate, the more the better. `uncertainty`: base rate · (1 − base rate).
+    `reliability`: squared distance between probabilities and observed shares; 0 is best. `resolution`: squared distance
+    of the observed shares from the base rate; higher is better. `uncertainty`: base rate · (1 − base rate).
     """
 
     reliability: float
@@ -149,9 +149,9 @@ def brier_parts(probabilities: FloatArray, correct: FloatArray) -> BrierParts:
 
 
 def auroc(probabilities: FloatArray, correct: FloatArray) -> float:
-    """The chance that a right prediction has a higher probability than a wrong one, a tie counting half.
+    """Return the chance that a right prediction has a higher probability than a wrong one; ties count half.
 
-    NaN if all are right or all are wrong: there is nothing to tell apart.
+    NaN if all predictions are right or all are wrong.
     """
     _, which = np.unique(probabilities, return_inverse=True)
     right = np.bincount(which, correct)
@@ -162,9 +162,9 @@ def auroc(probabilities: FloatArray, correct: FloatArray) -> float:
 
 @dataclass(frozen=True, slots=True)
 class RiskCoverage:
-    """`risk[i]`: the share of wrong ones if only the most confident `coverage[i]` of all predictions are shown.
+    """A risk-coverage curve: `risk[i]` is the error rate of the most confident `coverage[i]` of the predictions.
 
-    One point a distinct probability, coverage ascending to 1. `area` under the curve is the mean risk over coverages.
+    There is one point per distinct probability, with coverage ascending to 1. `area` under the curve is the mean risk.
     """
 
     coverage: FloatArray
@@ -183,9 +183,9 @@ def risk_coverage(probabilities: FloatArray, correct: FloatArray) -> RiskCoverag
 def bootstrap(
     measure: Measure, *columns: NDArray[Any], resamples: int = RESAMPLES, seed: int = SEED
 ) -> tuple[float, float]:
-    """The 95 % percentile interval of a measure over rows of the columns drawn with replacement; NaN draws are left out.
+    """Return the 95 % percentile interval of a measure over bootstrapped rows. NaN results are left out.
 
-    For a measure that a sample does not raise: the calibration error has its own, `ece_interval`.
+    For measures without sampling bias; for the calibration error, use `ece_interval`.
     """
     low, high = np.nanpercentile(_resampled(measure, columns, resamples, seed), PERCENTILES)
     return float(low), float(high)

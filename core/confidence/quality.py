@@ -1,4 +1,4 @@
-"""How good the badges of one estimator were, in the figures that its page shows."""
+"""Calibration quality of one estimator, as shown on its page."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 
 from core.confidence.measures import auroc, brier, ece, ece_floor, ece_interval
 
-LATEST = 2_000  # badges that are looked at
-RESAMPLES = 200  # for an interval on a page
+LATEST = 2_000  # badges evaluated
+RESAMPLES = 200  # for the confidence interval
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Of the `shown` probabilities and what became of them (`correct`), oldest first.
+    """Quality of the `shown` probabilities against their outcomes `correct`, oldest first.
 
-    `ece` with its 95 % interval `ece_low` to `ece_high`, and `ece_floor`, what chance alone would make of it. `auroc` is
-    None where all were right or all were wrong.
+    `ece_low` to `ece_high` is the 95 % interval of `ece`; `ece_floor` is the error that chance alone would cause.
+    `auroc` is None if all outcomes are equal.
     """
 
     shown: tuple[float, ...]
@@ -32,7 +32,7 @@ class Quality:
 
 
 def measure_quality(shown: Sequence[float], correct: Sequence[bool]) -> Quality | None:
-    """None while no badge with a percentage was judged."""
+    """Return the quality; None if no badge with a percentage was judged."""
     if not shown:
         return None
     probabilities = np.array(shown[-LATEST:], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""A settled case of the past, that a claim about a present one can be judged by."""
+"""References: settled cases by which a claim is judged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from core.model.incident import PastIncident
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """`id` is the document's or incident's; `text` says what happened and how it ended. Untrusted."""
+    """A settled case.
+
+    `id` is the document's or incident's id; `text` says what happened and how it ended. Untrusted.
+    """
 
     id: str
     text: str
@@ -19,7 +22,7 @@ class Reference:
 
 
 def settled_case(incident: PastIncident) -> Reference:
-    """A past incident as a reference: what happened, whose it was, why, and what ended it."""
+    """Return a past incident as a reference: what happened, its owner, cause and fix."""
     parts = (
         ("", f"{incident.title}\n{incident.description}"),
         ("Service: ", incident.service),
@@ -33,7 +36,7 @@ def settled_case(incident: PastIncident) -> Reference:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim to be judged: a conclusion (answer, owner or cause) about a situation (a question or an incident)."""
+    """A conclusion (answer, owner or cause) about a situation (question or incident), to be judged."""
 
     id: str
     situation: str
@@ -42,7 +45,7 @@ class Claim:
 
 
 def admissible(references: Iterable[Reference], claim: Claim) -> list[Reference]:
-    """The references that may judge a claim, in order: neither the case itself nor one settled after it was made."""
+    """Return the references that may judge a claim, in order: not the case itself, nor cases settled after the claim."""
     return [
         reference
         for reference in references

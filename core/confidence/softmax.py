@@ -1,4 +1,4 @@
-"""From scores to shares."""
+"""The softmax function."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ Scalar = TypeVar("Scalar", np.float32, np.float64)
 
 
 def softmax(scores: NDArray[Scalar]) -> NDArray[Scalar]:
-    """Shares proportional to the exponentials of the scores; they add up to 1 over the last axis."""
+    """Return shares proportional to the exponentials of the scores; they sum to 1 over the last axis."""
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True)

@@ -1,8 +1,8 @@
-"""The mapping of LM-PACE: thresholds of π(c, s; θ) that make every confidence category true (section 4.4, equation 3).
+"""The mapping of LM-PACE: optimal thresholds of π(c, s; θ) for fixed confidence categories (section 4.4, equation 3).
 
-For a given θ the best thresholds are found exactly, by dynamic programming over the cuts between neighbouring scores:
-the objective is a sum over categories, so the best last category leaves a smaller problem of the same form. θ itself has
-two bounded parts and an objective with jumps, so a grid of it is searched.
+For a given θ, the best thresholds are found exactly by dynamic programming over the cuts between neighbouring scores,
+because the objective is a sum over categories. θ has two bounded components and a discontinuous objective, so it is
+found by grid search.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from core.confidence.tally import FloatArray, Tally, boundaries, count, distinct
 from core.confidence.transformation import CANDIDATES, Transformation
 
 CATEGORIES = 10
-MAX_CUTS = 100  # score levels at most between which a threshold may lie
-SHARPNESS = 0.1  # weight of the Brier score: among assignments about as true as each other, the one that tells more
+MAX_CUTS = 100  # maximum number of score levels between which a threshold may lie
+SHARPNESS = 0.1  # weight of the Brier score, which prefers the sharper of two equally calibrated assignments
 
-Weighting = Callable[[float, FloatArray], FloatArray]  # ω: confidence of a category, its counts → its weights
+Weighting = Callable[[float, FloatArray], FloatArray]  # ω: a category's confidence and counts → its weights
 
 
 def by_count(_confidence: float, counts: FloatArray) -> FloatArray:
-    """Equation 3 is the expected calibration error."""
+    """Weight by count, which makes equation 3 the expected calibration error."""
     return counts
 
 
 def by_confidence(confidence: float, counts: FloatArray) -> FloatArray:
-    """An error among the confident predictions costs more."""
+    """Weight by count and confidence, so that errors of confident predictions cost more."""
     return counts * confidence
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Category i holds scores up to and including `upper[i]`, ascending to 1, and says `confidences[i]`."""
+    """Confidence categories: scores up to and including `upper[i]` (ascending to 1) get `confidences[i]`."""
 
     transformation: Transformation
     upper: FloatArray
@@ -46,7 +46,7 @@ class Thresholds:
 
 
 def uniform(transformation: Transformation, categories: int = CATEGORIES) -> Thresholds:
-    """Categories of equal width, each saying its own middle: no optimisation of the thresholds."""
+    """Return equally wide categories with their midpoints as confidences, without optimisation."""
     return Thresholds(transformation, np.arange(1, categories + 1) / categories, _middles(categories))
 
 
@@ -59,7 +59,7 @@ def fit_thresholds(
     categories: int = CATEGORIES,
     transformations: Sequence[Transformation] = CANDIDATES,
 ) -> Thresholds:
-    """The thresholds and the transformation that minimise equation 3 on these labels, all of shape (n,), n ≥ 1."""
+    """Return the thresholds and transformation that minimise equation 3. The labels have shape (n,), n ≥ 1."""
     fits = [_fit(transformation, coe, rce, correct, weighting, categories) for transformation in transformations]
     return min(fits, key=lambda fit: fit[0])[1]
 
@@ -81,9 +81,9 @@ def _fit(
 
 
 def _best_cuts(tally: Tally, confidences: FloatArray, weighting: Weighting) -> tuple[float, list[int]]:
-    """The objective, and for each category the number of levels up to its upper end."""
+    """Return the objective, and for each category the number of levels up to its upper end."""
     right, counts = (np.r_[0.0, np.cumsum(values)] for values in (tally.right, tally.counts))
-    right_in, counts_in = right - right[:, None], counts - counts[:, None]  # of the levels from row to column
+    right_in, counts_in = right - right[:, None], counts - counts[:, None]  # in the levels from row to column
     ordered = np.triu(np.ones(counts_in.shape, bool))
     best = np.where(np.arange(len(counts)) == 0, 0.0, np.inf)
     starts: list[FloatArray] = []

@@ -1,4 +1,4 @@
-"""The outcomes of the badges that said about the same as this one."""
+"""Outcomes of earlier badges with about the same probability."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from core.confidence.measures import BINS
 
 @dataclass(frozen=True, slots=True)
 class TrackRecord:
-    """Of the `judged` predictions that were shown at more than `above` and at most `up_to`, `right` turned out right.
+    """Of the `judged` predictions shown at more than `above` and at most `up_to`, `right` were right.
 
     The bounds are those of the reliability diagram's bin, in [0, 1].
     """
@@ -23,7 +23,9 @@ class TrackRecord:
 
 
 def track_record(probability: float, judged: Iterable[tuple[float, bool]]) -> TrackRecord | None:
-    """The bin that `probability` falls into, of pairs of what was shown and whether it was right; None if it is empty."""
+    """Return the record of the bin of `probability` over pairs of (shown probability, correct); None if the bin is
+    empty.
+    """
     bin_of = _bin(probability)
     outcomes = [correct for shown, correct in judged if _bin(shown) == bin_of]
     if not outcomes:

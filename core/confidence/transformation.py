@@ -1,4 +1,4 @@
-"""π(c, s; θ): one score out of the two measures (LM-PACE, section 4.4)."""
+"""π(c, s; θ): combines the two measures into one score (LM-PACE, section 4.4)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from core.confidence.tally import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Transformation:
-    """The less the references can decide, the nearer a score comes to the anchor, whatever they support.
+    """A transformation that moves the score towards `anchor` the less the references can decide.
 
-    `weight` ≥ 0 is how much COE counts (0: not at all); `anchor` in [0, 1] is the score of what cannot be decided.
+    `weight` ≥ 0 is the influence of the COE (0: none); `anchor` in [0, 1] is the score of an undecidable case.
     """
 
     weight: float = 1.0
@@ -26,7 +26,7 @@ class Transformation:
     def score(self, coe: FloatArray, rce: FloatArray) -> FloatArray: ...
 
     def score(self, coe: float | FloatArray, rce: float | FloatArray) -> float | FloatArray:
-        """In [0, 1] for measures in [0, 1], and never lower for a higher RCE. Arrays are taken element by element."""
+        """Return a score in [0, 1] for measures in [0, 1], non-decreasing in the RCE. Works element-wise on arrays."""
         return self.anchor + coe**self.weight * (rce - self.anchor)
 
 

@@ -1,4 +1,4 @@
-"""On-call rotas that plumbline.yaml holds."""
+"""On-call rotas from plumbline.yaml."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rota:
-    """Turns of equal `length` (above 0), which at least one of `people` takes after the other, over and over.
+    """A rota of turns with equal `length` (above 0) among `people` (at least one), repeated.
 
-    The first turn begins at `start`, by whose time zone's clocks all others begin too, also where these are changed.
+    The first turn begins at `start`; all others begin at the same local time, also across daylight-saving changes.
     """
 
     people: tuple[str, ...]
@@ -23,14 +23,14 @@ class Rota:
     length: timedelta
 
     def on_duty(self, at: datetime) -> tuple[str, ...]:
-        """Whose turn it is; nobody's before the rota begins."""
+        """Return the person on duty; nobody before the rota begins."""
         if at < self.start:
             return ()
-        local = at.astimezone(self.start.tzinfo)  # a difference within one zone is that of its clocks
+        local = at.astimezone(self.start.tzinfo)  # a difference within one zone is in local time
         return (self.people[(local - self.start) // self.length % len(self.people)],)
 
     def next_turn(self, at: datetime) -> datetime:
-        """Return when the next turn begins: after `at`, or with the rota."""
+        """Return when the next turn begins: after `at`, or at the start of the rota."""
         if at < self.start:
             return self.start
         local = at.astimezone(self.start.tzinfo)
@@ -38,7 +38,7 @@ class Rota:
 
 
 class TeamRotas:
-    """An OnCall of the teams themselves: their rotas, and of the others the people to call, whenever it is."""
+    """An OnCall over the teams of plumbline.yaml: their rotas, or else a fixed list of people."""
 
     def __init__(self, teams: Sequence[Team]) -> None:
         self._teams = {team.id: team for team in teams if team.on_call}

@@ -1,4 +1,4 @@
-"""The language model, and what is learned on this machine."""
+"""Ports of the language model and of locally learned models."""
 
 from __future__ import annotations
 
@@ -13,85 +13,86 @@ if TYPE_CHECKING:
 
 
 class LanguageModel(Protocol):
-    """A language model at the user's side. Whatever it says is untrusted text.
+    """A language model. Its output is untrusted text.
 
-    Every call raises ModelUnavailable when the model does not answer within the request's deadline, is overloaded or
-    is down, and PromptTooLong when the prompt and `max_tokens` do not fit into the context: nothing is ever cut.
+    Every call raises ModelUnavailable if the model does not answer within the request's deadline, is overloaded or is
+    down, and PromptTooLong if the prompt and `max_tokens` do not fit into the context. Nothing is ever truncated.
     """
 
     @property
     def name(self) -> str:
-        """The model's name as people see it."""
+        """Return the model's display name."""
         ...
 
     async def context_tokens(self) -> int:
-        """How many tokens a prompt and its reply may have together."""
+        """Return the maximum number of tokens of a prompt and its reply together."""
         ...
 
     async def count_tokens(self, text: str) -> int:
-        """The length of `text` by the model's own tokenizer; 0 for the empty text."""
+        """Return the length of `text` in tokens of the model; 0 for empty text."""
         ...
 
     async def generate(self, request: ModelRequest) -> ModelReply:
-        """One reply. With a schema, it is valid JSON under the schema unless it was cut at `max_tokens`.
+        """Return one reply. With a schema, it is valid JSON under the schema unless truncated at `max_tokens`.
 
         Raises InvalidReply if a server without grammars gave no valid reply within its rounds.
         """
         ...
 
     async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
-        """`count` independent replies to one prompt, which is computed once where the server can."""
+        """Return `count` independent replies to one prompt, which is computed once if the server supports it."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[str]:
-        """One reply, piece by piece as it is generated; abandoning the iteration cancels it at the server."""
+        """Yield one reply piece by piece. Abandoning the iteration cancels the generation."""
         ...
 
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
-        """The probability of each of 2 to 20 distinct `choices` as the whole reply; they add up to 1.
+        """Return the probability of each of 2 to 20 distinct `choices` as the whole reply; they sum to 1.
 
-        Read from the token probabilities of one constrained step, or estimated by sampling where the server has none.
+        They are read from the token probabilities of one constrained reply, or estimated by sampling if the server
+        reports none.
         """
         ...
 
 
 class EncoderStore(Protocol):
-    """Keeps what the encoder learned from the corpus, for every process on the index whose vectors depend on it.
+    """Stores the encoder learned from the corpus, for all processes that use the index.
 
-    Raises StoreUnavailable where it is in a database that cannot be reached.
+    Raises StoreUnavailable if it is in a database that cannot be reached.
     """
 
     async def load(self) -> Encoder | None:
-        """The encoder that was saved last; None if there is none that this version can read.
+        """Return the latest encoder; None if there is none that this version can read.
 
-        By this process at once, by whatever process after at most 2 seconds where it is in a database. Called for
-        every query: microseconds while nothing was saved since the last call, but for one look in those 2 seconds.
+        A save is visible to this process at once, and to others within 2 seconds if it is in a database. Called for
+        every query, so it takes microseconds, except for one check every 2 seconds.
         """
         ...
 
     async def load_newest(self) -> Encoder | None:
-        """The same, and surely the one that was saved last by whatever process: for whoever is about to change it."""
+        """Return the latest encoder saved by any process, for a caller that is about to change it."""
         ...
 
     async def save(self, encoder: Encoder, /) -> None:
-        """Replace the encoder: whole or, after a crash, not at all."""
+        """Replace the encoder atomically."""
         ...
 
 
 class OwnerModelStore(Protocol):
-    """Keeps what was learned of which team owns which incidents, for every process.
+    """Stores the learned owner model, for all processes.
 
-    Raises StoreUnavailable where it is in a database that cannot be reached.
+    Raises StoreUnavailable if it is in a database that cannot be reached.
     """
 
     async def load(self) -> OwnerModel | None:
-        """The model that was saved last; None if there is none that this version can read.
+        """Return the latest model; None if there is none that this version can read.
 
-        By this process at once, by whatever process after at most 2 seconds where it is in a database. Called for
-        every triage: microseconds while nothing was saved since the last call, but for one look in those 2 seconds.
+        A save is visible to this process at once, and to others within 2 seconds if it is in a database. Called for
+        every triage, so it takes microseconds, except for one check every 2 seconds.
         """
         ...
 
     async def save(self, model: OwnerModel, /) -> None:
-        """Replace the model: whole or, after a crash, not at all."""
+        """Replace the model atomically."""
         ...

@@ -47,9 +47,10 @@ class IngestProgress:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """Numbers of documents. `failed` maps the name of each source that could not be read to its error, `left_out` the
+    """Numbers of documents ingested.
 
-    name of each source to the documents of it that could not be indexed.
+    `failed` maps each source that could not be read to its error; `left_out` maps each source to the documents that
+    could not be indexed.
     """
 
     added: int = 0
