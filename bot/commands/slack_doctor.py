@@ -1,4 +1,4 @@
-"""`plumbline doctor slack`: can the app do in Slack what it is there for, and does Slack reach it?"""
+"""`plumbline doctor slack`: check the Slack app's token, scopes, events, channels and manifest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TO_AGENT = (
 async def check_slack(
     settings: Settings, workspace: Workspace, session: aiohttp.ClientSession
 ) -> AsyncIterator[Finding]:
-    """Token, scopes, the way in, the channels that plumbline.yaml names, and the app's own manifest."""
+    """Check the token, the scopes, the delivery of events, the configured channels and the app manifest."""
     if settings.slack_bot_token is None:
         yield Finding("Slack", "off (SLACK_BOT_TOKEN is not set)")
         return
@@ -49,7 +49,7 @@ async def check_slack(
 
 
 class _Slack:
-    """Slack's Web API, without any patience."""
+    """A Slack Web API client without retries."""
 
     def __init__(self, url: str, token: str, session: aiohttp.ClientSession) -> None:
         self._url = url
@@ -57,7 +57,7 @@ class _Slack:
         self._session = session
 
     async def ask(self, method: str, token: str = "", **arguments: str) -> tuple[dict[str, Any], Mapping[str, str]]:
-        """The body and the headers of the answer."""
+        """Return the body and the headers of the response."""
         authorization = {"Authorization": f"Bearer {token or self._token}"}
         async with self._session.post(f"{self._url}{method}", data=arguments, headers=authorization) as response:
             return await response.json(), response.headers
@@ -86,7 +86,7 @@ def _scopes(headers: Mapping[str, str]) -> list[Finding]:
 
 
 async def _way_in(settings: Settings, slack: _Slack, session: aiohttp.ClientSession) -> Finding:
-    """Socket Mode, or a signed request to our own address: what Slack itself sends to try one."""
+    """Check Socket Mode, or send a signed URL verification request to the public address, as Slack does."""
     if settings.slack_app_token is not None:
         answer, _ = await slack.ask("apps.connections.open", settings.slack_app_token.get_secret_value())
         if answer.get("ok"):
@@ -128,7 +128,7 @@ async def _address(address: str, secret: str, session: aiohttp.ClientSession) ->
 
 
 async def _channels(workspace: Workspace, slack: _Slack) -> AsyncIterator[Finding]:
-    """Channels that the bot is not in, and those that only Slack calls private: incidents would be named to everybody."""
+    """Report channels without the bot, and channels that are private only in Slack, whose incidents would be public."""
     for channel in workspace.channels:
         if not (id_ := channel.ids.get(Platform.SLACK)):
             continue
@@ -143,7 +143,7 @@ async def _channels(workspace: Workspace, slack: _Slack) -> AsyncIterator[Findin
 
 
 async def _manifest(slack: _Slack, identity: Mapping[str, Any], config_token: str) -> Finding:
-    """The app as Slack has it against what we need; needs a configuration token of the app's owner."""
+    """Compare the app's manifest with the required one. Needs a configuration token of the app's owner."""
     bot, _ = await slack.ask("bots.info", bot=str(identity.get("bot_id", "")))
     known: dict[str, Any] = bot.get("bot") or {}
     app_id = str(known.get("app_id", ""))
@@ -195,7 +195,7 @@ class _AppSettings(BaseModel):
 
 
 class AppManifest(BaseModel):
-    """The parts of an app's manifest that the bot cannot do without."""
+    """The parts of an app manifest that the bot requires."""
 
     features: _Features = _Features()
     settings: _AppSettings = _AppSettings()
@@ -207,7 +207,7 @@ class AppManifest(BaseModel):
 
 
 def missing_in(manifest: AppManifest) -> set[str]:
-    """Return the needs of the bot that a manifest does not meet, in words."""
+    """Return the requirements of the bot that a manifest does not meet, in words."""
     features, settings = manifest.features, manifest.settings
     commands = {each.command for each in features.slash_commands}
     shortcuts = {each.callback_id for each in features.shortcuts}

@@ -1,4 +1,4 @@
-"""`plumbline init`: a commented plumbline.yaml to begin with."""
+"""`plumbline init`: write a commented plumbline.yaml as a starting point."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE = Path("plumbline.yaml")
 
 @dataclass(frozen=True, slots=True)
 class FirstAnswers:
-    """The answers to the questions of `plumbline init`; an empty one leaves its part of the file as a comment."""
+    """The answers to the questions of `plumbline init`. An empty answer leaves its part of the file as a comment."""
 
     name: str
     documents: str  # folder, relative to the file
@@ -26,7 +26,10 @@ class FirstAnswers:
 
 
 def run_init(file: Path, answers: FirstAnswers, out: Console, *, force: bool) -> None:
-    """Write the file and print the next steps. Raises ConfigurationError if a file is there or cannot be written."""
+    """Write the file and print the next steps.
+
+    Raises ConfigurationError if it exists (without `force`) or is not writable.
+    """
     if file.exists() and not force:
         raise ConfigurationError(f"{file} already exists. Choose another name, or use --force to replace it.")
     try:
@@ -40,7 +43,7 @@ def run_init(file: Path, answers: FirstAnswers, out: Console, *, force: bool) ->
 
 
 def configuration(answers: FirstAnswers) -> str:
-    """Return the text of a plumbline.yaml: what the answers name, and the other common parts as comments."""
+    """Return the text of a plumbline.yaml with the given answers, and the other common parts as comments."""
     ids = {"slack": answers.slack, "teams": answers.teams, "console": "incidents"}
     channel = ", ".join(f"{key}: {_quoted(value)}" for key, value in ids.items() if value)
     prometheus = f"  - {{kind: prometheus, url: {_quoted(answers.prometheus)}}}"

@@ -1,10 +1,11 @@
-"""`plumbline eval rca`: do recorded tool outputs lead to the cause, and do the quoted lines show it?
+"""`plumbline eval rca`: measure whether recorded tool outputs lead to the cause, and whether the quotes show it.
 
-Each case has a `question`, or a list of the user's turns, or null for “look at what was found”, and `observations` (`tool`, `params`, `status`, `output`). `keys` and `evidence_keys` are groups
-of alternatives: a text is right if it has one of every group, where case, white space and the kind of hyphen do not
-count. `stated` looks only at the first 60 words of the stated cause, `evidence@3` only at the first three quotes, 300
-characters each. The figures are those of the gradable cases of kind `root_cause`; the other kinds stand beside them, and
-a `healthy` case is right when no cause is named. Nothing but the question and the observations is shown to an engine.
+Each case has a `question` (or a list of the user's turns, or null for “look at what was found”) and `observations`
+(`tool`, `params`, `status`, `output`). `keys` and `evidence_keys` are groups of alternatives: a text is right if it
+contains one of every group, ignoring case, white space and the kind of hyphen. `stated` considers the first 60 words of
+the stated cause, `evidence@3` the first three quotes of 300 characters each. The figures are those of the gradable
+cases of kind `root_cause`; other kinds are listed beside them, and a `healthy` case is right when no cause is named.
+Engines see only the question and the observations.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ Keys = tuple[tuple[str, ...], ...]  # groups, of each of which one alternative i
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The input of an engine, and the answer that its own is compared with."""
+    """The input of an engine, and the expected result."""
 
     given: Given
     kind: str
@@ -50,7 +51,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """How one engine did in one case."""
+    """The result of one engine in one case."""
 
     kind: str
     stated: float
@@ -61,9 +62,9 @@ class Graded:
 
 
 async def run(path: Path, llm: str = "") -> dict[str, Any]:
-    """Figures as in DESIGN, section 7; `llm` is the address of a llama.cpp server, without it nothing but evidence counts.
+    """Return the figures (DESIGN, section 7). `llm` is the address of a llama.cpp server; by default, none is measured.
 
-    Raises MalformedInput for a file that is not as described.
+    Raises MalformedInput for a file in another format.
     """
     cases = _cases(path)
     results = {name: _figures([await _graded(engine, case) for case in cases]) for name, engine in ENGINES.items()}
@@ -101,7 +102,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
 
 
 def holds(text: str, keys: Keys) -> bool:
-    """Return whether a text has one alternative of every group."""
+    """Return whether a text contains one alternative of every group."""
     plain = _plain(text)
     return all(any(_plain(alternative) in plain for alternative in group) for group in keys)
 
@@ -159,7 +160,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _cases(path: Path) -> list[Case]:
-    """The gradable cases of a file, at least one of them a root cause."""
+    """Return the gradable cases of a file, at least one of them a root cause."""
     rows = cast("list[dict[str, Any]]", json_lines(path, *FIELDS))
     try:
         found = [_case(row) for row in rows if row["gradable"]]
@@ -187,7 +188,7 @@ def _case(row: Mapping[str, Any]) -> Case:
 
 
 def _question(asked: Any) -> str:
-    """Return the question, empty if there is none; several turns of a conversation stand one below the other."""
+    """Return the question, empty if there is none. Several turns are joined by line breaks."""
     return asked if isinstance(asked, str) else "\n".join(str(turn) for turn in cast("list[object]", asked or []))
 
 

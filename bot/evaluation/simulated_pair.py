@@ -1,7 +1,7 @@
-"""A simulated pair of scores whose true probabilities are known: the ordering of LM-PACE's table 2.
+"""Simulated scores with known true probabilities, to reproduce the ordering of LM-PACE's table 2.
 
-The four columns of that table: thresholds optimised or of equal width, on COE and RCE or on RCE alone. Fitted on one
-sample, measured on another; a figure is the mean over the seeds.
+The methods are the table's four columns: optimised or equally wide thresholds, on COE and RCE or on RCE alone. They are
+fitted on one sample and measured on another; figures are means over the seeds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from core.confidence.thresholds import Thresholds, fit_thresholds, uniform
 from core.confidence.transformation import CANDIDATES, RCE_ALONE
 
 SEEDS = range(5)
-LABELS = 2_000  # as many as the paper's validation set
+LABELS = 2_000  # the size of the paper's validation set
 TESTED = 3_000
 
 OPTIMISED = "COE and RCE, optimised"
@@ -29,7 +29,7 @@ UNIFORM_ALONE = "RCE only, uniform"
 
 
 class Pair(NamedTuple):
-    """Simulated scores, the probabilities that they stand for, and outcomes drawn from those."""
+    """Simulated scores, their true probabilities, and sampled outcomes."""
 
     coe: FloatArray
     rce: FloatArray
@@ -38,14 +38,17 @@ class Pair(NamedTuple):
 
 
 def simulated(count: int, generator: np.random.Generator, references: float = 1.0) -> Pair:
-    """RCE overstates; where COE is low it says nothing and three cases in ten are right. Few `references`: low COE."""
+    """Return scores with an overconfident RCE, uninformative where COE is low (30 % right).
+
+    Few `references` mean low COE.
+    """
     coe, rce = generator.beta(references, 1, count), generator.beta(4, 2, count)
     truth = 0.3 + coe * (rce**2 - 0.3)
     return Pair(coe, rce, truth, (generator.random(count) < truth).astype(float))
 
 
 def measured(references: float = 1.0) -> dict[str, dict[str, float]]:
-    """Method → `ece`, `brier`, and `truth`: the mean distance of what it says from the true probability."""
+    """Return method → `ece`, `brier` and `truth`, the mean distance from the true probability."""
     found: dict[str, list[tuple[float, float, float]]] = {}
     for seed in SEEDS:
         generator = np.random.default_rng(seed)
@@ -77,7 +80,7 @@ def _methods(known: Pair) -> dict[str, Thresholds]:
 
 
 def _best_uniform(known: Pair) -> Thresholds:
-    """The transformation that is optimal for bins of equal width, so that the comparison is of the thresholds alone."""
+    """Return the best transformation for equally wide bins, so that only the thresholds differ in the comparison."""
     return min(
         (uniform(transformation) for transformation in CANDIDATES),
         key=lambda each: ece(each.probabilities(known.coe, known.rce), known.correct),

@@ -1,18 +1,18 @@
-"""`plumbline eval answers` with keys: does the text that is shown state the answer, and is what is called certain right?
+"""`plumbline eval answers` with keys: measure whether the shown text states the answer.
 
-A question's `key` is a regular expression of the text that states the answer (letter case ignored, `.` matches line
-ends); each expression of `key_must` has to match as well. A question without a key has no answer in the corpus.
+A question's `key` is a regular expression for text that states the answer (case-insensitive, `.` matches line ends);
+each expression of `key_must` has to match too. A question without a key has no answer in the corpus.
 
-Of the questions that have an answer:
-`states`: the shown answer states it. `states_anywhere`: so does it, or a passage that is offered below it.
+Of the questions with an answer:
+`states`: the shown answer states it. `states_anywhere`: the answer or a passage offered below it does.
 `hedged_right`: of the answers that state it, the share shown as tentative.
 `certain_share`: the share answered without a hedge. `wrongly_abstained`: the share not answered.
 Of the others, `abstained`: the share not answered.
-Of all answers without a hedge, `certain_precision`: the share that states the answer.
-`words` is the median number of words shown, over the answers of all questions.
+Of all answers without a hedge, `certain_precision`: the share that state the answer.
+`words` is the median number of words shown, over the answers to all questions.
 
-The baselines show sections of the corpus, cut at BASELINE_CHARACTERS characters, in the order of plain BM25:
-`bm25_section` the best, `bm25_sections` the best three.
+The baselines show sections of the corpus, cut at BASELINE_CHARACTERS, ranked by plain BM25: `bm25_section` the best,
+`bm25_sections` the best three.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ _ANY_CASE = re.IGNORECASE | re.DOTALL
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question and the expressions that together match the text which states its answer; none: there is no answer.
+    """A question, and the expressions that text stating the answer must match; empty if there is no answer.
 
-    `before` are the earlier questions of the same conversation, first one first.
+    `before` are the earlier questions of the conversation, in order.
     """
 
     question: str
@@ -81,7 +81,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The reply of one method to a question: the answer, and the offers below it."""
+    """A method's reply to a question: the answer, and the passages offered below it."""
 
     case: Case
     shown: str
@@ -98,10 +98,10 @@ class Reply:
 
 
 def run(questions: Path, corpora: Sequence[Path], embedder: Embedder | None = None) -> dict[str, Any]:
-    """Return the figures described above, with dense vectors if there is an embedder. Raises MalformedInput for a file that is not as described there.
+    """Return the figures described above, with dense vectors if there is an embedder.
 
     A question whose `corpus` is the end of a file's name (`ops` of `corpus-ops.jsonl.gz`) is asked of that file alone,
-    any other of all files together.
+    any other of all files together. Raises MalformedInput for a file in another format.
     """
     cases = cases_of(questions)
     replies: dict[str, list[Reply]] = {"plumbline": [], "bm25_section": [], "bm25_sections": []}
@@ -131,7 +131,7 @@ def run(questions: Path, corpora: Sequence[Path], embedder: Embedder | None = No
 
 
 def cases_of(questions: Path) -> list[Case]:
-    """The cases of a file; `after` names the row that holds the question before. Raises MalformedInput."""
+    """Return the cases of a file. `after` refers to the row with the preceding question. Raises MalformedInput."""
     rows: list[Any] = json_lines(questions, "question", "key")
     by_id = {row["id"]: row for row in rows if "id" in row}
 
@@ -177,7 +177,7 @@ def print_table(figures: Mapping[str, Any], console: Console) -> None:
 
 
 def figures_of(replies: Sequence[Reply]) -> dict[str, Any]:
-    """The figures of one method, each with its Wilson interval; None where no question counts for it."""
+    """Return the figures of one method with Wilson intervals; None if no question counts."""
     answerable = [each for each in replies if each.case.keys]
     stating = [each for each in answerable if each.states]
     values = {
@@ -217,7 +217,7 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
 async def _answered(
     cases: Iterable[Case], corpora: Sequence[Path], embedder: Embedder | None
 ) -> tuple[list[Reply], list[float]]:
-    """The product's replies, and the milliseconds that each took."""
+    """Return the product's replies, and the milliseconds of each."""
     replies: list[Reply] = []
     milliseconds: list[float] = []
     async with library_of(corpora, embedder) as (library, retriever):
@@ -240,7 +240,7 @@ def _shown(answer: Answer) -> str:
 
 
 def _bm25(corpora: Sequence[Path]) -> Callable[[str], list[str]]:
-    """A function from a query to its best sections of all documents, by plain BM25 over title, heading and text."""
+    """Return a function from a query to its best sections by plain BM25 over title, heading and text."""
     texts: list[str] = []
     indexed: list[list[str]] = []
     for number, path in enumerate(corpora, start=1):
@@ -262,7 +262,7 @@ async def _documents(file: CorpusFile) -> list[Document]:
 
 
 def sections_of(document: Document) -> list[tuple[str, str]]:
-    """Each heading of a document with the text below it, up to the next heading; headings without text are left out."""
+    """Return each heading with the text below it, up to the next heading. Headings without text are left out."""
     found: list[tuple[str, list[str]]] = [("", [])]
     for block in blocks(document.text):
         if block.kind is BlockKind.HEADING:

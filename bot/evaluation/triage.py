@@ -1,11 +1,11 @@
-"""`plumbline eval triage`: does an incident reach the team that owns it, and at which hop (Triangle, section 4.2)?
+"""`plumbline eval triage`: measure whether an incident reaches its team, and at which hop (Triangle, section 4.2).
 
-Tickets are JSON lines with `title`, `body` and `owner`, plain or .gz. Folds are split by the text without case and
-punctuation, so that equal texts never stand on both sides. The team documents of `plumbline` are written from the
-training tickets alone: the words that set a team's tickets apart. A team that turns a ticket away takes no part in the
-next hop. Of the ablations of Triangle's Table 2, `without_distillation` matches the documents by the ticket's own words,
-`without_negotiation` assigns in the decider's order; without monitoring there is no enrichment to leave out. With an
-embedding model, `without_embedding` is what remains when it does not answer.
+Tickets are JSON lines with `title`, `body` and `owner`, plain or .gz. Folds are split by text, ignoring case and
+punctuation, so equal texts are never on both sides. The team documents of `plumbline` are generated from the training
+tickets: the words that distinguish a team's tickets. A team that rejects a ticket does not take part in the next hop.
+Of the ablations of Triangle's table 2, `without_distillation` matches documents by the ticket's own words, and
+`without_negotiation` assigns in the decider's order; there is no monitoring, and so no enrichment to remove. With an
+embedding model, `without_embedding` shows the result when it does not answer.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from core.triage.negotiate import negotiate
 from core.triage.owner_model import SIGNALS, OwnerModel, text_of
 
 HOPS = 5
-PRECISION = 0.9  # at which it is counted how many tickets are decided without a person
-DOCUMENT_WORDS = 40  # of a team, in a document that is written from its tickets
-MIN_TICKETS = 2  # of a team that hold a word before its document does
-DOCUMENT_FOLDS = 4  # of the training tickets, whose documents are worth what they are for the others
+PRECISION = 0.9  # at which the automatically decided share is reported
+DOCUMENT_WORDS = 40  # words in the generated document of a team
+MIN_TICKETS = 2  # of a team that contain a word before its document does
+DOCUMENT_FOLDS = 4  # folds of the training tickets for generating unseen documents
 CURVE_POINTS = 20
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -77,9 +77,9 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a method for one ticket: the teams it would ask, best first, and how sure it is of the first.
+    """A method's result for one ticket: the teams it would ask, best first, and its confidence in the first.
 
-    `confidence` orders tickets; `probability` in [0, 1] is what it claims.
+    `confidence` orders tickets; `probability` in [0, 1] is the claimed probability.
     """
 
     ranked: tuple[str, ...]
@@ -92,7 +92,7 @@ class Outcome:
         return self.ranked[:1] == (self.owner,)
 
 
-Outcomes = dict[str, list[Outcome]]  # method → one outcome a ticket
+Outcomes = dict[str, list[Outcome]]  # method → one outcome per ticket
 
 
 def run(
@@ -102,11 +102,9 @@ def run(
     on_fold: Callable[[int], None] = lambda _: None,
     embedder: Embedder | None = None,
 ) -> dict[str, Any]:
-    """Figures as in DESIGN, section 7: one split if there is a test file, otherwise `folds` of the training file.
+    """Return the figures (DESIGN, section 7): one split with a test file, otherwise `folds` of the training file.
 
-    With an `embedder`, `plumbline` learns from its vectors too.
-
-    Raises MalformedInput for a file that is not as described there.
+    With an `embedder`, `plumbline` also learns from its embeddings. Raises MalformedInput for a file in another format.
     """
     tickets = list(_tickets(train))
     parts = [(tickets, list(_tickets(test)))] if test else _folds(tickets, folds)
@@ -153,8 +151,9 @@ def _measured(known: Sequence[Ticket], asked: Sequence[Ticket], embedding: Ticke
 
 
 def _outcome(scores: FloatArray, teams: Sequence[str], owner: str) -> Outcome:
-    """A baseline's claim: its score's share of all scores; of distances the logistic function first, and the margin
-    over the second orders the tickets.
+    """Return a baseline's outcome: the first team's share of all scores.
+
+    For signed distances, the share is computed after the logistic function, and tickets are ordered by the margin.
     """
     order: list[int] = np.argsort(-scores, kind="stable").tolist()
     distances = scores.min() < 0
@@ -165,7 +164,7 @@ def _outcome(scores: FloatArray, teams: Sequence[str], owner: str) -> Outcome:
 
 
 def _plumbline(known: Sequence[Ticket], asked: Sequence[Ticket], embedding: TicketEmbedder | None) -> Outcomes:
-    """The product's own triage, and it without its parts."""
+    """Return the outcomes of the product's triage and its ablations."""
     incidents = [
         PastIncident(str(number), ticket.title, ticket.body, "", Severity.WARNING, AT + number * timedelta(seconds=1), ticket.owner)
         for number, ticket in enumerate(known)
@@ -217,7 +216,7 @@ def _decided(evidence: TriageEvidence, owner: str) -> Outcome:
 
 
 def _teams(known: Sequence[Ticket]) -> list[Team]:
-    """The teams, each with a document of the words that set its tickets apart."""
+    """Return the teams, each with a document of the words that distinguish its tickets."""
     held: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for ticket in known:
         held[ticket.owner].update(set(_WORD.findall(ticket.text.casefold())))
@@ -236,7 +235,7 @@ def _teams(known: Sequence[Ticket]) -> list[Team]:
 
 
 def as_incident(title: str, description: str, incident_id: str = "asked") -> Incident:
-    """A ticket as an incident of which nothing else is known."""
+    """Return a ticket as an incident without further information."""
     alert = Alert("1", "ticket", AlertStatus.FIRING, Severity.WARNING, AT, description=description)
     return Incident(
         id=incident_id,
@@ -257,7 +256,7 @@ def as_incident(title: str, description: str, incident_id: str = "asked") -> Inc
 
 
 def _figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Every figure with its 95 % bootstrap interval over tickets."""
+    """Return every figure with its 95 % bootstrap interval over tickets."""
     hops = {
         f"hop@{hop}": [float(outcome.owner in outcome.ranked[:hop]) for outcome in outcomes]
         for hop in range(1, HOPS + 1)
@@ -283,7 +282,7 @@ def _figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def _macro_f1(owners: NDArray[np.int64], first: NDArray[np.int64]) -> float:
-    """The mean over the teams that own a ticket or were named for one."""
+    """Return the mean F1 over the teams that own a ticket or were named for one."""
     teams = max(owners.max(), first.max()) + 1
     right = np.bincount(owners[owners == first], minlength=teams)
     both = np.bincount(owners, minlength=teams) + np.bincount(first[first >= 0], minlength=teams)
@@ -291,13 +290,13 @@ def _macro_f1(owners: NDArray[np.int64], first: NDArray[np.int64]) -> float:
 
 
 def _coverage(confidence: FloatArray, correct: FloatArray) -> float:
-    """The largest share of tickets, the surest first, of which PRECISION are right."""
+    """Return the largest share of tickets, most confident first, of which PRECISION are right."""
     found = risk_coverage(confidence, correct)
     return float(found.coverage[found.risk <= 1 - PRECISION].max(initial=0.0))
 
 
 def _curve(outcomes: Sequence[Outcome]) -> list[dict[str, float]]:
-    """The risk–coverage curve of the owners, thinned out."""
+    """Return the thinned risk–coverage curve of the owners."""
     found = risk_coverage(
         np.array([outcome.confidence for outcome in outcomes]),
         np.array([float(outcome.correct) for outcome in outcomes]),
@@ -307,7 +306,7 @@ def _curve(outcomes: Sequence[Outcome]) -> list[dict[str, float]]:
 
 
 def _folds(tickets: Sequence[Ticket], folds: int) -> list[tuple[list[Ticket], list[Ticket]]]:
-    """Training and test tickets of each fold; the same for the same file."""
+    """Return training and test tickets of each fold, deterministically."""
     keys = sorted({ticket.key for ticket in tickets})
     order = np.random.default_rng(SEED).permutation(len(keys))
     part = {key: int(place) % folds for key, place in zip(keys, order, strict=True)}
