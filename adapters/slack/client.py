@@ -1,4 +1,4 @@
-"""Slack's Web API: the client, and its errors in our terms."""
+"""A client of Slack's Web API, and the translation of its errors."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from core.model.errors import ChatBusy, ChatUnavailable, MessageNotFound, PlumblineError, Undeliverable
 
-TIMEOUT = 10  # seconds for one call
-LONGEST_PAUSE = 3.0  # seconds of Retry-After that are waited out here; a longer pause is left to the workflow
+TIMEOUT = 10  # seconds per call
+LONGEST_PAUSE = 3.0  # seconds of Retry-After that are waited for here; a longer pause is left to the workflow
 
 GONE = frozenset({"message_not_found", "thread_not_found"})
 
@@ -53,7 +53,7 @@ REMEDIES = {
 
 
 class _ShortRateLimitRetryHandler(AsyncRateLimitErrorRetryHandler):
-    """Waits out a short pause that Slack asks for; the SDK's own handler sleeps however long it is told."""
+    """Waits for short pauses that Slack requests. The SDK's own handler waits for any duration."""
 
     async def _can_retry_async(
         self,
@@ -68,10 +68,10 @@ class _ShortRateLimitRetryHandler(AsyncRateLimitErrorRetryHandler):
 
 
 def slack_client(bot_token: str, api_url: str, session: aiohttp.ClientSession | None = None) -> AsyncWebClient:
-    """A client that waits out short rate limits and repeats nothing else.
+    """Return a client that waits for short rate limits and retries nothing else.
 
-    A lost connection is not repeated here: Slack may have posted the message all the same, and only the caller knows
-    how to look for it. With `session`, connections are kept open between calls; the caller closes it.
+    A lost connection is not retried here: Slack may have posted the message, and only the caller can look for it. With
+    `session`, connections are kept open between calls; the caller closes it.
     """
     return AsyncWebClient(
         bot_token,
@@ -83,9 +83,9 @@ def slack_client(bot_token: str, api_url: str, session: aiohttp.ClientSession | 
 
 
 async def call(method: str, response: Awaitable[AsyncSlackResponse]) -> dict[str, Any]:
-    """The body of Slack's answer.
+    """Return the body of Slack's response.
 
-    Raises ChatUnavailable when Slack does not answer, refuses, or asks to wait; MessageNotFound when the message or
+    Raises ChatUnavailable if Slack does not answer, refuses, or asks to wait, and MessageNotFound if the message or
     thread is gone.
     """
     try:
@@ -93,14 +93,14 @@ async def call(method: str, response: Awaitable[AsyncSlackResponse]) -> dict[str
     except SlackApiError as error:
         raise _translated(method, error) from error
     except (aiohttp.ClientError, TimeoutError, UnicodeDecodeError, AttributeError) as error:
-        # AttributeError: the SDK trips over an answer that is plain text, as a proxy's may be.
+        # AttributeError: the SDK fails on plain text, such as a proxy's error page.
         reason = str(error) or type(error).__name__
         raise ChatUnavailable(f"Slack did not answer {method} ({reason}): it is tried again.") from error
     return answered.data if isinstance(answered.data, dict) else {}
 
 
 def error_code(error: PlumblineError) -> str:
-    """Return Slack's name for the error that caused this one; empty if Slack gave none."""
+    """Return Slack's code of the error that caused this one; empty if there is none."""
     response = getattr(error.__cause__, "response", None)
     body = getattr(response, "data", None)
     code = body.get("error", "") if isinstance(body, dict) else ""
@@ -108,7 +108,7 @@ def error_code(error: PlumblineError) -> str:
 
 
 def _translated(method: str, error: SlackApiError) -> PlumblineError:
-    # The SDK attaches its own response, or aiohttp's when the body was no JSON.
+    # The response is the SDK's own, or aiohttp's if the body was no JSON.
     body = getattr(error.response, "data", None)
     code = body.get("error", "") if isinstance(body, dict) else ""
     if code in GONE:
@@ -129,7 +129,7 @@ def _headers(error: SlackApiError) -> Any:
 
 
 def _retry_after(headers: Any) -> float | None:
-    """Seconds, from the header that Slack sends; aiohttp gives one value, the SDK's retry state a list of them."""
+    """Return Slack's Retry-After in seconds. aiohttp has one value, the SDK's retry state a list."""
     value = next((value for name, value in headers.items() if name.lower() == "retry-after"), None)
     text = str(value[0] if isinstance(value, list) and value else value)
     return float(text) if text.isascii() and text.isdigit() else None

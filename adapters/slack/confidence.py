@@ -1,4 +1,4 @@
-"""Confidence in Slack: what a badge rests on, and the alarm when badges no longer hold."""
+"""Rendering of badge explanations and drift alarms in Slack."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adapters.slack.parts import LINE, Rendered, badge, context, dotted, fallbac
 from core.confidence.badge_explanation import BadgeExplanation
 from core.model.messages import JUDGED_BY, WHY, DriftAlarm
 
-REFERENCE = 400  # characters, the address in it included
+REFERENCE = 400  # characters, including its address
 
 
 def badge_explanation(explanation: BadgeExplanation) -> Rendered:
@@ -36,5 +36,5 @@ def drift_alarm(alarm: DriftAlarm) -> Rendered:
 
 
 def alarm_diagram(alarm: DriftAlarm) -> bytes:
-    """The reliability diagram as PNG. Takes about a second: drawn in a thread."""
+    """Return the reliability diagram as PNG. Takes about a second, so call it in a thread."""
     return reliability_png(alarm.title, np.array(alarm.shown), np.array(alarm.correct, dtype=np.float64))

@@ -1,4 +1,4 @@
-"""Answers that are shown sentence by sentence while the rest is still being checked, where Slack can stream.
+"""Streaming of answers in Slack: sentences are shown while the rest is still being checked.
 
 https://docs.slack.dev/reference/methods/chat.startStream
 """
@@ -19,12 +19,12 @@ from core.model.conversation import MessageReference, Place
 from core.model.errors import ChatUnavailable, MessageNotFound
 from core.model.messages import AnswerMessage, Message
 
-# What Slack answers where it has no such method, or the app no right to it: it is not asked again.
+# Slack's errors if it lacks the method, or the app the permission: streaming is then disabled.
 NEVER = frozenset(
     {"unknown_method", "missing_scope", "not_allowed_token_type", "access_denied", "feature_not_enabled", "deprecated"}
 )
 SENTENCE = 900  # characters
-MAX_OPEN = 1_000  # streams that a process remembers; the oldest are those that nobody will go on with
+MAX_OPEN = 1_000  # streams remembered; the oldest ones are abandoned
 
 log = structlog.get_logger()
 
@@ -36,16 +36,16 @@ class _Stream:
 
 
 class Streams:
-    """The streams that this process began. One that another process began is ended by editing its message."""
+    """The streams that this process began. A stream of another process is ended by editing its message."""
 
     def __init__(self, client: AsyncWebClient, identity: BotIdentity) -> None:
         self._client = client
         self._identity = identity
         self._open: dict[tuple[str, str], _Stream] = {}
-        self._works = True  # until Slack says otherwise
+        self._works = True  # until Slack refuses it
 
     async def begin(self, place: Place, message: Message, intent: str) -> MessageReference | None:
-        """Stream a draft; None for anything else, and where Slack does not. Raises MessageNotFound."""
+        """Stream a draft. Returns None for other messages, or if Slack does not stream. Raises MessageNotFound."""
         if not isinstance(message, AnswerMessage) or message.draft_for is None:
             return None
         if not self._works or place.thread is None:
@@ -72,7 +72,7 @@ class Streams:
         return reference
 
     async def go_on(self, reference: MessageReference, message: Message) -> bool:
-        """Append what is new in a draft; False if it does not go on from what was streamed, or is none."""
+        """Append the new part of a draft. Returns False if it does not continue the streamed text, or is no draft."""
         if not isinstance(message, AnswerMessage) or message.draft_for is None:
             return False
         key = (reference.place.channel, reference.message_id)
@@ -93,7 +93,7 @@ class Streams:
         return True
 
     async def end(self, reference: MessageReference, *, begun_elsewhere: bool = False) -> None:
-        """End the stream, so that the message can be edited; nothing for a message that is none."""
+        """End the stream, so that the message can be edited. Does nothing if there is none."""
         key = (reference.place.channel, reference.message_id)
         stream = self._open.pop(key, None)
         if stream is None and not begun_elsewhere:
@@ -102,7 +102,7 @@ class Streams:
         try:
             await call("chat.stopStream", self._client.chat_stopStream(channel=key[0], ts=key[1], metadata=named))
         except (ChatUnavailable, MessageNotFound) as error:
-            # Slack ends a stream by itself after some minutes. What counts is the edit that follows.
+            # Slack ends a stream itself after some minutes; the edit that follows matters.
             log.info("stream had ended", reason=str(error))
 
     def _refused(self, error: ChatUnavailable) -> None:
@@ -112,7 +112,7 @@ class Streams:
 
 
 def is_streaming(error: ChatUnavailable) -> bool:
-    """Return whether a message could not be edited because it is still a stream."""
+    """Return whether a message could not be edited because it is still streaming."""
     return isinstance(error.__cause__, SlackApiError) and error_code(error) == "streaming_state_conflict"
 
 
@@ -124,5 +124,5 @@ def _sentences(message: AnswerMessage) -> tuple[str, ...]:
 
 
 def _text(sentences: tuple[str, ...]) -> str:
-    """As Markdown, in which a line ends with an empty one."""
+    """Return Markdown, in which an empty line ends a line."""
     return "\n\n".join(sentences)

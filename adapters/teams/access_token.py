@@ -1,7 +1,7 @@
-"""The token that our own requests to Teams carry.
+"""The access token of our requests to Teams.
 
-Both SDKs take theirs from a library that blocks, without a timeout; this is the client-credentials grant (RFC 6749,
-section 4.4) on the loop.
+Both SDKs use a blocking library without a timeout; this is the client-credentials grant (RFC 6749, section 4.4) on the
+event loop.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from adapters.teams.cloud import Cloud
 from core.model.errors import ChatUnavailable, ConfigurationError
 
 SCOPE = "https://api.botframework.com/.default"
-MULTI_TENANT = "botframework.com"  # where a bot that belongs to no single tenant gets its token
+MULTI_TENANT = "botframework.com"  # the authority of a multi-tenant bot
 TIMEOUT = aiohttp.ClientTimeout(total=10.0)  # seconds
-RENEW_BEFORE = 300.0  # seconds before it expires
+RENEW_BEFORE = 300.0  # seconds before expiry
 
 REFUSED = "Microsoft refuses the bot's credentials ({code}): check TEAMS_APP_ID, TEAMS_APP_PASSWORD, TEAMS_TENANT_ID."
 
 
 class AccessToken:
-    """Fetched when it is first needed, kept until shortly before it expires."""
+    """A token that is fetched on first use and cached until shortly before it expires."""
 
     def __init__(self, app_id: str, app_password: str, tenant_ids: frozenset[str], cloud: Cloud) -> None:
-        """`tenant_ids` are those that the bot serves, none for all."""
+        """Create the token source. `tenant_ids` are the served tenants; empty for all."""
         tenant = next(iter(tenant_ids)) if len(tenant_ids) == 1 else MULTI_TENANT
         self._url = f"{cloud.login_url}/{tenant}/oauth2/v2.0/token"
         self._form = {
@@ -40,7 +40,10 @@ class AccessToken:
         self._fetching = asyncio.Lock()
 
     async def get(self) -> str:
-        """Raises ChatUnavailable if Microsoft does not answer, ConfigurationError if it refuses the credentials."""
+        """Return the token.
+
+        Raises ChatUnavailable if Microsoft does not answer, ConfigurationError if it refuses the credentials.
+        """
         async with self._fetching:
             if time.monotonic() >= self._renew_at:
                 await self._fetch()

@@ -1,4 +1,4 @@
-"""Confidence in Teams: what a badge rests on, and the alarm when badges no longer hold."""
+"""Rendering of badge explanations and drift alarms in Teams."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from adapters.teams.elements import (
 from core.confidence.badge_explanation import BadgeExplanation, BadgeReference
 from core.model.messages import JUDGED_BY, WHY, DriftAlarm
 
-PICTURE_DPI = 72  # small enough for a card: a message of Teams holds 28 KB in all
+PICTURE_DPI = 72  # small enough for a message, which is limited to 28 KB
 MAX_SENTENCE = 500  # characters
 
 
@@ -46,7 +46,7 @@ def _reference(reference: BadgeReference, room: Room) -> list[Element]:
 
 
 def alarm_card(alarm: DriftAlarm, picture: bytes) -> Card:
-    """`picture` is the reliability diagram as PNG, empty to do without."""
+    """Return the card of an alarm. `picture` is the reliability diagram as PNG; empty to omit it."""
     said = line([run(f"⚠ {alarm.text}", 1_000)])
     if not picture:
         return card(said, (), alarm.text)
@@ -55,6 +55,6 @@ def alarm_card(alarm: DriftAlarm, picture: bytes) -> Card:
 
 
 def alarm_picture(alarm: DriftAlarm) -> bytes:
-    """The diagram as PNG. Takes about a second: drawn in a thread."""
+    """Return the diagram as PNG. Takes about a second, so call it in a thread."""
     shown, correct = np.array(alarm.shown), np.array(alarm.correct, dtype=np.float64)
     return reliability_png(alarm.title, shown, correct, PICTURE_DPI)

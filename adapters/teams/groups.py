@@ -1,4 +1,4 @@
-"""Which group a channel belongs to: Microsoft Graph knows a team by the id of its group, Teams by another one.
+"""The group of a channel. Microsoft Graph identifies a team by its group's id, Teams by another id.
 
 https://learn.microsoft.com/microsoftteams/platform/bots/how-to/get-teams-context
 """
@@ -17,10 +17,10 @@ from core.model.errors import ChatUnavailable
 
 M = TypeVar("M", bound=BaseModel)
 
-PATIENCE = aiohttp.ClientTimeout(total=5.0)  # seconds for one answer
-MAX_TEAMS = 50  # that are asked whether an unknown channel is theirs
-MAX_CHANNELS = 1_000  # whose group is remembered
-NOT_OURS = frozenset({400, 401, 403, 404})  # HTTP status codes for a team that the app is not in (any more)
+PATIENCE = aiohttp.ClientTimeout(total=5.0)  # seconds per response
+MAX_TEAMS = 50  # searched for an unknown channel
+MAX_CHANNELS = 1_000  # groups cached
+NOT_OURS = frozenset({400, 401, 403, 404})  # HTTP status codes for a team without the app
 
 
 class _Team(BaseModel):
@@ -36,7 +36,7 @@ class _Channels(BaseModel):
 
 
 class TeamGroups:
-    """Asks the connector service. What it told is believed until the process ends: a channel never moves."""
+    """Looks up groups with the connector service, and caches them until the process ends: a channel never moves."""
 
     def __init__(self, references: ConversationReferences, token: AccessToken, session: aiohttp.ClientSession) -> None:
         self._references = references
@@ -45,7 +45,7 @@ class TeamGroups:
         self._known: dict[str, str] = {}
 
     async def of(self, channel: str, home: ConversationReference) -> str:
-        """The id of the group; empty if the app is in no team that is known to have this channel.
+        """Return the id of the group; empty if no known team with the app has this channel.
 
         Raises ChatUnavailable.
         """
@@ -60,7 +60,7 @@ class TeamGroups:
         return self._known[channel]
 
     async def _team_with(self, channel: str, home: ConversationReference) -> str:
-        """Nobody was heard in the channel yet: which team of those that the app is in has it?"""
+        """Return the team with this channel, searched among those with the app, because no message came from it yet."""
         for team in (await teams_of(self._references, home.tenant_id))[:MAX_TEAMS]:
             path = f"{quote(team.team_id, safe='')}/conversations"
             if any(each.id == channel for each in (await self._ask(home, path, _Channels)).conversations):
@@ -71,7 +71,7 @@ class TeamGroups:
         return (await self._ask(home, quote(team_id, safe=""), _Team)).aadGroupId or ""
 
     async def _ask(self, home: ConversationReference, path: str, answer: type[M]) -> M:
-        """An empty answer if the app is not in that team."""
+        """Return the response, or an empty one if the app is not in that team."""
         address = f"{home.service_url.rstrip('/')}/v3/teams/{path}"
         headers = {"Authorization": f"Bearer {await self._token.get()}"}
         try:

@@ -1,4 +1,4 @@
-"""Guests of the organisation in a Teams conversation, who may not read what is for its members."""
+"""Guests in Teams conversations, who may not read what is for members of the organisation."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from adapters.teams.access_token import AccessToken
 from core.model.errors import PlumblineError
 from core.ports import Clock
 
-KEPT = timedelta(minutes=10)  # how long it is believed who is in a conversation
-PATIENCE = aiohttp.ClientTimeout(total=5.0)  # seconds for one page
-DEADLINE = 10.0  # seconds for all of them; Teams waits 15 s for its acknowledgement
-PAGE = 500  # people asked for at once: the most that Teams gives
-MAX_PAGES = 20  # a team has at most 10 000 members that are told
-MAX_CONVERSATIONS = 1_000  # whose answer is remembered
+KEPT = timedelta(minutes=10)  # for so long, the result is cached
+PATIENCE = aiohttp.ClientTimeout(total=5.0)  # seconds per page
+DEADLINE = 10.0  # seconds in total; Teams waits 15 s for the acknowledgement
+PAGE = 500  # people per request; the maximum of Teams
+MAX_PAGES = 20  # Teams lists at most 10 000 members
+MAX_CONVERSATIONS = 1_000  # conversations cached
 GUESTS = frozenset(
     {"guest", "anonymous"}
 )  # https://learn.microsoft.com/microsoftteams/platform/bots/how-to/get-teams-context
@@ -38,7 +38,7 @@ class _Page(BaseModel):
 
 
 class TeamsGuests:
-    """Asks the connector service who is in a conversation. Whatever it does not tell counts as yes."""
+    """Looks up members with the connector service. Without an answer, guests are assumed to be present."""
 
     def __init__(self, token: AccessToken, clock: Clock) -> None:
         self._token = token
@@ -46,7 +46,7 @@ class TeamsGuests:
         self._known: dict[str, tuple[bool, datetime]] = {}
 
     async def read_along(self, service_url: str, conversation_id: str, tenant_id: str) -> bool:
-        """Return whether a member is or may be a guest, or of another tenant than this one. Does not raise."""
+        """Return whether a member is or may be a guest, or of another tenant. Does not raise."""
         now = self._clock.now()
         if (known := self._known.get(conversation_id)) is not None and now < known[1]:
             return known[0]
@@ -81,7 +81,8 @@ class TeamsGuests:
 
 
 def _is_outsider(member: _Member, tenant_id: str) -> bool:
-    """Return whether a member is from another organisation: by external access such a person has a user's
-    role, but another tenant.
+    """Return whether a member is from another organisation.
+
+    With external access, the role is that of a user, but the tenant differs.
     """
     return (member.userRole or "").lower() in GUESTS or (member.tenantId or tenant_id) != tenant_id

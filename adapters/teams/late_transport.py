@@ -1,4 +1,4 @@
-"""A transport that is opened when it is first needed: to load its SDK takes a quarter of a second."""
+"""A transport that opens on first use, because loading its SDK takes a quarter of a second."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class LateTransport:
         self._transport: Transport | None = None
 
     async def opened(self) -> Transport:
-        """The transport itself, from now on at once."""
+        """Return the open transport."""
         async with self._opening:
             if self._transport is None:
                 self._transport = await asyncio.to_thread(self._open_sdk)

@@ -1,7 +1,7 @@
-"""Answers that are streamed into a personal chat: a sign of work, what has been checked so far, and then all of it.
+"""Streaming of answers in personal chats: a waiting sign, the checked sentences, and the whole answer.
 
-https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux: at most one update a second, each text begins
-with the one before, and the last update comes within two minutes.
+https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux: at most one update per second, each text begins
+with the previous one, and the last update comes within two minutes.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from adapters.teams.elements import Card, plain
 from adapters.teams.transport import StreamPhase, StreamUpdate, Transport
 from core.model.errors import ChatUnavailable, PlumblineError
 
-INTERVAL = 1.0  # seconds between two updates
-MAX_AGE = 110.0  # seconds after which no last update is tried: Teams allows 120
+INTERVAL = 1.0  # seconds between updates
+MAX_AGE = 110.0  # seconds after which no last update is tried; the limit of Teams is 120
 MAX_TEXT = 12_000  # characters that are streamed
-MAX_OPEN = 500  # streams; those of processes that died elsewhere are not among them
-MAX_SIGN = 200  # characters of a sign of work
+MAX_OPEN = 500  # streams remembered
+MAX_SIGN = 200  # characters of a waiting sign
 
 log = structlog.get_logger()
 
@@ -38,16 +38,16 @@ class _Stream:
 
 
 class Streams:
-    """The streams that this process has begun and not ended. A chat is known by its service URL and its id."""
+    """The unfinished streams of this process. A chat is identified by its service URL and id."""
 
     def __init__(self, transport: Transport, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` counts seconds."""
+        """Create the streams. `clock` returns seconds."""
         self._transport = transport
         self._clock = clock
         self._open: dict[str, _Stream] = {}
 
     def of(self, conversation_id: str) -> str:
-        """The stream that only shows a sign of work in this chat so far; empty if there is none."""
+        """Return the stream that only shows a waiting sign in this chat; empty if there is none."""
         return next(
             (each.id for each in self._open.values() if each.conversation == conversation_id and not each.text), ""
         )
@@ -56,7 +56,7 @@ class Streams:
         return stream_id in self._open
 
     async def signal(self, service_url: str, conversation_id: str, text: str) -> bool:
-        """Show a sign of work. False if Teams does not stream here."""
+        """Show a waiting sign. Returns False if Teams does not stream here."""
         known = self._open.get(self.of(conversation_id))
         return bool(
             await self._show(service_url, conversation_id, known, StreamPhase.INFORMATIVE, plain(text, MAX_SIGN))
@@ -68,12 +68,12 @@ class Streams:
         return await self._show(service_url, conversation_id, known, StreamPhase.STREAMING, text)
 
     async def go_on(self, service_url: str, stream_id: str, text: str) -> None:
-        """Show more of the text; what comes too soon after the last part is left for the next one."""
+        """Show more of the text. Updates that follow too quickly are merged into the next one."""
         stream = self._open[stream_id]
         await self._show(service_url, stream.conversation, stream, StreamPhase.STREAMING, text)
 
     async def end(self, service_url: str, stream_id: str, text: str, card: Card | None) -> bool:
-        """Show the whole text, and the card below it. False if Teams does not take it: then it is to be posted anew.
+        """Show the whole text and the card below it. Returns False if Teams refuses; it must then be posted normally.
 
         Raises ChatUnavailable; the stream is then still open.
         """
@@ -96,7 +96,7 @@ class Streams:
         return True
 
     async def abandon(self, service_url: str, stream_id: str) -> None:
-        """Take away what was streamed, as far as Teams does that."""
+        """Remove the streamed text, as far as Teams allows."""
         stream = self._open.pop(stream_id)
         with suppress(PlumblineError):
             await self._transport.delete(service_url, stream.conversation, stream.id)
@@ -104,7 +104,10 @@ class Streams:
     async def _show(
         self, service_url: str, conversation_id: str, stream: _Stream | None, phase: StreamPhase, text: str
     ) -> str:
-        """The id of the stream; empty if Teams does not take it. Raises ChatUnavailable for a first update alone."""
+        """Show an update, and return the id of the stream; empty if Teams refuses.
+
+        Only a first update raises ChatUnavailable.
+        """
         now = self._clock()
         if len(text) > MAX_TEXT:
             return stream.id if stream is not None else ""

@@ -1,4 +1,4 @@
-"""How a card leaves for Teams: one small port, two SDKs behind it. Only the chosen one is imported."""
+"""The port for sending cards to Teams, with one adapter per SDK. Only the chosen one is imported."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from core.model.errors import (
     Undeliverable,
 )
 
-TIMEOUT = 30  # seconds; a message may stand in the chat although the answer was lost, so better wait than repeat
+TIMEOUT = 30  # seconds; a post may succeed although its response is lost, so waiting is better than repeating
 
 Sdk = Literal["botbuilder", "agents"]
 
 
 class MessageTooLarge(Undeliverable):
-    """The message is too large for Teams."""
+    """A message exceeds the size limit of Teams."""
 
 
 class StreamPhase(StrEnum):
-    """The kind of update of a streamed message: a sign of work, a part of the text, or all of it."""
+    """The kind of a streaming update: a waiting sign, a part of the text, or all of it."""
 
     INFORMATIVE = "informative"
     STREAMING = "streaming"
@@ -38,9 +38,9 @@ class StreamPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StreamUpdate:
-    """One update of a message that is streamed into a personal chat. The first has no `stream_id`, and gets one.
+    """One update of a streamed message. The first has no `stream_id`, and receives one.
 
-    `text` is everything so far; `sequence` counts from 1. `card` stands below the text of the last update.
+    `text` is everything so far; `sequence` counts from 1. `card` is shown below the text of the last update.
     """
 
     phase: StreamPhase
@@ -51,17 +51,17 @@ class StreamUpdate:
 
     @property
     def entity(self) -> dict[str, Any]:
-        """How Teams is told: https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux"""
+        """Return the stream entity: https://learn.microsoft.com/microsoftteams/platform/bots/streaming-ux"""
         numbered = {"streamSequence": self.sequence} if self.phase is not StreamPhase.FINAL else {}
         known = {"streamId": self.stream_id} if self.stream_id else {}
         return {"type": "streaminfo", "streamType": str(self.phase), **numbered, **known}
 
 
 class Transport(Protocol):
-    """Speaks to a connector service.
+    """Sends requests to a connector service.
 
-    Raises ChatUnavailable when it does not answer or asks to wait (408, 412, 429, 5xx), MessageNotFound for 404,
-    ConfigurationError when the bot may not speak there (401, 403), MessageTooLarge for 413, Undeliverable when it
+    Raises ChatUnavailable if it does not answer or asks to wait (408, 412, 429, 5xx), MessageNotFound for 404,
+    ConfigurationError if the bot may not post there (401, 403), MessageTooLarge for 413, and Undeliverable if it
     refuses the message.
     """
 
@@ -74,18 +74,18 @@ class Transport(Protocol):
         ...
 
     async def stream(self, service_url: str, conversation_id: str, update: StreamUpdate) -> str:
-        """Show an update of a streamed message, and return the id of its stream."""
+        """Send an update of a streamed message, and return the id of its stream."""
         ...
 
     async def delete(self, service_url: str, conversation_id: str, message_id: str) -> None:
-        """Take a message away."""
+        """Delete a message."""
         ...
 
     async def close(self) -> None: ...
 
 
 def open_transport(sdk: Sdk, token: AccessToken | None) -> Transport:
-    """The transport of the chosen SDK; without a token it speaks without one, as the playground expects."""
+    """Return the transport of the chosen SDK. Without a token it sends none, as the playground expects."""
     if sdk == "botbuilder":
         from adapters.teams.transport_botbuilder import BotbuilderTransport
 
@@ -96,10 +96,10 @@ def open_transport(sdk: Sdk, token: AccessToken | None) -> Transport:
 
 
 def failure(status: int, retry_after: str | None, detail: str) -> PlumblineError:
-    """Return the error that a response other than success stands for."""
+    """Return the error for an unsuccessful response."""
     if status == 429:
         return ChatBusy("Teams asks to wait (HTTP 429).", _seconds(retry_after))
-    if status in (408, 412) or (status >= 500 and status != 501):  # what is not implemented never will be
+    if status in (408, 412) or (status >= 500 and status != 501):  # 501 (not implemented) is permanent
         return ChatUnavailable(f"Teams did not take the message now (HTTP {status}).", _seconds(retry_after))
     if status == 404:
         return MessageNotFound("Teams has no such conversation or message, or it was deleted.")
@@ -114,7 +114,7 @@ def failure(status: int, retry_after: str | None, detail: str) -> PlumblineError
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Retry-After holds seconds or a date (RFC 9110, section 10.2.3)."""
+    """Return Retry-After in seconds; the header has seconds or a date (RFC 9110, section 10.2.3)."""
     if not retry_after:
         return None
     try:

@@ -1,7 +1,7 @@
-"""Through the Microsoft 365 Agents SDK.
+"""Transport with the Microsoft 365 Agents SDK.
 
-Mended here: it opens a connection for every message, waits without a limit, cuts a conversation id after 150
-characters, and takes a JSON answer for granted.
+Works around its flaws: it opens a connection for every message, waits without a limit, truncates a conversation id
+after 150 characters, and expects every response to be JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from core.model.errors import ChatUnavailable, PlumblineError
 
 MAX_CONVERSATION_ID = 1000  # characters
 
-# It logs an error beside the exception that says the same; whatever an operator has to know is raised.
+# It logs errors that it also raises; what operators need to know is raised.
 logging.getLogger("microsoft_agents").setLevel(logging.CRITICAL)
 
 
@@ -90,7 +90,7 @@ async def _answer(request: Awaitable[ResourceResponse | None]) -> ResourceRespon
     try:
         return await request or ResourceResponse()
     except aiohttp.ClientResponseError as error:
-        if error.status < 300:  # taken, and answered with something other than JSON
+        if error.status < 300:  # accepted, with a response that is not JSON
             return ResourceResponse()
         headers = error.headers or {}
         raise failure(error.status, headers.get("Retry-After"), error.message) from None

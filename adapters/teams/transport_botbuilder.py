@@ -1,7 +1,7 @@
-"""Through botbuilder-core.
+"""Transport with botbuilder-core.
 
-Mended here: it fetches its token on the event loop, repeats a request on its own and sleeps through a Retry-After in
-a thread, and waits for 100 seconds.
+Works around its flaws: it fetches its token on the event loop, retries requests on its own, sleeps through a
+Retry-After in a thread, and waits for 100 seconds.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class BotbuilderTransport:
                 await client.conversations.delete_activity(conversation_id, message_id)
 
     async def close(self) -> None:
-        """Every request closes its own connection."""
+        """Do nothing: every request closes its own connection."""
 
     async def _client(self, service_url: str) -> ConnectorClient:
         bearer = _Bearer(await self._token.get() if self._token else "")
         configuration = BotFrameworkConnectorConfiguration(bearer, service_url)
         configuration.connection.timeout = TIMEOUT
-        # Our workflows repeat a step, and honour Retry-After; the SDK must hand its first answer on.
+        # Our workflows retry steps and honour Retry-After, so the SDK must return its first response.
         configuration.retry_policy.retries = 0
         configuration.retry_policy.policy.status_forcelist = frozenset()
         configuration.retry_policy.policy.respect_retry_after_header = False
@@ -71,7 +71,7 @@ class BotbuilderTransport:
 
 
 class _Bearer(Authentication):
-    """A token that was fetched before."""
+    """A token that was fetched earlier."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -90,7 +90,7 @@ def _activity(card: Card) -> Activity:
 
 
 class _StreamInfo(Entity):
-    """The SDK's own entity keeps its type alone."""
+    """A stream entity. The SDK's own class keeps only its type."""
 
     _attribute_map = {  # noqa: RUF012 -- as msrest wants it
         name: {"key": name, "type": "int" if name == "streamSequence" else "str"}
