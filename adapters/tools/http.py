@@ -1,4 +1,4 @@
-"""Reads from one monitoring system over HTTP, within limits of time and size, and from no other host."""
+"""An HTTP client for one monitoring system, limited in time and size, and restricted to one host."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from yarl import URL
 
 from core.model.errors import ToolRefused, ToolUnavailable
 
-TIMEOUT = aiohttp.ClientTimeout(total=6.0)  # seconds for one answer
-MAX_BODY = 16 * 1024 * 1024  # bytes of one answer
+TIMEOUT = aiohttp.ClientTimeout(total=6.0)  # seconds per response
+MAX_BODY = 16 * 1024 * 1024  # bytes per response
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 T = TypeVar("T")
@@ -22,9 +22,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Http:
-    """One server, called `system` in errors. A redirect is followed once and only to one of the hosts `elsewhere`.
+    """A server, called `system` in errors. One redirect is followed, and only to one of the hosts in `elsewhere`.
 
-    A host without a port stands for the port of the scheme. Nobody there gets the headers. Raises ToolUnavailable for whatever is not an answer of status 200.
+    A host without a port means the default port of the scheme. Other hosts do not receive the headers. Raises
+    ToolUnavailable for any response other than status 200.
     """
 
     system: str
@@ -35,7 +36,7 @@ class Http:
     elsewhere: frozenset[str] = frozenset()
 
     async def parsed(self, path: str, kind: TypeAdapter[T], parameters: Mapping[str, str] | None = None) -> T:
-        """The JSON at `path`, which is appended to the server's address; its parts are quoted already."""
+        """Return the JSON at `path`, which is appended to the server's address and must be quoted."""
         body = await self.body(path, parameters)
         try:
             return kind.validate_json(body)
@@ -43,7 +44,7 @@ class Http:
             raise ToolUnavailable(f"{self.system} did not answer {path.partition('?')[0]} as documented.") from error
 
     async def text(self, path: str, parameters: Mapping[str, str] | None = None, *, last: int = MAX_BODY) -> str:
-        """The last bytes at `path` as text."""
+        """Return the last bytes at `path` as text."""
         return (await self.body(path, parameters))[-last:].decode("utf-8", "replace")
 
     async def body(self, path: str, parameters: Mapping[str, str] | None = None) -> bytes:

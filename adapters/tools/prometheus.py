@@ -1,4 +1,4 @@
-"""Prometheus, over its HTTP API: https://prometheus.io/docs/prometheus/latest/querying/api/#range-queries"""
+"""Prometheus, HTTP API: https://prometheus.io/docs/prometheus/latest/querying/api/#range-queries"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from yarl import URL
 from core.model.errors import ToolRefused, ToolUnavailable
 from core.ports import Series, TimeWindow
 
-SERVICE_LABELS = ("service", "job", "app")  # any of them may name a series' service
+SERVICE_LABELS = ("service", "job", "app")  # labels that may name a series' service
 NOT_SHOWN = frozenset(
     {"__name__", "service", "job", "app", "instance", "pod", "namespace", "node", "container", "endpoint"}
 )
@@ -25,12 +25,12 @@ NOT_SHOWN = frozenset(
 HIDDEN_METRICS = r"ALERTS|ALERTS_FOR_STATE|scrape_.+|.+_bucket|.+_created|go_.+|python_gc_.+|promhttp_.+"
 """Left out by the server: alerts' own series, histogram buckets, and what every process exports about itself."""
 
-COUNTER_SUFFIXES = ("_total", "_count", "_sum")  # OpenMetrics: these only grow
-TIMEOUT = 6.0  # seconds for one answer
+COUNTER_SUFFIXES = ("_total", "_count", "_sum")  # OpenMetrics: counters, which only grow
+TIMEOUT = 6.0  # seconds per response
 MIN_STEP = 15.0  # seconds between points
 MAX_POINTS = 240  # per series
-MAX_SERIES = 500  # raw series of one service; more are refused
-MAX_BODY = 16 * 1024 * 1024  # bytes of one answer
+MAX_SERIES = 500  # raw series per service; more are refused
+MAX_BODY = 16 * 1024 * 1024  # bytes per response
 MAX_SERVICE = 128  # characters of a service's name
 
 
@@ -50,7 +50,7 @@ class _Answer(BaseModel):
 
 
 class Prometheus:
-    """MetricReader over one Prometheus, or anything that answers like one. A counter is given as its rate per second."""
+    """MetricReader over Prometheus or a compatible server. A counter is returned as its rate per second."""
 
     def __init__(self, name: str, url: str, session: aiohttp.ClientSession) -> None:
         self._name = name
@@ -105,7 +105,7 @@ class Prometheus:
 
 
 def _selector(service: str) -> str:
-    """The only query there is; the service's name is quoted, so that it cannot become part of the language."""
+    """Return the only query that is used. The service's name is quoted, so it cannot change the query."""
     quoted = service.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
     return " or ".join(f'{{{label}="{quoted}",__name__!~"{HIDDEN_METRICS}"}}' for label in SERVICE_LABELS)
 
@@ -130,7 +130,7 @@ def _shown(metric: Mapping[str, str], *, is_counter: bool) -> str:
 
 
 def _rate(points: Mapping[float, float]) -> dict[float, float]:
-    """Growth per second up to each point; after a restart a counter has grown from zero."""
+    """Return the growth per second up to each point. After a restart, a counter starts at zero."""
     ordered = sorted(points.items())
     return {
         at: (value - before if value >= before else value) / (at - earlier)

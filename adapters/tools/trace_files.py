@@ -1,4 +1,4 @@
-"""Spans of traces in files: `<root>/**/*.json` or `.jsonl`, as the OpenTelemetry Collector writes them.
+"""Spans from files: `<root>/**/*.json` or `.jsonl`, as written by the OpenTelemetry Collector.
 
 https://opentelemetry.io/docs/specs/otel/protocol/file-exporter/
 """
@@ -19,11 +19,11 @@ from core.model.errors import ToolUnavailable
 from core.ports import Span, TimeWindow
 
 SUFFIXES = (".json", ".jsonl")
-MAX_FILE = 64 * 1024 * 1024  # bytes; of a longer file, the last ones
+MAX_FILE = 64 * 1024 * 1024  # bytes; of a longer file, the last ones are read
 MAX_FILES = 200
 MAX_SPANS = 1_000_000
 MAX_TEXT = 300  # characters of a name or message
-SERVICE = "service.name"  # attribute of a resource, by OpenTelemetry's semantic conventions
+SERVICE = "service.name"  # resource attribute of OpenTelemetry's semantic conventions
 PEERS = ("server.address", "net.peer.name", "peer.service", "http.host", "url.full", "http.url")
 """Attributes of a span that name what it called, the newest name first; of an address, the host counts."""
 FAILED = (2, "STATUS_CODE_ERROR")
@@ -74,7 +74,7 @@ class _Traces(BaseModel):
 class TraceFiles:
     """DependencyReader and SpanReader over a folder.
 
-    A span whose parent belongs to another service is a call of that service.
+    A span whose parent belongs to another service is a call by that service.
     """
 
     def __init__(self, name: str, root: Path) -> None:
@@ -93,7 +93,7 @@ class TraceFiles:
         return await asyncio.to_thread(self._spans, window, limit)
 
     async def check(self) -> None:
-        """Raises ToolUnavailable when the folder does not exist."""
+        """Raise ToolUnavailable if the folder does not exist."""
         await asyncio.to_thread(self._files.paths)
 
     def _spans(self, window: TimeWindow, limit: int) -> list[Span]:
@@ -107,7 +107,7 @@ class TraceFiles:
 
 
 def _read(path: Path) -> list[Span]:
-    """The spans in a file, with what their traces say of each; a line that is none is skipped."""
+    """Return the spans in a file, with the context of their traces. Invalid lines are skipped."""
     found = [(service, span) for traces in _lines(path) for service, span in _within(traces)]
     service_of = {(span.traceId, span.spanId): service for service, span in found}
     below: defaultdict[tuple[str, str], float] = defaultdict(float)
