@@ -1,4 +1,4 @@
-"""Something made of arrays in one file of the data directory, read again whenever some process has replaced it."""
+"""A file of arrays in the data directory, read again whenever a process has replaced it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Loaded(Generic[T]):
-    """The value that was read, and the state of its file (inode, modification time in ns)."""
+    """The loaded value, and the state of its file (inode, modification time in ns)."""
 
     state: tuple[int, int]
     content: T | None
 
 
 class ArrayFile(Generic[T]):
-    """An EncoderStore or an OwnerModelStore. Replaced by renaming: a reader sees the old content or the new one."""
+    """An EncoderStore or an OwnerModelStore on a file.
+
+    It is replaced by renaming, so readers see the old or the new content.
+    """
 
     def __init__(self, path: Path, form: ArrayFormat[T]) -> None:
         self._path = path
@@ -30,7 +33,7 @@ class ArrayFile(Generic[T]):
         self._loaded: _Loaded[T] | None = None
 
     async def load(self) -> T | None:
-        """None while nothing was saved, and for a damaged file."""
+        """Return the content; None if nothing was saved or the file is damaged."""
         try:
             status = self._path.stat()
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Reliability diagrams: what was said against what came true, as PNG for the chats and as SVG for the local page."""
+"""Reliability diagrams of probabilities against outcomes, as PNG for the chats and as SVG for the local page."""
 
 from __future__ import annotations
 
@@ -9,26 +9,29 @@ from typing import Any
 from core.confidence.measures import BINS, Reliability, ece, ece_floor, reliability
 from core.confidence.tally import FloatArray
 
-INK, FAINT, ACCENT = "#15191d", "#8c97a1", "#12909c"  # the accent reads on a light and on a dark page
+INK, FAINT, ACCENT = "#15191d", "#8c97a1", "#12909c"  # the accent is legible on light and dark pages
 SAID, CAME_TRUE = "said", "came true"
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 TICK_LABELS = [f"{100 * tick:.0f} %" for tick in TICKS]
 BIN = 1 / BINS
-HISTOGRAM = 0.16  # height of the tallest bar of counts, as a share of the plot
+HISTOGRAM = 0.16  # height of the tallest bar as a share of the plot
 
 PNG_INCHES, PNG_DPI = (5.0, 5.3), 160
-SVG_SIDE, SVG_LEFT, SVG_TOP, SVG_RIGHT, SVG_BOTTOM = 320, 60, 56, 28, 44  # pixels, of the plot and of what is around it
+SVG_SIDE, SVG_LEFT, SVG_TOP, SVG_RIGHT, SVG_BOTTOM = 320, 60, 56, 28, 44  # pixels of the plot and its margins
 
 
 def summary(probabilities: FloatArray, correct: FloatArray) -> str:
-    """The line under the title: on how much it rests, and how much of the error chance alone would make."""
+    """Return the subtitle: the number of predictions, and the error that chance explains."""
     outcomes = f"{len(correct)} outcome{'' if len(correct) == 1 else 's'}"
     error, floor = 100 * ece(probabilities, correct), 100 * ece_floor(probabilities)
     return f"{outcomes} · off by {error:.1f} %, by chance alone {floor:.1f} %"
 
 
 def reliability_png(title: str, probabilities: FloatArray, correct: FloatArray, dpi: int = PNG_DPI) -> bytes:
-    """`probabilities` in [0, 1] and `correct`, 0 or 1 each, both shape (n,), n ≥ 1. Bars below count the predictions."""
+    """Return the diagram as PNG. `probabilities` are in [0, 1] and `correct` is 0 or 1, both of shape (n,), n ≥ 1.
+
+    Bars at the bottom show the number of predictions.
+    """
     from matplotlib.figure import Figure
 
     found = reliability(probabilities, correct)
@@ -47,7 +50,7 @@ def reliability_png(title: str, probabilities: FloatArray, correct: FloatArray, 
     low, high = found.interval
     axes.vlines(found.confidence, low, high, color=ACCENT, linewidth=2, alpha=0.55)
     axes.plot(found.confidence, found.accuracy, color=ACCENT, marker="o", markersize=7, linewidth=0, clip_on=False)
-    # A name is no formula, whatever dollar signs it holds.
+    # Dollar signs in a name are not mathematical notation.
     above = {"transform": axes.transAxes, "color": INK, "parse_math": False}
     axes.text(0, 1.10, title, fontsize=13, fontweight="bold", **above)
     axes.text(0, 1.05, summary(probabilities, correct), fontsize=10, **above)
@@ -57,7 +60,7 @@ def reliability_png(title: str, probabilities: FloatArray, correct: FloatArray, 
 
 
 def reliability_svg(title: str, probabilities: FloatArray, correct: FloatArray) -> str:
-    """The same as an `svg` element to put into a page: it takes the page's text colour and font, and needs no style."""
+    """Return the diagram as an inline `svg` element that inherits the page's text colour and font."""
     found = reliability(probabilities, correct)
     sentence = summary(probabilities, correct)
     width, height = SVG_LEFT + SVG_SIDE + SVG_RIGHT, SVG_TOP + SVG_SIDE + SVG_BOTTOM
@@ -86,7 +89,7 @@ def _grid_line(tick: float, label: str) -> str:
 
 
 def _bin(upper: float, said: float, came_true: float, low: float, high: float, bar: float, count: float) -> str:
-    """The share that came true with its 95 % interval, over a bar of how many there were."""
+    """Return the accuracy of a bin with its 95 % interval, over a bar for its number of predictions."""
     middle, width = upper - BIN / 2, 0.8 * BIN * SVG_SIDE
     return (
         f"<g><title>said {100 * said:.0f} %, came true {100 * came_true:.0f} % of {count:.0f}</title>"

@@ -1,4 +1,4 @@
-"""Reads JSON over HTTP, at the pace that the server asks for."""
+"""A client of JSON APIs that follows the server's rate limits."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from yarl import URL
 
 from core.model.errors import SourceUnavailable
 
-ATTEMPTS = 7  # for one answer, before the source counts as unavailable
-FIRST_PAUSE = 1.0  # seconds before the second attempt, if the server names no time; then twice as long each time
+ATTEMPTS = 7  # per response, before the source counts as unavailable
+FIRST_PAUSE = 1.0  # seconds before the second attempt without a Retry-After; doubled each time
 LONGEST_PAUSE = (
     120.0  # seconds that a server's Retry-After is followed; whoever asks for more is left until the next run
 )
-TIMEOUT = aiohttp.ClientTimeout(total=60.0)  # seconds for one answer
-MAX_BODY = 64 * 1024 * 1024  # bytes of one answer
-RETRIED = frozenset({408, 429, 500, 502, 503, 504})  # HTTP status codes that may pass
+TIMEOUT = aiohttp.ClientTimeout(total=60.0)  # seconds per response
+MAX_BODY = 64 * 1024 * 1024  # bytes per response
+RETRIED = frozenset({408, 429, 500, 502, 503, 504})  # HTTP status codes of temporary failures
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -31,11 +31,11 @@ log = structlog.get_logger()
 
 
 class TryAgain(SourceUnavailable):
-    """A server did not answer, or not now: after a pause it may."""
+    """A server did not answer, or refused temporarily."""
 
 
 class Refused(SourceUnavailable):
-    """A server said no, and would say so again. `status` is the HTTP status code."""
+    """A server refused permanently. `status` is the HTTP status code."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -46,17 +46,20 @@ class Credentials(Protocol):
     """The credentials of a request."""
 
     async def header(self) -> str:
-        """The value of the Authorization header. Raises TryAgain, or SourceUnavailable where that is no use."""
+        """Return the value of the Authorization header.
+
+        Raises TryAgain, or SourceUnavailable if retrying is useless.
+        """
         ...
 
     def refused(self, header: str) -> bool:
-        """The server did not take this header. True if there may be a better one now."""
+        """Record that the server refused this header. Returns True if a better one may be available."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A fixed Authorization header: it is as good as it will be."""
+    """A fixed Authorization header."""
 
     value: str
 
@@ -68,9 +71,9 @@ class Token:
 
 
 class Rest:
-    """One server. Requests are made one after the other; nothing is sent to any other server.
+    """A server. Requests are sent one after the other, and to no other server.
 
-    `system` is what it is called in errors. Whoever cannot wait allows fewer `attempts`, or less than `longest_pause`.
+    `system` is its name in errors. A caller that cannot wait sets fewer `attempts`, or a shorter `longest_pause`.
     """
 
     def __init__(
@@ -93,10 +96,10 @@ class Rest:
         self._longest_pause = longest_pause
 
     async def get(self, address: str, parameters: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """The object at `address`, which is relative to the server's URL or was given by the server itself.
+        """Return the object at `address`, which is relative to the server's URL or was returned by the server itself.
 
-        Waits as long as the server asks, and tries again what may pass. Raises Refused when the server says no, else
-        SourceUnavailable when there is no answer in the end.
+        Waits as long as the server asks, and retries temporary failures. Raises Refused if the server refuses, and
+        SourceUnavailable if there is finally no response.
         """
         url = self._on_this_server(address, parameters)
         header, failures, renewed = "", 0, False
@@ -160,9 +163,9 @@ class Rest:
 
 
 def followed(link: str, before: set[str], system: str) -> str:
-    """A link to the next page of an answer, remembered among those before.
+    """Return the link to the next page, and add it to `before`.
 
-    Raises SourceUnavailable for one of those: some servers send whoever follows it round in a circle for ever.
+    Raises SourceUnavailable for a link that is already in `before`, because some servers return endless circles.
     """
     if link in before:
         raise SourceUnavailable(f"{system} goes on with a page that it gave before.")
@@ -171,11 +174,11 @@ def followed(link: str, before: set[str], system: str) -> str:
 
 
 class _Unauthorized(Refused):
-    """The token is not, or no longer, good."""
+    """The token is invalid or expired."""
 
 
 def asked_pause(headers: Mapping[str, str]) -> float | None:
-    """The seconds of a Retry-After header, from a number of them or from a date by the server's own clock."""
+    """Return the seconds of a Retry-After header, given as a number or as a date by the server's clock."""
     asked = headers.get("Retry-After", "").strip()
     try:
         seconds = float(asked)

@@ -1,4 +1,4 @@
-"""Passwords, keys and tokens: the formats that detect-secrets knows, and values that a text calls one."""
+"""Detection of passwords, keys and tokens: the formats of detect-secrets, and values that a text calls secret."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-# Formats that the library does not know. Each begins with what its issuer puts in front of every token.
+# Formats that the library lacks. Each begins with the issuer's token prefix.
 _ISSUED = re.compile(
     r"(?<![A-Za-z0-9])(?:github_pat_\w{40,}|glpat-[\w-]{20,}|glrt-[\w-]{20,}|sk-(?:proj-|ant-|svcacct-)?[\w-]{32,}|AIza[\w-]{35}|"
     r"pypi-[\w-]{50,}|hf_[A-Za-z]{30,}|hv[sbr]\.[\w-]{20,}|dop_v1_[a-f0-9]{64}|xapp-\d-[\w-]{20,}|"
@@ -37,14 +37,14 @@ _IN_COMMAND = re.compile(
     r"://[^\s/@:]{0,100}:(?P<userinfo>[^\s/@]{3,200})@|"
     r"(?<!\S)root +/ +(?P<console>\S{6,})"
 )
-# Texts are looked through in pieces: patterns of others may take the square of the length of what they look at.
+# Texts are processed in pieces, because some patterns take quadratic time.
 PIECE = re.compile(r".{1,4000}(?!\S)|\S{1,20000}", re.DOTALL)
-_MARK = re.compile(r"[^\w./:-]")  # that no word or name has
+_MARK = re.compile(r"[^\w./:-]")  # occurs in no word or name
 MIN_PASSWORD = 6  # characters
 MIN_TOKEN = 8  # characters
 _END = re.compile(
     r";(?:\s|\w+=|$)|&(?:\w+[=;])|(?<![.,;)|])[.,;)|]+$"
-)  # where a value ends: `a=1;b=2`, `?a=1&b=2`, a full stop
+)  # the end of a value: `a=1;b=2`, `?a=1&b=2`, a full stop
 _REFERENCE = re.compile(
     r"""^(?:[$<{%*(\[-]|/|\.{1,2}/|~/|https?:|file:|vault:|op:|arn:|secret/|env[.(:]|os\.|process\.|sha\d+:)|"""
     r"""[>})\]]$|^x{3,}$|\.(?:ya?ml|json|pem|crt|txt|env|sh)$|\(|^v?\d+(?:\.\d+)+$|"""
@@ -57,7 +57,10 @@ _PHRASE = re.compile(r"^[a-z]{3,}(?:[-_ ][a-z]{3,}){2,}$")
 
 
 class DetectSecrets:
-    """Implements `core.ports.SecretDetector` with the plugins of detect-secrets. Nothing is verified over the network."""
+    """Implements `core.ports.SecretDetector` with the plugins of detect-secrets.
+
+    Nothing is verified over the network.
+    """
 
     def find(self, text: str) -> list[tuple[int, int]]:
         spans = [match.span() for match in (*_PRIVATE_KEY.finditer(text), *_ISSUED.finditer(text))]
@@ -68,7 +71,7 @@ class DetectSecrets:
 
 @cache
 def _formats() -> tuple[re.Pattern[str], ...]:
-    # Loaded with the first text: it takes a tenth of a second, and whoever starts the bot waits for its first page.
+    # Imported with the first text, because it takes a tenth of a second at start.
     from adapters.secret_formats import FORMATS
 
     return tuple(pattern for detector in FORMATS for pattern in detector().denylist)
@@ -82,13 +85,15 @@ def _in_piece(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _secret_of(match: re.Match[str]) -> tuple[int, int]:
-    """The plugins' patterns put the secret into their last group, if they do not put its prefix there."""
+    """Return the span of the secret: the last group of a plugin's pattern, together with its prefix if that is in the
+    group.
+    """
     groups = [group for group in range(1, match.re.groups + 1) if match[group]]
     return match.span(0 if not groups or match[0].startswith(match[groups[-1]]) else groups[-1])
 
 
 def _named(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
-    """Values that the text calls a secret, and that look like one."""
+    """Yield values that the text calls a secret, and that look like one."""
     for match in pattern.finditer(text):
         end = _END.search(match["value"])
         value = match["value"][: end.start()] if end else match["value"]
@@ -97,7 +102,7 @@ def _named(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
 
 
 def _looks_secret(value: str, match: re.Match[str]) -> bool:
-    """A word of the language is none, unless it is a quoted phrase; neither is the name of a resource."""
+    """Return whether a value looks like a secret. Plain words (unless a quoted phrase) and resource names do not."""
     if match["password"]:
         if match["quote"] and _PHRASE.match(value):
             return True
@@ -116,7 +121,7 @@ def _in_commands(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_mixed(value: str) -> bool:
-    """Letters, and among them digits or marks that no word or name has."""
+    """Return whether a value has letters together with digits or special characters."""
     return any(map(str.isalpha, value)) and (any(map(str.isdigit, value)) or bool(_MARK.search(value)))
 
 

@@ -1,4 +1,4 @@
-"""The formats of passwords, keys and tokens that detect-secrets knows."""
+"""The secret formats of detect-secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completions on the wire: a request's body, and the replies that the pieces of a stream add up to."""
+"""Request bodies of completions, and the assembly of replies from a stream."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from core.model_calls.label_odds import TokenStep
 
 CHAT = "v1/chat/completions"
 COMPLETION = "v1/completions"
-SEEDS = 2**32 - 1  # a server takes the seeds below; this one means any
-# A model that thinks aloud first would use up `max_tokens` before it says anything.
+SEEDS = 2**32 - 1  # a server accepts smaller seeds; this one means a random seed
+# A model with a reasoning mode would use up `max_tokens` before its answer.
 TEMPLATE_OPTIONS = {"enable_thinking": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A request as a server takes it: where to, what, and how many tokens its prompt has."""
+    """A request in the form of a server: path, body, and the length of its prompt in tokens."""
 
     path: str
     body: Mapping[str, Any]
@@ -29,12 +29,12 @@ class Prepared:
 
 
 def messages_of(request: ModelRequest) -> list[dict[str, str]]:
-    """A prompt as both servers take it."""
+    """Return a prompt in the format of both servers."""
     return [{"role": str(message.role), "content": message.text} for message in request.messages]
 
 
 def chat_body(request: ModelRequest, model: str) -> dict[str, Any]:
-    """The body of a chat completion. Both servers ignore the fields that are the other's."""
+    """Return the body of a chat completion. Both servers ignore each other's fields."""
     body = _body(request, model)
     body |= {"messages": messages_of(request), "chat_template_kwargs": TEMPLATE_OPTIONS}
     if request.schema is not None:
@@ -43,7 +43,7 @@ def chat_body(request: ModelRequest, model: str) -> dict[str, Any]:
 
 
 def completion_body(request: ModelRequest, model: str, prompt: list[int]) -> dict[str, Any]:
-    """The body of a completion of a prompt that is tokens already."""
+    """Return the body of a completion of a tokenized prompt."""
     body = _body(request, model) | {"prompt": prompt}
     if request.schema is not None:
         body["json_schema"] = grammar_schema(request.schema)
@@ -56,7 +56,7 @@ def _body(request: ModelRequest, model: str) -> dict[str, Any]:
         "max_tokens": request.max_tokens,
         "temperature": request.temperature,
         "seed": request.seed % SEEDS,
-        "repeat_penalty": 1.0,  # one server's default is more, which bends the odds of every token
+        "repeat_penalty": 1.0,  # one server's default is higher, which distorts all probabilities
         "stream": True,
         "stream_options": {"include_usage": True},
         "cache_prompt": True,
@@ -107,9 +107,9 @@ class Piece(BaseModel):
 
 @dataclass(slots=True)
 class GrowingReply:
-    """The part of a reply that has arrived. `prompt_tokens` is our own count, for a server that does not tell.
+    """The received part of a reply. `prompt_tokens` is our own count, for a server that does not report it.
 
-    `copied`: its slot took over the prompt that another reply's slot had computed.
+    `copied`: its slot reused the prompt computed for another reply.
     """
 
     prompt_tokens: int
@@ -120,7 +120,7 @@ class GrowingReply:
     usage: _Usage | None = None
 
     def add(self, choice: _Choice) -> str:
-        """Take in a piece; the text that it adds."""
+        """Add a piece, and return its text."""
         self.finish_reason = choice.finish_reason or self.finish_reason
         text = choice.delta.content or choice.text or ""
         if text:
@@ -130,22 +130,22 @@ class GrowingReply:
 
     def reply(self) -> ModelReply:
         complete, text = self.finish_reason != "length", "".join(self.texts)
-        if self.usage is None:  # one piece is one token, or a few that make one character
+        if self.usage is None:  # one piece is one token, or several that form one character
             return ModelReply(text, self.prompt_tokens, 0, len(self.texts), complete)
         cached = self.usage.prompt_tokens if self.copied else self.usage.prompt_tokens_details.cached_tokens
         return ModelReply(text, self.usage.prompt_tokens, cached, self.usage.completion_tokens, complete)
 
 
 class GrowingReplies:
-    """The replies to one request, from the pieces of a stream in which they mix."""
+    """The replies to one request, from a stream in which their pieces are interleaved."""
 
     def __init__(self, prompt_tokens: int) -> None:
         self._prompt_tokens = prompt_tokens
         self._replies: dict[int, GrowingReply] = {}
-        self._finished = 0  # index of the reply that finished last: a usage without one is its
+        self._finished = 0  # index of the reply that finished last, to which a usage without index belongs
 
     def add(self, event: Mapping[str, Any]) -> str:
-        """Take in an event; the text that it adds. Raises pydantic's ValidationError if it is none."""
+        """Add an event, and return its text. Raises pydantic's ValidationError if it is invalid."""
         piece, added = Piece.model_validate(event), ""
         for choice in piece.choices:
             reply = self._replies.setdefault(choice.index, GrowingReply(self._prompt_tokens, copied=choice.index > 0))
@@ -158,12 +158,15 @@ class GrowingReplies:
 
     @property
     def finished(self) -> list[GrowingReply]:
-        """Those that came to their end, in the order of their index."""
+        """Return the finished replies, in the order of their index."""
         return [reply for _, reply in sorted(self._replies.items()) if reply.finish_reason]
 
 
 def _token_step(step: _Step) -> TokenStep:
-    """A text that several tokens have (incomplete characters, say) counts as the likeliest of them."""
+    """Return a step.
+
+    If several tokens have the same text (such as incomplete characters), the most probable one counts.
+    """
     alternatives = {step.token: step.logprob}
     for alternative in step.top_logprobs:
         alternatives[alternative.token] = max(alternative.logprob, alternatives.get(alternative.token, float("-inf")))

@@ -1,4 +1,4 @@
-"""One llama.cpp server as a LanguageModel."""
+"""A llama.cpp server as a LanguageModel."""
 
 from __future__ import annotations
 
@@ -20,29 +20,34 @@ from core.model.language_model import ChatMessage, ModelReply, ModelRequest
 from core.model_calls.json_regen import with_valid_json
 from core.model_calls.label_odds import LabelReading, label_schema, read_labels
 
-TOLD_TOKENS = (
-    400  # likeliest tokens whose probability is asked for in one place; a label below them counts as impossible
-)
-TOLD = {"logprobs": True, "top_logprobs": TOLD_TOKENS, "n_probs": TOLD_TOKENS}  # as chats and as completions are asked
-LABEL_FRAME = 8  # tokens that a reply may have around a label: its quotes, and space after it
-SAMPLES = 16  # replies from which odds are estimated where there are no log probabilities
-BEGINNING = 2  # messages in which the prompts of one job are the same: what is asked of it, and the evidence
-COUNTING = 30.0  # seconds for a question about the server, or for counting tokens
-UNBENT = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}  # every token keeps its own probability
+TOLD_TOKENS = 400  # tokens whose probability is requested per position; less probable labels count as impossible
+TOLD = {
+    "logprobs": True,
+    "top_logprobs": TOLD_TOKENS,
+    "n_probs": TOLD_TOKENS,
+}  # request fields of chats and completions
+LABEL_FRAME = 8  # tokens around a label: quotes and trailing space
+SAMPLES = 16  # replies from which probabilities are estimated without log probabilities
+BEGINNING = 2  # messages that the prompts of one job share: instructions and evidence
+COUNTING = 30.0  # seconds for requests about the server, and for counting tokens
+UNBENT = {
+    "top_k": 0,
+    "top_p": 1.0,
+    "min_p": 0.0,
+}  # disables sampling filters, so that every token keeps its probability
 
 OnReply = Callable[[ModelReply], None]
 
 
 def _nothing(_: ModelReply) -> None:
-    """Keep no count."""
+    """Ignore the reply."""
 
 
 class LlamaServer:
-    """`llama-server`, or `llama_cpp.server` of llama-cpp-python; which one, and what it can do, is found out once.
+    """`llama-server`, or `llama_cpp.server` of llama-cpp-python. The kind and its abilities are detected once.
 
-    Every reply is read as a stream, since both servers stop a stream as soon as its connection is closed: that is how
-    a deadline and a cancelled task reach them. `on_reply` is told of each reply that the server finished, also of those
-    that are asked for on the way: prompt, cached and generated tokens for a metric.
+    Every reply is read as a stream, because both servers stop when the connection is closed, which enforces deadlines
+    and cancellation. `on_reply` is called for each finished reply, including auxiliary ones, for token metrics.
     """
 
     def __init__(
@@ -54,7 +59,10 @@ class LlamaServer:
         api_key: str = "",
         on_reply: OnReply = _nothing,
     ) -> None:
-        """`url` is the server's address, with or without `/v1`. `model` is needed where the server has several."""
+        """Create the client.
+
+        `url` is the server's address, with or without `/v1`. `model` is needed if the server has several.
+        """
         self._connection = LlamaConnection(url, session, api_key)
         self._model = model
         self._on_reply = on_reply
@@ -64,7 +72,7 @@ class LlamaServer:
 
     @property
     def name(self) -> str:
-        """The configured name, else the server's own once it has answered, else its address."""
+        """Return the configured name, else the server's own name once known, else its address."""
         return self._model or (self._dialect.model if self._dialect else self._connection.host)
 
     async def context_tokens(self) -> int:
@@ -72,7 +80,7 @@ class LlamaServer:
             return (await self._ways()).context
 
     async def slots(self) -> int:
-        """How many replies the server generates at the same time."""
+        """Return the number of replies that the server generates concurrently."""
         async with self._within(COUNTING):
             return (await self._ways()).slots
 
@@ -85,7 +93,7 @@ class LlamaServer:
             return await with_valid_json(request, await self._one(request), self._one)
 
     async def sample(self, request: ModelRequest, count: int) -> list[ModelReply]:
-        """As the port says. The seeds are the request's and those that follow it."""
+        """Return replies, as the port says. Their seeds are the request's and the following ones."""
         async with self._within(request.deadline):
             replies: list[ModelReply] = []
             slots = (await self._ways()).slots
@@ -96,7 +104,7 @@ class LlamaServer:
             return [await with_valid_json(request, reply, self._one) for reply in replies]
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
-        """As the port says. With a schema and a server without grammars, what comes may not be valid."""
+        """Yield a reply, as the port says. With a schema and a server without grammars, it may be invalid."""
         deadline = asyncio.get_running_loop().time() + request.deadline
         async with aclosing(self._pieces(request, {}, [])) as pieces:
             while True:
@@ -108,11 +116,12 @@ class LlamaServer:
                     yield piece
 
     async def expect(self, request: ModelRequest, choices: Sequence[str]) -> dict[str, float]:
-        """As the port says; the method is that of `core/model_calls/label_odds.py`, at temperature 1 whatever the request's.
+        """Return label probabilities, as the port says, by the method of `core/model_calls/label_odds.py`, at
+        temperature 1.
 
-        It takes one reply of a few tokens, and one more for labels that begin alike where the first reply did not go.
-        Prompts that begin alike are asked one after the other: side by side, all but one would go to slots that have
-        to compute the beginning anew, which takes longer than to wait for so few tokens.
+        It takes one reply of a few tokens, and another one for labels with a common prefix off the generated path.
+        Requests with a common prefix are sent one after the other: sent concurrently, all but one would use slots that
+        must compute the prefix again, which takes longer.
         """
         alike = self._alike.setdefault(request.messages[:BEGINNING], asyncio.Lock())
         async with self._within(request.deadline), alike:
@@ -149,7 +158,7 @@ class LlamaServer:
         return (await self._several(request, {}))[0].reply()
 
     async def _several(self, request: ModelRequest, options: Mapping[str, object]) -> list[GrowingReply]:
-        """Every reply that the server gives to one request, to their end."""
+        """Return all replies to one request, when finished."""
         replies: list[GrowingReply] = []
         async with aclosing(self._pieces(request, options, replies)) as pieces:
             async for _ in pieces:
@@ -159,7 +168,7 @@ class LlamaServer:
     async def _pieces(
         self, request: ModelRequest, options: Mapping[str, object], finished: list[GrowingReply]
     ) -> AsyncGenerator[str]:
-        """The text of the replies as it comes; at the end, the replies are put into `finished`."""
+        """Yield the text of the replies as it arrives, and finally put the replies into `finished`."""
         ways = await self._ways()
         prepared = await ways.prepare(self._connection, request)
         if prepared.prompt_tokens + request.max_tokens > ways.context:
@@ -198,7 +207,7 @@ class LlamaServer:
     def _asked(self, asking: asyncio.Task[Dialect]) -> None:
         self._asking = None
         if not asking.cancelled():
-            asking.exception()  # has been seen, also if nobody waits for it any more
+            asking.exception()  # mark the exception as retrieved, even if nobody waits
 
     @asynccontextmanager
     async def _within(self, seconds: float) -> AsyncIterator[None]:
@@ -207,7 +216,7 @@ class LlamaServer:
 
     @asynccontextmanager
     async def _until(self, deadline: float) -> AsyncIterator[None]:
-        """A call to be over at `deadline`, by the event loop's clock. After a failure the server may be another one."""
+        """Limit a call to `deadline`, by the event loop's clock. After a failure, the server is detected again."""
         try:
             async with asyncio.timeout_at(deadline):
                 yield

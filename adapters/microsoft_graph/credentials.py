@@ -1,4 +1,4 @@
-"""The token that requests to Microsoft Graph carry: the client-credentials grant (RFC 6749, section 4.4)."""
+"""Access tokens for Microsoft Graph: the client-credentials grant (RFC 6749, section 4.4)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIMEOUT = aiohttp.ClientTimeout(total=15.0)  # seconds
 
 
 class GraphCredentials:
-    """An application's own rights in a tenant. A token is kept until Graph refuses it (after about an hour)."""
+    """An application's own credentials in a tenant. A token is cached until Graph refuses it, after about an hour."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class GraphCredentials:
             return f"Bearer {self._token}"
 
     def refused(self, header: str) -> bool:
-        """There may be a better one: a new one, which another request may have fetched meanwhile."""
+        """Discard the refused token. Returns True, because a new one may be accepted."""
         if header == f"Bearer {self._token}":
             self._token = ""
         return True
