@@ -85,9 +85,7 @@ def _in_piece(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _secret_of(match: re.Match[str]) -> tuple[int, int]:
-    """Return the span of the secret: the last group of a plugin's pattern, together with its prefix if that is in the
-    group.
-    """
+    """Return the span of a plugin's secret: its last group, or the whole match if that group is only the prefix."""
     groups = [group for group in range(1, match.re.groups + 1) if match[group]]
     return match.span(0 if not groups or match[0].startswith(match[groups[-1]]) else groups[-1])
 

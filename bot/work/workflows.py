@@ -232,9 +232,9 @@ class Workflows(DBOSConfiguredInstance):
 async def _persist(
     name: str, attempt: Callable[[], Awaitable[None]], sleep: Callable[[float], Awaitable[None]]
 ) -> None:
-    """Attempt it again and again while an outside system is unavailable.
+    """Attempt a step repeatedly while an external system is unavailable.
 
-    Where somebody deleted the message that it belongs to, there is no place left to say anything.
+    If the message or thread that it belongs to was deleted, there is nothing left to do.
     """
     delay = FIRST_DELAY
     while True:
